@@ -15,12 +15,11 @@ from pathlib import Path
 
 import click
 
-from opus_pipelines.core.errors import OpusError
+from opus_pipelines.core.errors import STOPPED, OpusError
 from opus_pipelines.core.safe_text import clean, printable
 from opus_pipelines.event_logs.private_text import mask_text
 
 DONE, FAILED, USAGE = 0, 1, 2
-STOPPED = "stopped; what was published before stays as it is"
 _DAMAGE = "a file of the lake may be damaged; `opus verify` names it, and `opus verify --repair` mends it"
 _MOST = 300  # characters of an error's own words
 # what a foreign error means, by the package that raises it

@@ -56,7 +56,8 @@ def rebuild(
     read_config = {"full": full, "allow_loss": allow_loss}
     config = {"read_history": {"config": read_config}, "mine": {"config": mine_config}}
     problems = _run(settings, "rebuild", lambda _: [{}], {"ops": config})
-    logger.info("snapshot %s is current", Lake(settings.paths.lake).current_snapshot())
+    if (snapshot := Lake(settings.paths.lake).current_snapshot()) is not None:
+        logger.info("snapshot %s is current", snapshot)
     _raise_problems(problems)
 
 

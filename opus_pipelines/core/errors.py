@@ -3,6 +3,8 @@
 The CLI prints them without a traceback.
 """
 
+STOPPED = "stopped; what was published before stays as it is"  # the line of whoever pressed Ctrl-C
+
 
 class OpusError(Exception):
     """Base of every error with a message for a person."""

@@ -13,6 +13,7 @@ again at 70 % of these.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -69,9 +70,12 @@ def continuations(
     is_held = is_held_by_end(when[first], when[last])
     horizon = Horizon(NEAR_HORIZON_SHARE, 0.0) if is_held else Horizon(HORIZON_SHARE, FOLDS_BEYOND)
     after: dict[int, NextActivity] = {}
-    for activity in np.unique(code).tolist():
-        mine, ended = goes_on[code[goes_on] == activity], code[last] == activity
-        spells = Spells(code[mine + 1], waits[code[goes_on] == activity], groups[case[mine]])
+    names = np.unique(code)
+    for activity, steps, ended in zip(
+        names.tolist(), _rows_by(code[goes_on], names), _rows_by(code[last], names), strict=True
+    ):
+        mine = goes_on[steps]
+        spells = Spells(code[mine + 1], waits[steps], groups[case[mine]])
         after[activity] = NextActivity(spells, Silences(silent[ended], groups[case[last[ended]]]), horizon)
     successors = _Successors(after, _contexts(code, case))
     draw = np.random.default_rng(seed)
@@ -85,6 +89,13 @@ def continuations(
             rest = successors.drawn((before, activity), given, mine, draw)
         found[int(case[end])] = Continuation(p_ended, rest)
     return found
+
+
+def _rows_by(code: np.ndarray, names: np.ndarray) -> list[np.ndarray]:
+    """Returns for each name (sorted) the rows of `code` [n of int] that have it, in their order."""
+    order = np.argsort(code, kind="stable")
+    bounds = np.searchsorted(code[order], np.append(names, names[-1] + 1))
+    return [order[first:end] for first, end in pairwise(bounds.tolist())]
 
 
 def is_held_by_end(began: Floats, ended: Floats) -> bool:

@@ -1,5 +1,6 @@
 """Lists the data files of a source and opens them. No file outside the source's folder is read."""
 
+import errno
 import gzip
 import io
 import os
@@ -31,11 +32,18 @@ def data_files(folder: Path) -> Iterator[Path]:
     files: list[Path] = []
     unlisted: list[OSError] = []
     for root, folders, names in os.walk(folder, onerror=unlisted.append):
-        files += [Path(root, name) for name in folders if Path(root, name).is_symlink()]
+        files += [Path(root, name) for name in folders if _is_link(Path(root, name))]
         folders[:] = [name for name in folders if not name.startswith(".")]
         files += [Path(root, name) for name in names if not name.startswith(".") and not _is_note(name.lower())]
     files += [Path(os.fsdecode(error.filename)) for error in unlisted if error.filename]
     yield from sorted(files, key=lambda p: natural_order(os.fsencode(p.relative_to(folder).as_posix())))
+
+
+def _is_link(path: Path) -> bool:
+    try:
+        return path.is_symlink()
+    except OSError:  # a path that is too long, for one: listing it fails, too, and names it
+        return False
 
 
 def natural_order(path: bytes) -> tuple[tuple[tuple[int, int, bytes], ...], bytes]:
@@ -56,7 +64,9 @@ def unsafe_path_reason(path: Path, folder: Path, hard_links: bool = False) -> st
     """
     try:
         real = path.resolve(strict=True)
-    except (OSError, RuntimeError):
+    except (OSError, RuntimeError) as error:
+        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+            return "its path is too long to be read; move it up"
         return "it is a link to nothing; remove it or put the file itself there"
     if not real.is_relative_to(folder.resolve()):
         return "it is a link out of the source's folder; put the file itself there"

@@ -12,7 +12,7 @@ from opus_pipelines.core.errors import InputError, OpusError
 from opus_pipelines.core.ids import digest, file_hash, make_id
 from opus_pipelines.decisions.record import NO_DECISIONS, Decisions
 from opus_pipelines.intakes.contract_settings import ContractSettings, load_contract
-from opus_pipelines.intakes.elements import is_hidden, shown_name
+from opus_pipelines.intakes.elements import below, is_hidden, shown_name
 from opus_pipelines.lake.layout import slug
 
 DOCUMENTS = "documents"
@@ -65,7 +65,7 @@ class ContractFolder:
         return [(p.relative_to(self.folder).as_posix(), file_hash(p)) for p in files]
 
     def _files(self) -> list[Path]:
-        return sorted(p for p in self.folder.rglob("*") if p.is_file() and not is_hidden(p.relative_to(self.folder)))
+        return [path for path in below(self.folder)[0] if _is_file(path)]
 
 
 def discover(intakes: Path) -> list[ContractFolder]:
@@ -112,3 +112,10 @@ def _folders(folder: Path) -> list[Path]:
     return sorted(
         p for p in folder.iterdir() if p.is_dir() and not is_hidden(Path(p.name)) and p.resolve().parent == root
     )
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a path that is too long, for one: reading the documents names it
+        return False

@@ -3,9 +3,12 @@
 A document that cannot be read still becomes an element, whose `left_out` gives the reason.
 """
 
+import errno
+import os
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from opus_pipelines.core.ids import make_id
@@ -126,13 +129,24 @@ def _of_folder(role: str, folder: Path, budget: _ReadingBudget) -> Iterator[Elem
     if not folder.is_dir():
         return
     root = folder.resolve()
-    for path in sorted(p for p in folder.rglob("*") if not is_hidden(p.relative_to(folder))):
+    paths, unlisted = below(folder)
+    for path in paths:
         name = path.relative_to(folder).as_posix()
         reason = _no_document(path, root)
+        if path in unlisted:
+            reason = reason or "the folder cannot be listed; give the right to read it"
         if reason:
             yield _unread(role, name, reason)
         elif path.is_file():
             yield from _of_document(role, name, Document.of_file(path, budget.asides(role)), budget)
+
+
+def below(folder: Path) -> tuple[list[Path], set[Path]]:
+    """Returns all files and folders below, sorted, without hidden ones, and the folders that cannot be listed."""
+    errors: list[OSError] = []
+    found = [Path(root, name) for root, *names in os.walk(folder, onerror=errors.append) for name in chain(*names)]
+    unlisted = {Path(os.fsdecode(error.filename)) for error in errors if error.filename}
+    return sorted(path for path in found if not is_hidden(path.relative_to(folder))), unlisted
 
 
 def is_hidden(path: Path) -> bool:
@@ -147,8 +161,9 @@ def _no_document(path: Path, root: Path) -> str | None:
     """Returns why a path in the folder is not opened as a document, or None for a file and for a folder."""
     try:
         place = path.resolve(strict=True)
-    except (OSError, RuntimeError):
-        return "it is a link that leads nowhere"
+    except (OSError, RuntimeError) as error:
+        is_long = isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG
+        return "its path is too long to be read; move it up" if is_long else "it is a link that leads nowhere"
     if path.is_symlink() and (path.is_dir() or not place.is_relative_to(root)):
         return "it points outside its folder; copy the document instead of linking it"
     if path.is_dir():

@@ -5,6 +5,9 @@ The parser's gate (`gate`) is the first defence. This module is the second one: 
 
 import os
 import resource
+import select
+import signal
+import socket
 import sys
 import tempfile
 import threading
@@ -20,6 +23,7 @@ from opus_pipelines.core.settings_sections import Query
 
 MIB = 1 << 20
 BESIDE_MB = 512  # for the rows that are written out, beside what DuckDB takes
+_CTRL_C, _ENDED = bytes([signal.SIGINT]), b"\0"
 HARD_STOP = 15.0  # seconds after the time limit; some functions of DuckDB do not look whether they are interrupted
 
 
@@ -57,26 +61,31 @@ def timed(
     stop: Callable[[str], None] | None = None,
     hard_stop: float = HARD_STOP,
 ) -> Iterator[Path]:
-    """Interrupts the connection when the time is over, and yields a folder for `lock`, which is removed at the end.
+    """Interrupts the connection when the time is over, or on Ctrl-C, which DuckDB does not look for while it works.
+
+    Yields a folder for `lock`, which is removed at the end.
 
     `stop` ends the process where an interrupt has no effect for `hard_stop` seconds. Raises InputError for every
     failure of DuckDB, in words for a person.
     """
-    over = threading.Event()
-    done = threading.Event()
+    over, pressed, done = threading.Event(), threading.Event(), threading.Event()
     said = f"the query took more than {limits.seconds:g} s (query.seconds) and was stopped"
 
     def watch() -> None:
-        if done.wait(limits.seconds):
+        if signals.wait(limits.seconds):
+            pressed.set()
+        elif not done.is_set():
+            over.set()
+        if done.is_set():
             return
-        over.set()
         end = time.monotonic() + hard_stop
         while time.monotonic() < end:
             connection.interrupt()
             if done.wait(min(1.0, hard_stop)):
                 return
-        (stop or _end_process)(said)
+        (stop or _end_process)(said if over.is_set() else "stopped")
 
+    signals = _CtrlC()
     watcher = threading.Thread(target=watch, name="query-timer", daemon=True)
     watcher.start()
     try:
@@ -85,7 +94,7 @@ def timed(
     except (duckdb.InterruptException, RuntimeError) as error:
         if over.is_set():
             raise InputError(said) from None
-        if isinstance(error, duckdb.Error):
+        if isinstance(error, duckdb.Error) or pressed.is_set():
             raise KeyboardInterrupt from None
         raise
     except (duckdb.OutOfMemoryException, MemoryError):
@@ -97,7 +106,40 @@ def timed(
         raise InputError(f"the query failed: {error}") from None
     finally:
         done.set()
-        watcher.join(1.0)
+        signals.end()
+        watcher.join()
+        signals.close()
+
+
+class _CtrlC:
+    """Lets another thread wait for Ctrl-C: Python itself tells only the main thread, once that is back from DuckDB."""
+
+    def __init__(self) -> None:
+        self._reader, self._writer = socket.socketpair()
+        self._writer.setblocking(False)
+        self._is_main = threading.current_thread() is threading.main_thread()
+        self._before = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False) if self._is_main else -1
+
+    def wait(self, seconds: float) -> bool:
+        """Returns True on Ctrl-C; False when the time is over, or after `end`."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            ready, _, _ = select.select([self._reader], [], [], left)
+            told = self._reader.recv(1) if ready else _ENDED
+            if told in (_ENDED, _CTRL_C):
+                return told == _CTRL_C
+        return False
+
+    def end(self) -> None:
+        """Ends the waiting, and gives signals back to whoever had them."""
+        if self._is_main:
+            signal.set_wakeup_fd(self._before)
+        self._writer.send(_ENDED)
+
+    def close(self) -> None:
+        """Closes what it waits on; nobody may wait any more."""
+        self._reader.close()
+        self._writer.close()
 
 
 @contextmanager

@@ -13,12 +13,13 @@ from typing import Any
 import duckdb
 
 from opus_pipelines.core import errors
-from opus_pipelines.core.errors import LakeError
+from opus_pipelines.core.errors import STOPPED, LakeError
 from opus_pipelines.lake.databases import opened
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.tasks import select
 
 NO_REASON = "the run failed"
+_INTERRUPTED = ("DagsterExecutionInterruptedError", "KeyboardInterrupt")  # Ctrl-C, or a signal to end
 Link = tuple[str | None, str]  # an error's class name, and its message with the class before it
 
 
@@ -29,6 +30,8 @@ def reason_of(chain: Sequence[Link]) -> list[str]:
     """
     if not chain:
         return [NO_REASON]
+    if any(name in _INTERRUPTED for name, _ in chain):
+        return [STOPPED]
     ours = next((link for link in chain if link[0] and hasattr(errors, link[0])), None)
     name, message = ours or next((link for link in chain if link[0] == "Failure"), chain[-1])
     lines = message.strip().splitlines() if name == "Failure" else [message]

@@ -251,3 +251,19 @@ def test_an_unchanged_night_loads_no_parser(bench: Any) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False []\n"
+
+
+def test_a_folder_that_cannot_be_listed_is_named(bench: Bench) -> None:
+    """Its path is longer than the system takes, which keeps even root from listing it."""
+    place = os.open(
+        bench.put("s/log.csv", "case_id,activity,timestamp\n1,A,2025-01-01T10:00:00Z\n").parent, os.O_RDONLY
+    )
+    for _ in range(20):
+        os.mkdir("d" * 250, dir_fd=place)
+        inner = os.open("d" * 250, os.O_RDONLY, dir_fd=place)
+        os.close(place)
+        place = inner
+    os.close(place)
+    state = bench.read()
+    assert [line.split(": ")[-1] for line in state.failed if "too long" in line] != []
+    assert {row["status"] for row in state.files} == {"loaded", "rejected"}

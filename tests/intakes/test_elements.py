@@ -192,3 +192,18 @@ def test_libraries_are_imported_only_when_a_document_of_their_kind_is_met() -> N
     heavy = {"pypdf", "docx", "pptx", "openpyxl", "lxml", "PIL", "email.message", "numpy", "torch"}
     code = f"import sys, opus_pipelines.intakes.elements; print(sorted({heavy!r} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_a_path_that_is_too_long_costs_itself_alone(tmp_path: Path) -> None:
+    (tmp_path / "input").mkdir()
+    (tmp_path / "input" / "claim.txt").write_text("A claim.")
+    place = os.open(tmp_path / "input", os.O_RDONLY)
+    for _ in range(20):
+        os.mkdir("d" * 250, dir_fd=place)
+        inner = os.open("d" * 250, os.O_RDONLY, dir_fd=place)
+        os.close(place)
+        place = inner
+    os.close(place)
+    elements = read_elements(tmp_path, tmp_path / "none")
+    assert [e.text for e in elements if e.name == "claim.txt"] == ["A claim."]
+    assert [e for e in elements if "too long" in (e.left_out or "")] != []

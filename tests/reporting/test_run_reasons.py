@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from opus_pipelines.cli.runs import prepare
-from opus_pipelines.core.errors import LakeError
+from opus_pipelines.core.errors import STOPPED, LakeError
 from opus_pipelines.core.settings import Paths, Settings
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.reporting.status import failure_reason, last_runs
+from opus_pipelines.reporting.status import failure_reason, last_runs, reason_of
 
 
 @pytest.fixture
@@ -90,3 +90,8 @@ def test_a_lake_that_another_run_holds_is_the_reason(settings: Settings) -> None
     assert reason is not None
     assert reason.startswith("another run (process ")
     assert f"is writing to {lake.root};" in reason
+
+
+@pytest.mark.parametrize("name", ["DagsterExecutionInterruptedError", "KeyboardInterrupt"])
+def test_a_run_that_somebody_stopped_is_no_failure_with_a_class_of_python(name: str) -> None:
+    assert reason_of([("DagsterError", "the step failed"), (name, f"{name}: ")]) == [STOPPED]
