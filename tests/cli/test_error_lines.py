@@ -18,9 +18,10 @@ from lxml import etree
 from pydantic import BaseModel, ValidationError
 
 from opus_pipelines.cli import start
-from opus_pipelines.cli.error_lines import DONE, FAILED, STOPPED, USAGE, guarded, line_of
+from opus_pipelines.cli.error_lines import DONE, FAILED, USAGE, guarded, line_of
 from opus_pipelines.core import errors
 from opus_pipelines.core.check_results import CheckResult
+from opus_pipelines.core.errors import STOPPED
 from opus_pipelines.wkg.loss import CasesLost
 
 
