@@ -8,7 +8,7 @@ from typing import Any
 
 import dagster as dg
 
-from assets import forecasts, generation, history, programs, training, wkg
+from assets import evaluations, forecasts, generation, history, programs, training, wkg
 from assets.specs import key
 from jobs import generate, rebuild, train, watch_history, watch_intakes
 from opus_pipelines.core.settings import Settings
@@ -43,6 +43,7 @@ def build_defs(
             generation.generate,
             training.train_pointer,
             programs.programs,
+            evaluations.compare_flows,
         ],
         asset_checks=[wkg.check_mined, wkg.check_embedded],
         jobs=[rebuild.JOB, generate.JOB, train.JOB],

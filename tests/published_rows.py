@@ -56,6 +56,7 @@ NOT_HELD = {  # the clock, a person's decisions, the differences of two results 
     "wkg/changes",
     "workflows/changes",
     "evaluations/items",
+    "evaluations/flows",
     "forecasts/cases",
     "forecasts/next_steps",
     "programs/runs",

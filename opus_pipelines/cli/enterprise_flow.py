@@ -144,6 +144,7 @@ def _inputs(inputs: "Sequence[Input]") -> str:
 @click.option(
     "--limit", type=click.IntRange(min=1), help="Only so many requirements of each kind, by the hash of their ids."
 )
+@click.option("--record", is_flag=True, help="Write the rows into the lake (view evaluations_flows), too.")
 @click.option("--samples", type=_FILE, help="Write the first writer's flows for `opus errors` here.")
 @click.pass_obj
 def compare(
@@ -154,6 +155,7 @@ def compare(
     catalogue_file: Path | None,
     price: str | None,
     limit: int | None,
+    record: bool,
     samples: Path | None,
 ) -> None:
     """Compare writers of flows on held-out requirements: quality with 95 % intervals, structure errors, cost, seconds.
@@ -192,7 +194,7 @@ def compare(
         asked = [e for kind in dict.fromkeys(e.kind for e in held_out) for e in _first(held_out, kind, limit)]
     if not asked:
         raise InputError("no requirement is held out; state a part for each line of --examples")
-    chosen = _Writers(catalogue, known(found), options, price)
+    chosen = _Writers(catalogue, found, options, price)
     flows = []
     for name in models or MODELS[:4]:
         for writer, paid in chosen.of(name, prompts or PROMPTS):
@@ -202,6 +204,11 @@ def compare(
     if file is None:
         note = "Published, times 100, of other data and catalogues: for orientation only"
         show.table(("model", "what", "FlowSim"), PUBLISHED, note)
+    if record:
+        from opus_pipelines.enterprise_flows.flow_records import publish
+
+        evaluation = publish(options.lake(), [one for own in flows for one in own])
+        show.note(f"rows by requirement: evaluation {evaluation} in the view evaluations_flows")
     if samples is not None:
         samples.write_text("\n".join(sample_lines(flows[0])) + "\n", "utf-8")
         show.note(f"written: {samples}")
@@ -229,27 +236,23 @@ _HEAD = (
 @dataclasses.dataclass(frozen=True)
 class _Writers:
     catalogue: "Catalogue"
-    known: "Known"
+    examples: "list[FlowExample]"
     options: Options
     price: str | None
 
+    @property
+    def known(self) -> "Known":
+        """The requirements and flows that may be learnt from."""
+        from opus_pipelines.enterprise_flows.flow_examples import known
+
+        return known(self.examples)
+
     def of(self, name: str, prompts: tuple[str, ...]) -> "Iterator[tuple[FlowWriter, str | None]]":
         """Yields the writers of a name, each with the model whose price counts."""
-        from opus_pipelines.enterprise_flows.baselines import MostFrequentFlow, NearestFlow
-        from opus_pipelines.enterprise_flows.composer import Composer
+        from opus_pipelines.enterprise_flows.model_comparison import plain_writers
 
-        if name in ("nearest", "frequent", "lora") and not self.known:
-            raise InputError(f"{name} needs requirements of the tune part")
-        if name == "composer":
-            yield Composer(self.catalogue, [flow for _, flow in self.known]), None
-        elif name == "catalogue":
-            plain = Composer(self.catalogue)
-            plain.name = "composer, catalogue only"
-            yield plain, None
-        elif name == "nearest":
-            yield NearestFlow(self.known), None
-        elif name == "frequent":
-            yield MostFrequentFlow(self.known), None
+        if name in MODELS[:4]:
+            yield plain_writers(self.catalogue, self.examples, [name])[0], None
         elif name == "endpoint":
             yield from self._endpoint(prompts)
         else:

@@ -8,6 +8,7 @@ never 0, never "".
 from opus_pipelines.core.tables.decisions import DECISIONS
 from opus_pipelines.core.tables.declaration import DATASETS, DIMENSION, Column, Dataset
 from opus_pipelines.core.tables.evaluations import (
+    EVALUATION_FLOWS,
     EVALUATION_ITEMS,
     PROGRAM_CURVES,
     PROGRAM_RUNS,
@@ -63,6 +64,7 @@ __all__ = [
     "DIMENSION",
     "EDGES",
     "EMBEDDINGS",
+    "EVALUATION_FLOWS",
     "EVALUATION_ITEMS",
     "EXPECTED_FLOW",
     "FORECAST_CASES",

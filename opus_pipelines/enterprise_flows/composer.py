@@ -23,10 +23,9 @@ class FlowWriter(Protocol):
 class Composer:
     """Writes flows within a catalogue, without a language model."""
 
-    name = "composer"
-
-    def __init__(self, catalogue: Catalogue, flows: Iterable[FlowDocument] = ()) -> None:
+    def __init__(self, catalogue: Catalogue, flows: Iterable[FlowDocument] = (), name: str = "composer") -> None:
         """Learns from annotated flows; without any, the catalogue's own texts are all that is known of a step."""
+        self.name = name
         self._outlines = OutlineComposer(catalogue, learnt(catalogue, flows))
         self._inputs = InputComposer(catalogue)
 

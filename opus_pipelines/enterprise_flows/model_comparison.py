@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from opus_pipelines.core.errors import OpusError
+from opus_pipelines.core.errors import InputError, OpusError
+from opus_pipelines.enterprise_flows.baselines import MostFrequentFlow, NearestFlow
 from opus_pipelines.enterprise_flows.catalogue import Catalogue
-from opus_pipelines.enterprise_flows.composer import FlowWriter
+from opus_pipelines.enterprise_flows.composer import Composer, FlowWriter
 from opus_pipelines.enterprise_flows.documents import FlowDocument
-from opus_pipelines.enterprise_flows.flow_examples import FlowExample
+from opus_pipelines.enterprise_flows.flow_examples import FlowExample, known
 from opus_pipelines.enterprise_flows.flow_json import json_of
 from opus_pipelines.enterprise_flows.language_writers import LanguageWriter
 from opus_pipelines.enterprise_flows.scores import FlowScores, flow_scores, hallucinations
@@ -69,6 +70,25 @@ class ModelRow:
     tokens_in: float | None
     tokens_out: float | None
     cost_usd: float | None
+
+
+def plain_writers(catalogue: Catalogue, examples: Sequence[FlowExample], names: Sequence[str]) -> list[FlowWriter]:
+    """Returns the writers that need no language model: composer, catalogue, nearest and frequent.
+
+    Raises InputError for another name, and where a baseline has no known flow.
+    """
+    own = known(examples)
+    made: dict[str, Callable[[], FlowWriter]] = {
+        "composer": lambda: Composer(catalogue, [flow for _, flow in own]),
+        "catalogue": lambda: Composer(catalogue, name="composer, catalogue only"),
+        "nearest": lambda: NearestFlow(own),
+        "frequent": lambda: MostFrequentFlow(own),
+    }
+    if strange := [name for name in names if name not in made]:
+        raise InputError(f"{strange[0]!r} is no writer without a language model; there are {', '.join(made)}")
+    if not own and {"nearest", "frequent"} & set(names):
+        raise InputError("a baseline needs requirements of the tune part")
+    return [made[name]() for name in names]
 
 
 def written(

@@ -12,7 +12,6 @@ from typing import Any
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.schemas import (
     DECISIONS,
-    EVALUATION_ITEMS,
     OPTIMIZED,
     REJECTS,
     RUNS,
@@ -33,7 +32,7 @@ _OF_NO_CONTRACT = (  # folders of datasets that the views read, beside the snaps
     (REJECTS.name, "*/*"),
     (WKG_CHANGES.name, "*"),
     ("forecasts", "*/*/*"),
-    (EVALUATION_ITEMS.name, "*"),
+    ("evaluations", "*/*"),
 )
 
 

@@ -28,7 +28,7 @@ _LISTED = (
     "decisions/*/*",
     "workflows/current",
     "forecasts/*/*/*",
-    "evaluations/items/*",
+    "evaluations/*/*",
     "history/implementations/*/*",
     "history/rejects/*/*",
     "aggregates/*/*",

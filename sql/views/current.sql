@@ -115,7 +115,7 @@ SET VARIABLE files = (
             UNION ALL
             SELECT 'decisions', file FROM glob(getvariable('lake') || '/decisions/*/*/*.parquet') WHERE file NOT IN (FROM damaged_files)
             UNION ALL
-            SELECT 'evaluations_items', file FROM glob(getvariable('lake') || '/evaluations/items/*/*.parquet')
+            SELECT 'evaluations_' || regexp_extract(file, '/evaluations/([a-z_]+)/', 1), file FROM glob(getvariable('lake') || '/evaluations/*/*/*.parquet')
             UNION ALL
             SELECT 'forecasts_' || regexp_extract(file, '/forecasts/([a-z_]+)/', 1), file FROM glob(getvariable('lake') || '/forecasts/*/*/*/*.parquet')
             UNION ALL

@@ -47,6 +47,7 @@ DEPS = {
     "models/pointer": ["wkg/snapshot"],
     "programs/searches": [],
     "programs/curves": ["programs/searches"],
+    "evaluations/flows": [],
     "forecasts/cases": ["wkg/snapshot"],
     "forecasts/next_steps": ["wkg/snapshot"],
     "generation/intakes": ["wkg/snapshot"],

@@ -128,3 +128,39 @@ PROGRAM_CURVES = dataset(
 """,
     partitions="search_key",
 )
+
+EVALUATION_FLOWS = dataset(
+    "evaluations/flows",
+    "one row, one requirement answered by one writer of enterprise flows; opus flow compare --record writes them",
+    ("evaluation model item"),
+    """
+    evaluation               id            hash of the examples, the catalogue, the models and what they wrote
+    model                    string        the writer: composer, a baseline or a language model with its prompt
+    item                     string        id of the requirement
+    kind                     string        who wrote the requirement: generated, handwritten or own
+    part                     string        held out, or tune where a writer may have learnt from it
+    requirement              string        the text
+    tags                     list<string>  what people say of the requirement
+    steps                    list<string>  the flow's steps in order
+    gold_steps               list<string>  the reference's steps in order
+    flowsim                  float         FlowSim with inputs (2505.24189)
+    flowsim_outline          float         FlowSim of the outlines
+    valid_flowsim            float         the same with inputs, 0 where the flow has a structure error
+    valid_flowsim_outline    float         the same of the outlines
+    tree_bleu                float         share of the reference's (parent, child) labels that the flow has
+    trigger_match            float         1 where type and inputs of the triggers are equal; NULL without triggers
+    trigger_type_match       float         1 where the types are equal; NULL without triggers
+    component_match          float         Jaccard index of the sets of components
+    bag_of_steps             float         F1 of the multisets of steps
+    bag_of_steps_jaccard     float         Jaccard index of the multisets of steps
+    hallucinated_steps       float         share of the steps that the catalogue does not have; NULL without steps
+    hallucinated_tables      float         share of the tables that the catalogue does not have; NULL without tables
+    structure_errors         int64         number of structure errors
+    problem                  string        why there is no flow; NULL where there is one
+    duration_ms              int64         time that the writer took
+    tokens_in                int64         tokens read; NULL where they are not counted
+    tokens_out               int64         tokens written; NULL where they are not counted
+    cost_usd                 usd           price of the tokens by the shipped table; NULL where it is not known
+""",
+    partitions="evaluation_key",
+)

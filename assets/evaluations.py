@@ -1,0 +1,37 @@
+"""Evaluations that need no snapshot: writers of enterprise flows side by side on the invented enterprise."""
+
+import logging
+from collections.abc import Iterator
+
+import dagster as dg
+from pydantic import Field
+
+from assets.failing import reason_first
+from assets.specs import POOL, made, spec
+from opus_pipelines.enterprise_flows.flow_records import publish
+from opus_pipelines.enterprise_flows.model_comparison import plain_writers, written
+from opus_pipelines.enterprise_flows.world.examples import examples, world_catalogue
+from resources.lake import LakeRun
+
+GROUP = "evaluations"
+logger = logging.getLogger("opus_pipelines.enterprise_flows")
+
+
+class CompareFlows(dg.Config):
+    """Which writers are compared."""
+
+    models: list[str] = Field(
+        ["composer", "catalogue", "nearest", "frequent"], description="writers that need no language model"
+    )
+
+
+@dg.multi_asset(name="compare_flows", specs=[spec("evaluations/flows", GROUP)], pool=POOL)
+@reason_first
+def compare_flows(config: CompareFlows, run: LakeRun) -> Iterator[dg.MaterializeResult[None]]:
+    """Scores each writer on every requirement of the invented enterprise; the same flows are written once."""
+    catalogue = world_catalogue()
+    writers = plain_writers(catalogue, examples(), config.models)
+    flows = [one for writer in writers for one in written(writer, examples(), catalogue)]
+    evaluation = publish(run.lake, flows)
+    logger.info("flows of %d writers: evaluation %s", len(writers), evaluation)
+    yield made("evaluations/flows", evaluation, len(flows))
