@@ -103,8 +103,10 @@ class CatalogueWords:
         given, own = word_stems(text), words(text)
         columns = self.columns(text, table)
         found: list[Condition] = []
+        doubtful: list[Condition] = []  # words that name the column itself: "the operational status", "its approval"
         names = [(f"{c.name}={v}", word_stems(label)) for c in self._of(table) for v, label in c.choices.items()]
         spans: dict[tuple[int, int], list[str]] = {}
+        named = {n for m in self.tables(text) for n in range(m.start, m.end)}
         taken = {n for m in self.tables(text) if m.end - m.start > 1 for n in range(m.start, m.end)}
         for mention in mentions(given, names):
             if taken.issuperset(range(mention.start, mention.end)):
@@ -117,7 +119,12 @@ class CatalogueWords:
             if chosen is None and self._is_stated(own, start, end, table):
                 chosen = pairs[0]
             if chosen is not None:
-                found.append(Condition(chosen[0], "=", chosen[1], start))
+                is_column = named.issuperset(range(start, end)) or any(
+                    m.name == chosen[0] and m.start <= start and end <= m.end for m in columns
+                )
+                (doubtful if is_column else found).append(Condition(chosen[0], "=", chosen[1], start))
+        sure = {condition.column for condition in found}
+        found += [c for c in doubtful[::-1] if c.column not in sure][:1]
         found += self._flags(own, table, text)
         found += self._numbers(own, columns, table)
         first: dict[str, Condition] = {}
@@ -133,7 +140,7 @@ class CatalogueWords:
         if end - start > 1 or _VALUE_CUES & set(own[max(0, start - 2) : start]):
             return True
         after = " ".join(own[end : end + 2])
-        return own[start] not in ("new", "open") and any(m.start == 0 and m.name == table for m in self.tables(after))
+        return own[start] not in ("new", "open") and any(m.start == 0 for m in self.tables(after))
 
     def _flags(self, own: Sequence[str], table: str, text: str) -> list[Condition]:
         found = []

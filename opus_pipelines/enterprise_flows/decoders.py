@@ -18,8 +18,7 @@ from opus_pipelines.enterprise_flows.language_writers import (
     outline_lines,
     suggested,
 )
-from opus_pipelines.enterprise_flows.outline_grammar import MOST_LINES, OutlineGrammar
-from opus_pipelines.enterprise_flows.sound_blocks import sound_blocks
+from opus_pipelines.enterprise_flows.outline_grammar import MOST_LINES, OutlineGrammar, sound_blocks
 from opus_pipelines.enterprise_flows.step_choice import StepChoice
 from opus_pipelines.language_models.chat_client import ChatClient, Reply
 from opus_pipelines.language_models.prompt import Prompt

@@ -4,11 +4,22 @@ An outline is the trigger (`when daily`) and one line for each step, with two bl
 no catalogue, or flow logic in a wrong place, cannot come out: a decoder takes one of the lines that may follow.
 """
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from opus_pipelines.enterprise_flows.documents import CATCH, ELSE, ELSEIF, FOREACH, IF, LOGIC, PARALLEL, TRY
+from opus_pipelines.enterprise_flows.documents import (
+    CATCH,
+    ELSE,
+    ELSEIF,
+    FOREACH,
+    IF,
+    LOGIC,
+    PARALLEL,
+    TRY,
+    Component,
+)
 
 MOST_LINES = 24  # from here on only what closes open blocks may follow
 MOST_DEPTH = 3
@@ -86,3 +97,56 @@ def _may_close(level: _Level) -> bool:
     """Whether a block may end: it holds enough, and its last step waits for nothing."""
     least = 2 if level.kind == PARALLEL else 1 if level.kind else 0
     return level.size >= least and level.last != TRY
+
+
+def sound_blocks(components: Sequence[Component]) -> tuple[Component, ...]:
+    """Returns the components, numbered from 1, without flow logic that is empty or incomplete.
+
+    Steps of a block that goes stand in the block around it. Orders must be unique, and a block must come before what it
+    holds.
+    """
+    by_order = {c.order: c for c in components}
+    kept = list(components)
+    while True:
+        sizes = Counter(c.block for c in kept)
+        sound: list[Component] = []
+        before: dict[int | None, str] = {}
+        for component in kept:
+            last, size = before.get(component.block, ""), sizes[component.order]
+            empty = component.is_logic and size < (2 if component.name == PARALLEL else 1)
+            lost = component.name in (ELSE, ELSEIF) and last not in (IF, ELSEIF)
+            lost = lost or (component.name == CATCH and last != TRY)
+            if not empty and not (component.is_logic and lost):
+                sound.append(component)
+                before[component.block] = component.name if component.is_logic else ""
+        sound = _paired(sound)
+        orders = {c.order for c in sound}
+        done = len(sound) == len(kept)
+        kept = [replace(c, block=_holder(c.block, orders, by_order)) for c in sound]
+        if done:
+            return _renumbered(kept)
+
+
+def _holder(block: int | None, orders: set[int], by_order: dict[int, Component]) -> int | None:
+    """The nearest block around that is still there."""
+    while block is not None and block not in orders:
+        block = by_order[block].block
+    return block
+
+
+def _paired(components: list[Component]) -> list[Component]:
+    """Leaves a TRY out that no CATCH follows."""
+    following: dict[int, str] = {}
+    last: dict[int | None, Component] = {}
+    for component in components:
+        if component.block in last:
+            following[last[component.block].order] = component.name if component.is_logic else ""
+        last[component.block] = component
+    return [c for c in components if not (c.is_logic and c.name == TRY and following.get(c.order) != CATCH)]
+
+
+def _renumbered(components: list[Component]) -> tuple[Component, ...]:
+    number = {c.order: n for n, c in enumerate(components, 1)}
+    return tuple(
+        replace(c, order=number[c.order], block=None if c.block is None else number[c.block]) for c in components
+    )

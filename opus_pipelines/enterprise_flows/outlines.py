@@ -25,7 +25,7 @@ from opus_pipelines.enterprise_flows.documents import (
     FlowDocumentError,
     Trigger,
 )
-from opus_pipelines.enterprise_flows.sound_blocks import sound_blocks
+from opus_pipelines.enterprise_flows.outline_grammar import sound_blocks
 from opus_pipelines.enterprise_flows.step_choice import StepChoice
 
 LEAST_EVIDENCE = 2.6  # nats of rarity from which a clause without a known verb asks for a step
@@ -52,6 +52,10 @@ _PATTERNS = (
 )
 _TRIGGERS = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _PATTERNS)
 _LIST = "look_up_records"
+# What is said not to be done: "delete nothing", "do not close it".
+_NOT_DONE = re.compile(
+    r"^\W*(?:please\s+)?(?:do not|don't|never|not)\b|^\W*\w+\s+(?:nothing|nobody|no one)\b", re.IGNORECASE
+)
 _EVERY = re.compile(r"\b(?:(?:of|to|for|from)\s+)?(?:every|each|all)\b(?! of them| one| of these)", re.IGNORECASE)
 _EACH = re.compile(r"\beach (?:of|one)\b|\bevery one\b|\ball of them\b", re.IGNORECASE)
 _IS_CREATED = re.compile(
@@ -80,7 +84,8 @@ class OutlineComposer:
         trigger = found[0]
         steps = _Nesting(self._step, self._needs_look_up)
         for clause in found[1:]:
-            steps.add(clause)
+            if clause.kind != STEP or not _NOT_DONE.search(clause.text):
+                steps.add(clause)
         kind = Trigger(self._trigger(trigger.text), (), _trimmed(trigger.text))
         return with_categories(FlowDocument((kind,), steps.components()), self.catalogue)
 

@@ -104,9 +104,15 @@ class _Step:
         self._table = self._words.table(self._text) if "table" in entry.inputs else ""
         if "table" in entry.inputs and not self._table:
             start = self._flow.trigger.annotation if self._flow.trigger else ""
-            self._table = self._record_table() or self._words.table(start)
+            self._table = self._record_table() or self._words.table(start) or self._nearest_table()
         values = {slot.name: self._value(slot) for slot in entry.inputs.values()}
         return tuple(Input(name, value) for name, value in values.items() if value)
+
+    def _nearest_table(self) -> str:
+        """The table that the steps before use last, or the first one that a later step names."""
+        before = [t for c in self._before if (t := self._scopes.table_of(c))]
+        later = [t for c in self._flow.components if (t := self._words.table(c.annotation))]
+        return before[-1] if before else next(iter(later), "")
 
     def _value(self, slot: Slot) -> str:
         if self._own.is_logic:

@@ -53,6 +53,14 @@ def test_a_requirement_becomes_a_flow(composer: Composer, requirement: str, scri
     assert all(span in requirement for span in spans)
 
 
+def test_what_is_not_to_be_done_is_left_out_and_a_table_is_found_in_a_later_step(composer: Composer) -> None:
+    flow = composer.flow(
+        "Every day, do not delete anything, find all of them, and update the contract to state Expired."
+    )
+    assert "delete_record" not in [c.name for c in flow.components]
+    assert flow.components[0].input("table") == "contract"
+
+
 def mean_flowsim(writer: FlowWriter, kind: str) -> float:
     held_out = [e for e in examples() if e.part == "held out" and e.kind == kind]
     return fmean(flow_scores(writer.flow(e.text), [e.flow], world_catalogue()).flowsim for e in held_out)
