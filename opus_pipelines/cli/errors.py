@@ -24,8 +24,9 @@ def errors(samples: Path, scores: tuple[str, ...], html: Path | None) -> None:
 
     \b
     Example:
-      opus evaluate requests.jsonl --samples samples.jsonl
       opus errors samples.jsonl --score node_f1 --html errors.html
+
+    `opus evaluate requests.jsonl --samples samples.jsonl` writes the samples of an evaluation.
     """
     from opus_pipelines.cli import show
     from opus_pipelines.quality.error_analysis import analyse, read_samples, scores_of

@@ -13,7 +13,7 @@ from opus_pipelines.flows.formats.bpmn_reader import MODEL, read_bpmn
 from opus_pipelines.flows.formats.bpmn_scan import Scan
 from opus_pipelines.flows.formats.bpmn_text import write_bpmn
 from opus_pipelines.flows.formats.python_ir import parse, parse_condition, parse_steps
-from opus_pipelines.flows.model import Block, Call, Flow, If, Statement, UserTask
+from opus_pipelines.flows.model import Block, Call, Flow, If, Parallel, Statement, UserTask
 from opus_pipelines.flows.traversal import identified, ids, map_blocks, map_statements, walk
 from tests.campaigns import examples
 from tests.flows.flow_bench import DATA, bench_tests, needs_data
@@ -139,3 +139,17 @@ class TestFlowBench:
         assert len(ours) == 21
         assert sum(ours) / 21 == pytest.approx(0.9757, abs=0.0001)
         assert sum(gold) / 21 == pytest.approx(0.8457, abs=0.0001)
+
+
+def test_a_parallel_keeps_the_order_of_its_branches_where_one_comes_before_a_branch_that_stays() -> None:
+    def flow_of(*branches: tuple[Call, ...]) -> Flow:
+        return Flow((Parallel(branches),))
+
+    first, second, third = (Call(name, name.lower()) for name in ("A", "B", "C"))
+    content = write_bpmn(identified(flow_of((second,), (third,))))
+    step = replace(first, id="new")
+    flow = read_bpmn(content).flow
+    (parallel,) = flow.body
+    assert isinstance(parallel, Parallel)
+    new = Flow((replace(parallel, branches=((step,), *parallel.branches)),))
+    assert read_bpmn(patched_bpmn(content, new)).flow == flow_of((first,), (second,), (third,))

@@ -96,12 +96,29 @@ class _Patch:
                         self._move(self._scan.model[note], None)
             if node.inner is not None:
                 self._container(node.inner, node.id, inserted=element is None)
+        late = self._out_of_order(drawing)
         for edge in drawing.edges:
             element = self._scan.model.get(edge.id)
             if element is not None:
                 self._edge(element, edge)
-                if inserted or element.owner != owner:
+                if inserted or element.owner != owner or edge.id in late:
                     self._move(element, None)
+
+    def _out_of_order(self, drawing: Drawing) -> set[str]:
+        """Returns the flows of parallel branches that a branch before them would follow in the file.
+
+        A reader takes the order of the branches from the order of the flows.
+        """
+        late: set[str] = set()
+        for fork in (node for node in drawing.nodes if node.kind == "fork"):
+            last, moves = -1, False
+            for edge in (edge for edge in drawing.edges if edge.source == fork.id):
+                element = self._scan.model.get(edge.id)
+                moves = moves or element is None or element.begin < last
+                if element is not None:
+                    last = element.begin
+                    late |= {edge.id} if moves else set()
+        return late
 
     def _move(self, element: Element, inner: Drawing | None) -> None:
         self._scan.remove(element)
