@@ -1,7 +1,7 @@
 """Stage three: a contract's intakes become ranked workflows and reports.
 
 Each contract is checked and published by itself: a finished one is visible at once, and a failed one does not fail the
-others. One step makes all datasets of a contract.
+others. One step makes all datasets of a contract; where only some of them are selected, only these are reported.
 """
 
 import logging
@@ -13,25 +13,27 @@ from pathlib import Path
 import dagster as dg
 from pydantic import Field
 
-from assets.checks import FAILED_INTAKES, RESULT_CHECKS, reported, warning
+from assets.checks import FAILED_INTAKES, RESULT_CHECKS, check_key, selected, warning
 from assets.failing import reason_first
 from assets.partitions import CONTRACTS
-from assets.specs import key, made, spec
+from assets.specs import POOL, key, made, spec
 from opus_pipelines.core.check_results import CheckResult
 from opus_pipelines.core.errors import CheckFailed, InputError, OpusError
 from opus_pipelines.core.ids import digest
+from opus_pipelines.core.versions import versions_of
 from opus_pipelines.generation.chunks import GenerationSetup
 from opus_pipelines.generation.contract import ContractResult, publish_contract
-from opus_pipelines.generation.contracts import contracts_of, needed_for_contracts
-from opus_pipelines.generation.parallel_encoding import SparkEncoder
+from opus_pipelines.generation.contracts import needed_for_contracts
 from opus_pipelines.generation.results.checks import check_result
 from opus_pipelines.generation.results.staleness import failed_intakes, is_current, next_attempt
 from opus_pipelines.generation.run import BulkRun
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.lake import disk_space, input_folders
+from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lifecycle.retention import prune_results
 from opus_pipelines.reporting.contract_tables import report_tables
 from opus_pipelines.wkg.snapshot import Snapshot
+from resources.bulk import bulk_run, contracts_by_key
 from resources.encoder import EncoderResource
 from resources.lake import LakeRun
 from resources.spark import SparkResource
@@ -75,6 +77,7 @@ SPECS = [
         about="the pointer that makes a contract's result visible",
         kinds=("json",) if name == POINTER else ("parquet",),
         partitions_def=CONTRACTS,
+        code_version=versions_of("result"),
     )
     for name, deps in LINEAGE.items()
 ]
@@ -91,6 +94,8 @@ class GenerateConfig(dg.Config):
     specs=SPECS,
     check_specs=[*RESULT_CHECKS, FAILED_INTAKES],
     backfill_policy=dg.BackfillPolicy.single_run(),
+    can_subset=True,
+    pool=POOL,
 )
 @reason_first
 def generate(
@@ -100,46 +105,62 @@ def generate(
     encoder: EncoderResource,
     spark: SparkResource,
 ) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult | dg.AssetMaterialization]:
-    """Generates, checks and publishes every contract of the run whose result is not up to date."""
+    """Generates, checks and publishes every contract of the run whose result is not up to date.
+
+    A run is usually of one contract. In a run of several, a contract that fails fails no other: the finished ones are
+    recorded one by one, and the run fails at its end.
+    """
     input_folders.record(run.lake.root, "intakes", run.typed.paths.intakes)
-    contracts = {contract.key: contract for contract in contracts_of(run.lake, run.typed.paths.intakes)}
+    contracts = contracts_by_key(run.lake, run.typed.paths.intakes)
     needed = needed_for_contracts(contracts.get(partition) for partition in context.partition_keys)
     disk_space.require(run.lake.root, needed, run.typed.disk.reserve_mb, "this generation")
     done: dict[str, ContractResult | None] = {}
     checks: list[CheckResult] = []
     failures: list[str] = []
-    snapshot = Snapshot.open(run.lake).id
-    with run.lake.staging() as scratch:
-        model = SparkEncoder(run.typed.encoder, spark.session, scratch / "encoding")
-        setup = GenerationSetup(run.lake.root, snapshot, run.typed)
-        with BulkRun(setup, encoder.around(model), spark.session, logger.info) as bulk:
-            publishing = _Publishing(run, bulk, context.run_id, checks)
-            for number, partition in enumerate(context.partition_keys):
-                try:
-                    folder = scratch / str(number)
-                    contract = _workable(contracts.get(partition), partition, run)
-                    skipped = _is_done(contract, run, bulk.snapshot, config.retry_failed)
-                    done[partition] = None if skipped else publishing.publish(contract, folder)
-                except OpusError as error:
-                    failures.append(str(error))
-                except (
-                    Exception
-                ) as error:  # one contract's fault costs only itself: it is logged, and the run fails at its end
-                    logger.exception("%s failed", partition)
-                    failures.append(f"{partition}: {type(error).__name__}: {error}")
+    setup = GenerationSetup(run.lake.root, Snapshot.open(run.lake).id, run.typed)
+    with run.lake.staging() as scratch, bulk_run(setup, encoder, spark, logger.info) as bulk:
+        publishing = _Publishing(run, bulk, context.run_id, checks)
+        for number, partition in enumerate(context.partition_keys):
+            try:
+                folder = scratch / str(number)
+                contract = _workable(contracts.get(partition), partition, run)
+                skipped = _is_done(contract, run, bulk.snapshot, config.retry_failed)
+                done[partition] = None if skipped else publishing.publish(contract, folder)
+            except OpusError as error:
+                failures.append(str(error))
+            except Exception as error:  # one contract's fault costs only itself: it is logged, the run fails at its end
+                logger.exception("%s failed", partition)
+                failures.append(f"{partition}: {type(error).__name__}: {error}")
     intakes_failed = [line for result in done.values() if result for line in result.failed]
+    keys = context.selected_asset_check_keys
+    if checks or not failures:
+        yield from selected(keys, checks, RESULT_CHECKS, unseen="every result was up to date")
     if failures:
-        yield from (_finished(name, partition, result) for partition, result in done.items() for name in LINEAGE)
+        yield from (
+            _finished(name, partition, result)
+            for partition, result in done.items()
+            for name in LINEAGE
+            if key(name) in context.selected_asset_keys
+        )
         raise dg.Failure("\n".join([*failures, *intakes_failed]), allow_retries=False)
+    chosen = [name for name in LINEAGE if key(name) in context.selected_asset_keys]
     for partition, result in done.items():
-        for name in LINEAGE:
-            if result and name in result.counts:
-                rows = {"dagster/partition_row_count": result.counts[name]}
-                context.add_asset_metadata(rows, key(name), partition_key=partition)
-    version = digest([(partition, result.result if result else "") for partition, result in done.items()])
-    yield from (made(name, version) for name in LINEAGE)
-    yield from reported(checks, RESULT_CHECKS, unseen="every result was up to date")
-    yield warning(FAILED_INTAKES, intakes_failed)
+        for name in chosen if result else ():
+            rows = result.counts.get(name) if result else None
+            if rows is not None:
+                context.add_asset_metadata({"dagster/partition_row_count": rows}, key(name), partition_key=partition)
+    version = _version(run.lake, [contracts[partition] for partition in done])
+    yield from (made(name, version) for name in chosen)
+    warned = warning(FAILED_INTAKES, intakes_failed)
+    if check_key(warned) in keys:
+        yield warned
+
+
+def _version(lake: Lake, contracts: list[ContractFolder]) -> str:
+    """Returns the id of the current result; of several contracts a hash of theirs."""
+    pointers = (lake.result_pointer(contract.client, contract.contract) or {} for contract in contracts)
+    results = [str(pointer.get("result", "")) for pointer in pointers]
+    return results[0] if len(results) == 1 else digest(results)
 
 
 def _workable(contract: ContractFolder | None, partition: str, run: LakeRun) -> ContractFolder:

@@ -8,11 +8,13 @@ import dagster as dg
 
 from assets.checks import EMBEDDED_CHECKS, MINED_CHECKS, selected
 from assets.failing import reason_first
+from assets.partitions import register
 from assets.specs import POOL, key, made, spec
 from assets.summary import shown, summary
 from opus_pipelines.core.check_results import CheckResult
 from opus_pipelines.core.progress import Ticker
 from opus_pipelines.core.versions import ALGORITHM_VERSIONS, versions_of
+from opus_pipelines.generation.contracts import contract_keys
 from opus_pipelines.lake.layout import read_json
 from opus_pipelines.nightly import steps
 from opus_pipelines.reporting.wkg_graph import snapshot_pictures
@@ -139,6 +141,7 @@ def snapshot(context: dg.AssetExecutionContext, run: LakeRun) -> Iterator[dg.Mat
     else:
         pictures = snapshot_pictures(checked.embedded.graph, run.typed.graph)
         steps.publish(checked, rebuild_context, datetime.now(UTC))
+    register(context.instance, contract_keys(run.lake, run.typed.paths.intakes))  # for the conditions of the night
     current = run.lake.current_snapshot() or ""
     manifest = run.lake.manifest(current)
     pointer = read_json(run.lake.root / "wkg" / "current.json") or {}

@@ -10,7 +10,7 @@ import dagster as dg
 
 from assets import evaluations, forecasts, generation, history, programs, training, wkg
 from assets.specs import key
-from jobs import generate, rebuild, train, watch_history, watch_intakes
+from jobs import generate, nightly_contracts, rebuild, train, watch_history, watch_intakes
 from opus_pipelines.core.settings import Settings
 from resources.encoder import EncoderResource
 from resources.lake import WAIT_SECONDS, LakeRun
@@ -33,6 +33,10 @@ def build_defs(
     snapshot = wkg.snapshot.map_asset_specs(
         lambda spec: dg.apply_freshness_policy(spec, fresh) if spec.key == watched else spec
     )
+    after_the_night = nightly_contracts.condition(settings)
+    contracts = generation.generate.map_asset_specs(
+        lambda spec: spec.replace_attributes(automation_condition=after_the_night)
+    )
     return dg.Definitions(
         assets=[
             history.history,
@@ -40,7 +44,7 @@ def build_defs(
             wkg.embed,
             snapshot,
             forecasts.forecasts,
-            generation.generate,
+            contracts,
             training.train_pointer,
             programs.programs,
             evaluations.compare_flows,
@@ -51,7 +55,7 @@ def build_defs(
         sensors=[
             watch_history.history_changed(settings),
             watch_intakes.intakes_changed(settings),
-            generate.after_the_night(settings),
+            nightly_contracts.sensor(settings.schedule),
         ],
         resources={
             "run": LakeRun.of(settings),

@@ -14,18 +14,19 @@ class EncoderResource(WithSettings):
     @cached_property
     def encoder(self) -> CachedEncoder:
         """Returns the encoder; only texts that the cache lacks reach the model."""
-        return CachedEncoder(self._model, self._lake.kept / "embeddings")
+        return CachedEncoder(self._model, self.lake.kept / "embeddings")
 
     def of_lake(self, lake: Lake) -> CachedEncoder:
         """Returns the encoder with the cache of this lake."""
-        return self.encoder if lake.root == self._lake.root else CachedEncoder(self._model, lake.kept / "embeddings")
+        return self.encoder if lake.root == self.lake.root else CachedEncoder(self._model, lake.kept / "embeddings")
 
     def around(self, model: TextEncoder) -> CachedEncoder:
         """Puts the lake's cache before another encoder of the same model."""
-        return CachedEncoder(model, self._lake.kept / "embeddings")
+        return CachedEncoder(model, self.lake.kept / "embeddings")
 
     @cached_property
-    def _lake(self) -> Lake:
+    def lake(self) -> Lake:
+        """The lake that keeps the embeddings."""
         return Lake(self.typed.paths.lake)
 
     @cached_property

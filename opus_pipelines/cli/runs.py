@@ -79,13 +79,23 @@ def record_unchanged(settings: Settings, snapshot: str) -> None:
 
 
 def generate(settings: Settings, wanted: list[ContractFolder], retry_failed: bool = False) -> None:
-    """Runs the job `generate` over the wanted contracts, one run for each range of adjacent ones.
+    """Runs the job `generate` for each wanted contract, one run each, so that a failed one fails no other.
 
-    Raises OpusError naming what failed.
+    The runs share the encoder and the worker process. Raises OpusError naming what failed.
     """
-    keys = {folder.key for folder in wanted}
+    keys = sorted({folder.key for folder in wanted})
     config = {"generate_contracts": {"config": {"retry_failed": retry_failed}}}
-    _raise_problems(_run(settings, "generate", lambda instance: _spans(instance, keys), {"ops": config}))
+    with _kept_workers():
+        problems = _run(settings, "generate", lambda instance: _partitions(instance, keys), {"ops": config})
+    _raise_problems(problems)
+
+
+@contextlib.contextmanager
+def _kept_workers() -> Iterator[None]:
+    from resources.bulk import kept
+
+    with kept():
+        yield
 
 
 def _run(
@@ -154,15 +164,14 @@ def _raise_problems(problems: list[str]) -> None:
         raise OpusError("\nopus: ".join(problems))
 
 
-def _spans(instance: "dg.DagsterInstance", keys: set[str]) -> Iterator[dict[str, str]]:
-    """Yields the tags of each run; keys that Dagster does not know yet are added in order."""
-    from assets.partitions import CONTRACT
-    from jobs.spans import order_with, ranges, tags
+def _partitions(instance: "dg.DagsterInstance", keys: list[str]) -> Iterator[dict[str, str]]:
+    """Yields the tags of each contract's run; keys that Dagster does not know yet are added."""
+    from assets.partitions import register
+    from jobs.generate import PARTITION
 
-    order, new = order_with(instance.get_dynamic_partitions(CONTRACT), keys)
-    instance.add_dynamic_partitions(CONTRACT, new)
-    for first, last in ranges(order, keys):
-        yield tags(first, last)
+    register(instance, keys)
+    for key in keys:
+        yield {PARTITION: key}
 
 
 def lines_of_failed_checks(result: "dg.ExecuteInProcessResult") -> list[str]:

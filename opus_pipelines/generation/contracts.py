@@ -28,6 +28,11 @@ def contracts_of(lake: Lake, intakes: Path) -> list[ContractFolder]:
     return [_decided(lake, contract) for contract in discover(intakes) if not forgotten.holds(contract.client)]
 
 
+def contract_keys(lake: Lake, intakes: Path) -> list[str]:
+    """Returns the keys of the contracts below `intakes`; none where there is no such folder."""
+    return [contract.key for contract in contracts_of(lake, intakes)] if intakes.is_dir() else []
+
+
 def _decided(lake: Lake, contract: ContractFolder) -> ContractFolder:
     """Returns the contract with its decisions; damaged decisions cost their own contract."""
     folder = lake.folder(DECISIONS, client_key=contract.client, contract_key=contract.contract)

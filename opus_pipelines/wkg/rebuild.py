@@ -174,10 +174,10 @@ def estimate(mined: MinedHistory, context: RebuildContext, session: "Callable[[]
 
 
 def check_graph(estimated: EstimatedGraph, context: RebuildContext) -> CheckedGraph:
-    """Checks the staged tables, and when they all pass, also the drift from the current snapshot."""
+    """Checks the staged tables, and where none of them blocks, also the drift from the current snapshot."""
     snapshot, settings = estimated.mined.resolved.snapshot, context.settings.checks
     checks = check_snapshot(snapshot.folder, MINED_DATASETS) if snapshot.is_new else []
-    if snapshot.is_current or not all(check.passed for check in checks):
+    if snapshot.is_current or _blocked(checks):
         return CheckedGraph(estimated, tuple(checks), None)
     with context.timed("drift"):
         last = snapshot.last if settings.drift != "off" else None
@@ -226,20 +226,24 @@ def embed_part(
 def check(
     embedded: EmbeddedGraph, context: RebuildContext, datasets: tuple[Dataset, ...] = EMBEDDED_DATASETS
 ) -> CheckedSnapshot:
-    """Checks the staged vectors of these datasets, and when they all pass, also the recall of the tasks' index."""
+    """Checks the staged vectors of these datasets, and where none blocks, also the recall of the tasks' index."""
     snapshot = embedded.graph.resolved.snapshot
     if not snapshot.is_new:
         return CheckedSnapshot(embedded, ())
     checks = check_snapshot(snapshot.folder, datasets)
-    if EMBEDDINGS in datasets and all(check.passed for check in checks):
+    if EMBEDDINGS in datasets and not _blocked(checks):
         checks.append(check_recall(embedded.figures["recall_at_10"], context.settings.checks.min_recall))
     return CheckedSnapshot(embedded, tuple(checks))
 
 
 def require_passed(checks: Iterable[CheckResult]) -> None:
     """Raises CheckFailed, naming each blocking check that failed."""
-    if failed := [check for check in checks if not check.passed and check.blocking]:
+    if failed := _blocked(checks):
         raise CheckFailed("nothing was published: " + "; ".join(f"{c.name} ({c.dataset}): {c.detail}" for c in failed))
+
+
+def _blocked(checks: Iterable[CheckResult]) -> list[CheckResult]:
+    return [check for check in checks if not check.passed and check.blocking]
 
 
 def publish(checked: CheckedSnapshot, context: RebuildContext, now: datetime) -> str:

@@ -4,23 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from jobs.spans import ranges
 from opus_pipelines.cli.runs import failure_of, record_intakes_folder, record_unchanged
 from opus_pipelines.core.settings import Paths, Settings
 from opus_pipelines.lake.input_folders import recorded
-
-
-@pytest.mark.parametrize(
-    ("wanted", "expected"),
-    [
-        (set(), []),
-        ({"a", "b", "c", "d"}, [("a", "d")]),
-        ({"a", "b", "d"}, [("a", "b"), ("d", "d")]),
-        ({"c"}, [("c", "c")]),
-    ],
-)
-def test_wanted_keys_become_contiguous_spans(wanted: set[str], expected: list[tuple[str, str]]) -> None:
-    assert list(ranges(["a", "b", "c", "d"], wanted)) == expected
 
 
 @pytest.mark.long

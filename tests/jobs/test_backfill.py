@@ -12,7 +12,8 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from jobs.generate import nightly_contracts, requests
+from jobs.generate import PARTITION, requests
+from jobs.nightly_contracts import nightly_contracts
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.schemas import DATASETS, RUNS
 from opus_pipelines.core.settings import Paths, Settings
@@ -128,9 +129,9 @@ def place(tmp_path_factory: pytest.TempPathFactory, sample_lake: Lake, sample_fi
         yield made
 
 
-def test_one_client_in_one_run_and_no_other(place: Place) -> None:
+def test_one_client_in_a_run_each_contract_and_no_other(place: Place) -> None:
     assert set(place.results()) == {EXPENSES, INVOICES}
-    assert place.query("SELECT count(DISTINCT run_id) FROM generation_runs") == [(1,)]
+    assert place.query("SELECT count(DISTINCT run_id) FROM generation_runs") == [(2,)]
     assert place.query("SELECT DISTINCT status FROM generation_intakes") == [("generated",)]
 
 
@@ -233,7 +234,7 @@ def test_a_contract_without_intakes_says_so_and_fails_nothing(place: Place, caps
 def test_a_new_snapshot_makes_results_stale_and_the_night_does_those_that_ask_for_it(
     place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The request of `after_the_night` is carried out by the job as Dagster would: by its range tags alone."""
+    """A backfill in a single run does both, as Dagster would start it: by its range tags alone."""
     for contract in ("employee-expenses", "supplier-invoices"):
         settings = place.intakes / "brightwater-retail" / contract / "contract.toml"
         settings.write_text('regenerate = "nightly"\n' + settings.read_text())
@@ -246,18 +247,15 @@ def test_a_new_snapshot_makes_results_stale_and_the_night_does_those_that_ask_fo
     settings = place.settings()
     with dg.DagsterInstance.ephemeral() as instance, warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        keys = ["Brightwater_20Retail__Employee_20Expenses", "Brightwater_20Retail__Supplier_20Invoices"]
         runs, new = requests(["Zed__gone"], nightly_contracts(settings))
         instance.add_dynamic_partitions("contract", ["Zed__gone", *new[0].partition_keys])
-        assert [run.tags for run in runs] == [
-            {
-                "dagster/asset_partition_range_start": "Brightwater_20Retail__Employee_20Expenses",
-                "dagster/asset_partition_range_end": "Brightwater_20Retail__Supplier_20Invoices",
-            }
-        ]
+        assert [run.tags[PARTITION] for run in runs] == keys
         from opus_pipelines.definitions import build_defs
 
         job = build_defs(settings).resolve_job_def("generate")
-        assert job.execute_in_process(instance=instance, tags=runs[0].tags, run_config=QUIET).success
-        assert instance.get_materialized_partitions(dg.AssetKey(["workflows", "current"])) == set(new[0].partition_keys)
+        span = {"dagster/asset_partition_range_start": keys[0], "dagster/asset_partition_range_end": keys[1]}
+        assert job.execute_in_process(instance=instance, tags=span, run_config=QUIET).success
+        assert instance.get_materialized_partitions(dg.AssetKey(["workflows", "current"])) == set(keys)
     assert place.stale() == {EXPENSES: False, INVOICES: False, "Nothing": True}
     assert nightly_contracts(settings) == []

@@ -2,16 +2,20 @@
 something fails.
 """
 
+import shutil
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from opus_pipelines.core.check_results import CheckResult
 from opus_pipelines.core.settings import Paths, Settings
+from opus_pipelines.generation.results.checks import check_result
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.views import connect
 
@@ -86,23 +90,6 @@ def test_rebuild_reports_rows_and_version(built: Any) -> None:
     assert event.asset_materialization.tags["dagster/data_version"] == Lake(settings.paths.lake).current_snapshot()
 
 
-def test_a_failed_check_publishes_nothing(built: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings, instance, _ = built
-    changed = settings.model_copy(update={"priors": settings.priors.model_copy(update={"strength": 9.0})})
-    before = Lake(settings.paths.lake).current_snapshot()
-    monkeypatch.setattr(
-        "opus_pipelines.wkg.rebuild.check_snapshot",
-        lambda folder, datasets: [CheckResult("schema", False, "column lost", "wkg/tasks")],
-    )
-    result = run(changed, "rebuild", instance)
-    assert not result.success
-    assert Lake(settings.paths.lake).current_snapshot() == before
-    failure = next(event for event in result.all_events if event.event_type_value == "PIPELINE_FAILURE")
-    first = failure.event_specific_data.error.message.splitlines()[0]
-    assert first.endswith(" nothing was published: schema (wkg/tasks): column lost")
-    assert not {"embed", "wkg__snapshot"} & {event.step_key for event in result.all_events if event.is_step_success}
-
-
 def test_a_lake_that_another_run_holds_is_left_alone(built: Any) -> None:
     settings, instance, _ = built
     with Lake(settings.paths.lake).lock():
@@ -119,9 +106,11 @@ def test_a_dead_run_is_marked_as_failed(built: Any) -> None:
 
 
 def _job(settings: Settings) -> dg.JobDefinition:
-    from opus_pipelines.definitions import build_defs
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from opus_pipelines.definitions import build_defs
 
-    return build_defs(settings).resolve_job_def("rebuild")
+        return build_defs(settings).resolve_job_def("rebuild")
 
 
 def test_generate_publishes_each_contract_and_a_failing_one_costs_only_itself(built: Any) -> None:
@@ -143,3 +132,50 @@ def test_generate_publishes_each_contract_and_a_failing_one_costs_only_itself(bu
     assert refused == [("order-2", "refused")]
     runs = connection.sql("SELECT count(DISTINCT run_id) FROM generation_runs").fetchall()
     assert runs == [(2,)], "Retail was up to date the second time"
+
+
+def break_ranks(tables: Any) -> None:
+    """Gives every ranked workflow the rank 7, in the staged files."""
+    for file in (tables.folder / "workflows/optimized").glob("*.parquet"):
+        table = pq.ParquetFile(file).read()
+        ranks = pa.array([7] * table.num_rows, table.schema.field("rank").type)
+        pq.write_table(table.set_column(table.schema.get_field_index("rank"), "rank", ranks), file)
+
+
+def test_a_result_that_fails_a_check_stands_red_and_is_not_published(
+    built: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings, instance, _ = built
+    instance.add_dynamic_partitions("contract", ["Acme__Red"])
+    shutil.copytree(settings.paths.intakes / "Acme" / "Retail", settings.paths.intakes / "Acme" / "Red")
+
+    def broken(result: Any, intakes: int) -> list[CheckResult]:
+        break_ranks(result.tables)
+        return check_result(result, intakes)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("assets.generation.check_result", broken)
+        result = run(settings, "generate", instance, partition_key="Acme__Red")
+    assert not result.success
+    red = [one for one in result.get_asset_check_evaluations() if not one.passed]
+    assert [(one.asset_key.to_user_string(), one.check_name) for one in red] == [
+        ("workflows/optimized", "ranks_without_gaps")
+    ]
+    assert (red[0].description or "").startswith("1 wrong")
+    assert "Red" not in {pointer["contract"] for pointer in Lake(settings.paths.lake).results()}
+    assert run(settings, "generate", instance, partition_key="Acme__Red").success
+    event = instance.get_latest_materialization_event(dg.AssetKey(["workflows", "current"]))
+    (pointer,) = [one for one in Lake(settings.paths.lake).results() if one["contract"] == "Red"]
+    assert event.asset_materialization.partition == "Acme__Red"
+    assert event.asset_materialization.tags["dagster/data_version"] == pointer["result"]
+
+
+def test_one_dataset_of_a_contract_can_be_selected(built: Any) -> None:
+    settings, instance, _ = built
+    instance.add_dynamic_partitions("contract", ["Acme__Retail"])
+    chosen = [dg.AssetKey(["reports", "cost"])]
+    result = run(settings, "generate", instance, partition_key="Acme__Retail", asset_selection=chosen)
+    assert result.success
+    made = [event for event in result.all_events if event.is_step_materialization]
+    names = {one.step_materialization_data.materialization.asset_key.to_user_string() for one in made}
+    assert names == {"reports/cost"}

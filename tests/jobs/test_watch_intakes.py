@@ -6,11 +6,10 @@ from typing import Any
 import dagster as dg
 import pytest
 
+from jobs.generate import PARTITION
 from jobs.watch_intakes import intakes_changed
 from opus_pipelines.core.settings import Paths, Schedule, Settings
 from opus_pipelines.lake.layout import Lake, write_json
-
-START, END = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
 
 
 @pytest.fixture
@@ -45,21 +44,21 @@ class Ticks:
         self.instance.add_dynamic_partitions("contract", list(known))
         self.cursor: str | None = None
 
-    def look(self) -> tuple[list[tuple[str, str]], str | None]:
-        """First and last key of each run asked for, and why there is none."""
+    def look(self) -> tuple[list[str], str | None]:
+        """The contract of each run asked for, and why there is none."""
         found = self.sensor.evaluate_tick(dg.build_sensor_context(instance=self.instance, cursor=self.cursor))
         self.cursor = found.cursor or self.cursor
         for request in found.dynamic_partitions_requests or []:
             assert request.partitions_def_name == "contract"
             self.instance.add_dynamic_partitions("contract", list(request.partition_keys))
-        return [(run.tags[START], run.tags[END]) for run in found.run_requests or []], found.skip_message
+        return [run.tags[PARTITION] for run in found.run_requests or []], found.skip_message
 
 
 @pytest.mark.long
 def test_a_new_folder_is_asked_for_once_it_is_at_rest(intakes: Path) -> None:
     ticks = Ticks(intakes)
     assert ticks.look() == ([], "files are still changing")
-    assert ticks.look() == ([("Acme__Retail", "Acme__Retail")], None)
+    assert ticks.look() == (["Acme__Retail"], None)
     assert ticks.instance.get_dynamic_partitions("contract") == ["Acme__Retail"]
     assert ticks.look() == ([], "nothing changed")
 
@@ -69,7 +68,7 @@ def test_a_folder_that_is_still_being_copied_waits(intakes: Path) -> None:
     for size in (1, 2, 3):
         (intakes / "Acme/Retail/one/input/order.txt").write_text("x" * size)
         assert ticks.look() == ([], "files are still changing")
-    assert ticks.look()[0] == [("Acme__Retail", "Acme__Retail")]
+    assert ticks.look()[0] == ["Acme__Retail"]
 
 
 def test_a_contract_with_a_result_is_asked_for_only_when_it_changes(intakes: Path) -> None:
@@ -77,7 +76,7 @@ def test_a_contract_with_a_result_is_asked_for_only_when_it_changes(intakes: Pat
     ticks = Ticks(intakes, ("Acme__Retail",))
     assert [ticks.look() for _ in range(2)] == [([], "nothing changed")] * 2
     drop(intakes, "Acme", "Retail", "two")
-    assert [ticks.look()[0] for _ in range(3)] == [[], [("Acme__Retail", "Acme__Retail")], []]
+    assert [ticks.look()[0] for _ in range(3)] == [[], ["Acme__Retail"], []]
 
 
 def test_a_folder_back_in_an_earlier_state_is_asked_for_again(intakes: Path) -> None:
@@ -113,12 +112,12 @@ def test_a_broken_contract_is_warned_about_once_until_it_changes(
     ticks = Ticks(intakes)
     assert [ticks.look() for _ in range(3)] == [
         ([], "files are still changing"),
-        ([("Bolt__Repairs", "Bolt__Repairs")], None),
+        (["Bolt__Repairs"], None),
         ([], "nothing changed"),
     ]
     assert capfd.readouterr().err.count("unknown key gian_usd") == 1
     settings.write_text("gain_usd = 3\n")
-    assert [ticks.look()[0] for _ in range(3)] == [[], [("Acme__Retail", "Acme__Retail")], []]
+    assert [ticks.look()[0] for _ in range(3)] == [[], ["Acme__Retail"], []]
 
 
 def test_two_folders_of_one_name_are_left_out_until_one_is_renamed(
@@ -130,31 +129,31 @@ def test_two_folders_of_one_name_are_left_out_until_one_is_renamed(
     assert [ticks.look()[0] for _ in range(3)] == [[], [], []]
     assert capfd.readouterr().err.count("contract 'Retail' of client 'Acme'") == 1
     twin.unlink()
-    assert [ticks.look()[0] for _ in range(2)] == [[], [("Acme__Retail", "Other__Retail")]]
+    assert [ticks.look()[0] for _ in range(2)] == [[], ["Acme__Retail", "Other__Retail"]]
 
 
 def test_names_that_are_paths_are_keys_like_any_other(intakes: Path) -> None:
     (intakes / "Acme/Retail/contract.toml").write_text('client = "../../etc"\ncontract = "a,b...c|d"\n')
     ticks = Ticks(intakes)
     key = "_2e_2e_2f_2e_2e_2fetc__a_2cb_2e_2e_2ec_7cd"
-    assert [ticks.look()[0] for _ in range(2)] == [[], [(key, key)]]
+    assert [ticks.look()[0] for _ in range(2)] == [[], [key]]
 
 
-def test_contracts_that_do_not_lie_side_by_side_take_a_run_each_span(intakes: Path) -> None:
+def test_each_contract_takes_a_run_of_its_own(intakes: Path) -> None:
     drop(intakes, "Acme", "Wholesale")
     drop(intakes, "Bolt", "Repairs")
     publish(intakes, "Bolt", "Repairs")
     ticks = Ticks(intakes, ("Acme__Retail", "Bolt__Repairs"))
     ticks.look()
-    assert ticks.look()[0] == [("Acme__Retail", "Acme__Retail"), ("Acme__Wholesale", "Acme__Wholesale")]
+    assert ticks.look()[0] == ["Acme__Retail", "Acme__Wholesale"]
     assert ticks.instance.get_dynamic_partitions("contract") == ["Acme__Retail", "Bolt__Repairs", "Acme__Wholesale"]
 
 
-def test_new_contracts_are_registered_in_order_and_take_one_run(intakes: Path) -> None:
+def test_new_contracts_are_registered_in_order(intakes: Path) -> None:
     for contract in ("Wholesale", "Export"):
         drop(intakes, "Acme", contract)
     ticks = Ticks(intakes)
-    assert [ticks.look()[0] for _ in range(2)] == [[], [("Acme__Export", "Acme__Wholesale")]]
+    assert [ticks.look()[0] for _ in range(2)] == [[], ["Acme__Export", "Acme__Retail", "Acme__Wholesale"]]
     assert ticks.instance.get_dynamic_partitions("contract") == ["Acme__Export", "Acme__Retail", "Acme__Wholesale"]
 
 
