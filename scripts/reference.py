@@ -94,7 +94,10 @@ def _columns(columns: tuple[Column, ...]) -> str:
 
 def command_reference() -> str:
     """Return one section for each command of `opus`: usage, what it does, its options, and the examples of its help."""
-    parts = [_command("opus", opus), *(_command(f"opus {name}", opus.commands[name]) for name in sorted(opus.commands))]
+    context = click.Context(opus)
+    names = opus.list_commands(context)
+    commands = [(name, command) for name in names if (command := opus.get_command(context, name)) is not None]
+    parts = [_command("opus", opus), *(_command(f"opus {name}", command) for name, command in commands)]
     return "\n\n".join(parts)
 
 

@@ -17,7 +17,6 @@ import click
 
 from opus_pipelines.core.errors import STOPPED, OpusError
 from opus_pipelines.core.safe_text import clean, printable
-from opus_pipelines.event_logs.private_text import mask_text
 
 DONE, FAILED, USAGE = 0, 1, 2
 _DAMAGE = "a file of the lake may be damaged; `opus verify` names it, and `opus verify --repair` mends it"
@@ -151,6 +150,8 @@ def keep_trace(lake_of: Callable[[], Path]) -> Path | None:
     try:
         folder.mkdir(exist_ok=True)
         path = folder / "opus-errors.log"
+        from opus_pipelines.event_logs.private_text import mask_text  # its patterns take a quarter of a second
+
         with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
             file.write(mask_text(traceback.format_exc()) + "\n")
     except Exception:

@@ -1,5 +1,6 @@
 """The entry point of `opus`: global options, all commands, and every error as one clear line with its exit code."""
 
+import importlib
 import logging
 import sys
 from collections.abc import Sequence
@@ -7,27 +8,46 @@ from pathlib import Path
 
 import click
 
-from opus_pipelines.cli.decide import decide
 from opus_pipelines.cli.error_lines import guarded
-from opus_pipelines.cli.errors import errors
-from opus_pipelines.cli.evaluate import evaluate
-from opus_pipelines.cli.export import export
-from opus_pipelines.cli.flow import flow
-from opus_pipelines.cli.forecast import forecast
-from opus_pipelines.cli.forget import forget
-from opus_pipelines.cli.graph import graph
-from opus_pipelines.cli.init import check, init
 from opus_pipelines.cli.options import Options
-from opus_pipelines.cli.program import program
-from opus_pipelines.cli.read import best, explain, query, report, status, tasks
-from opus_pipelines.cli.score import score
-from opus_pipelines.cli.train import models, train
-from opus_pipelines.cli.verify import verify
-from opus_pipelines.cli.write import generate, rebuild, rollback, sample, ui
 from opus_pipelines.core.safe_text import printable
 
+MODULES = {  # the commands of each module of this package; a module is imported when one of its commands is used
+    "decide": ("decide",),
+    "errors": ("errors",),
+    "evaluate": ("evaluate",),
+    "export": ("export",),
+    "flow": ("flow",),
+    "forecast": ("forecast",),
+    "forget": ("forget",),
+    "graph": ("graph",),
+    "init": ("init", "check"),
+    "program": ("program",),
+    "read": ("best", "explain", "query", "report", "status", "tasks"),
+    "score": ("score",),
+    "train": ("models", "train"),
+    "verify": ("verify",),
+    "write": ("generate", "rebuild", "rollback", "sample", "ui"),
+}
+PLACES = {command: module for module, commands in MODULES.items() for command in commands}
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+
+class Commands(click.Group):
+    """The commands of `opus`, each imported at its first use: most of the time of a short command was imports."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Returns the names of all commands."""
+        return sorted({*PLACES, *self.commands})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Returns the command of that name, or None."""
+        if cmd_name not in self.commands and cmd_name in PLACES:
+            module = importlib.import_module(f"opus_pipelines.cli.{PLACES[cmd_name]}")
+            self.add_command(getattr(module, cmd_name))
+        return super().get_command(ctx, cmd_name)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.option(
     "--lake",
     type=click.Path(path_type=Path),
@@ -52,37 +72,6 @@ def opus(context: click.Context, lake: Path | None, settings: Path | None) -> No
     """
     context.obj = Options(lake, settings)
     _log_to_stderr()
-
-
-for command in (
-    init,
-    check,
-    sample,
-    rebuild,
-    generate,
-    best,
-    explain,
-    decide,
-    export,
-    report,
-    graph,
-    query,
-    score,
-    train,
-    models,
-    evaluate,
-    errors,
-    forecast,
-    flow,
-    program,
-    rollback,
-    verify,
-    status,
-    tasks,
-    ui,
-    forget,
-):
-    opus.add_command(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -3,14 +3,14 @@
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import duckdb
-from rich.console import Console
-from rich.table import Table
 
 from opus_pipelines.reporting.spreadsheets import as_csv, as_xlsx, cell_text
+
+if TYPE_CHECKING:
+    import duckdb
 
 FORMATS = ("table", "csv", "json", "parquet", "xlsx")
 format_option = click.option(
@@ -23,7 +23,7 @@ format_option = click.option(
 )
 
 
-def relation(rows: duckdb.DuckDBPyRelation, form: str) -> None:
+def relation(rows: "duckdb.DuckDBPyRelation", form: str) -> None:
     """Writes the rows of a relation to stdout in the format `form`.
 
     In CSV and XLSX, texts that a spreadsheet program could take for a formula are escaped, and counted on stderr.
@@ -53,7 +53,7 @@ def relation(rows: duckdb.DuckDBPyRelation, form: str) -> None:
         table(columns, values)
 
 
-def parquet(rows: duckdb.DuckDBPyRelation) -> None:
+def parquet(rows: "duckdb.DuckDBPyRelation") -> None:
     """Writes the rows as one Parquet file to stdout. Raises UsageError where stdout is a terminal."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -84,6 +84,9 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | No
         click.echo(("" if title.startswith("Lake") else "\n") + title)
     if not rows:
         return
+    from rich.console import Console
+    from rich.table import Table
+
     layout = Table(box=None, pad_edge=False, header_style="bold")
     for i, column in enumerate(columns):
         numeric = all(isinstance(row[i], int | float | None) and not isinstance(row[i], bool) for row in rows)

@@ -2,10 +2,11 @@
 
 import re
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from snowballstemmer import stemmer
+if TYPE_CHECKING:
+    from snowballstemmer.english_stemmer import EnglishStemmer
 
-_STEMMER = stemmer("english")
 _LEAST_LETTERS = 5  # letters from which one stem may be the beginning of another: verif(y), verifi(cation)
 _WORD = re.compile(r"[^\W_]+")
 _EMPTY = """
@@ -88,11 +89,19 @@ _IRREGULAR = {
 }
 
 
+@lru_cache(maxsize=1)
+def _stemmer() -> "EnglishStemmer":
+    """Importing the package takes a third of a second, because it brings all languages."""
+    from snowballstemmer import stemmer
+
+    return stemmer("english")
+
+
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
     """Returns the stem of one word in lower case."""
     word = word.casefold()
-    return str(_STEMMER.stemWord(_IRREGULAR.get(word, word)))
+    return str(_stemmer().stemWord(_IRREGULAR.get(word, word)))
 
 
 @lru_cache(maxsize=16384)
