@@ -1,5 +1,6 @@
 """Which contracts the night generates: an automation condition, evaluated by the daemon after each nightly rebuild."""
 
+import warnings
 from datetime import datetime
 from functools import lru_cache
 
@@ -44,16 +45,18 @@ def condition(settings: Settings) -> dg.AutomationCondition[dg.AssetKey]:
 
 def sensor(schedule: Schedule) -> dg.AutomationConditionSensorDefinition:
     """Returns the sensor of the daemon that evaluates the condition; it is on where the nightly schedule is."""
-    return dg.AutomationConditionSensorDefinition(
-        "after_the_night",
-        target=GENERATED,
-        minimum_interval_seconds=schedule.watch_seconds,
-        default_status=dg.DefaultSensorStatus.RUNNING if schedule.enabled else dg.DefaultSensorStatus.STOPPED,
-        description='After a nightly rebuild: generate the contracts with regenerate = "nightly" whose results are '
-        "stale.",
-        use_user_code_server=True,
-        emit_backfills=False,  # each contract has a run of its own
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that the daemon evaluates a condition of our own is in beta
+        return dg.AutomationConditionSensorDefinition(
+            "after_the_night",
+            target=GENERATED,
+            minimum_interval_seconds=schedule.watch_seconds,
+            default_status=dg.DefaultSensorStatus.RUNNING if schedule.enabled else dg.DefaultSensorStatus.STOPPED,
+            description='After a nightly rebuild: generate the contracts with regenerate = "nightly" whose results are '
+            "stale.",
+            use_user_code_server=True,
+            emit_backfills=False,  # each contract has a run of its own
+        )
 
 
 def nightly_contracts(settings: Settings) -> list[str]:
