@@ -25,54 +25,53 @@ from tests.nightly_jobs import run, write_history
 
 pytestmark = pytest.mark.spark
 CHECKED = sorted({spec.name for spec in (*MINED_CHECKS, *EMBEDDED_CHECKS)})
-Table = pa.Table
 
 
-def set_first(table: Table, column: str, value: Any) -> Table:
+def set_first(table: pa.Table, column: str, value: Any) -> pa.Table:
     """The table with another value in the first row of a column."""
     place = table.schema.get_field_index(column)
     values = [value, *table[column].to_pylist()[1:]]
     return table.set_column(place, table.schema.field(column), pa.array(values, table.schema.field(column).type))
 
 
-def other_task(name: str, table: Table) -> Table:
+def other_task(name: str, table: pa.Table) -> pa.Table:
     column = next(c for c in ("src", "task_id", "tasks") if c in table.column_names)
     return set_first(table, column, ["t_nowhere"] if column == "tasks" else "t_nowhere")
 
 
-def infinite(name: str, table: Table) -> Table:
+def infinite(name: str, table: pa.Table) -> pa.Table:
     column = next(f.name for f in table.schema if pa.types.is_float64(f.type))
     return set_first(table, column, float("inf"))
 
 
-def unordered(name: str, table: Table) -> Table:
+def unordered(name: str, table: pa.Table) -> pa.Table:
     low, high = ORDER[DATASETS[name]][0][:2]
     return set_first(set_first(table, low, 5), high, 1)
 
 
-def falling(name: str, table: Table) -> Table:
+def falling(name: str, table: pa.Table) -> pa.Table:
     return set_first(table, QUANTILES[DATASETS[name]], [3.0, 1.0])
 
 
-def unexplained(name: str, table: Table) -> Table:
+def unexplained(name: str, table: pa.Table) -> pa.Table:
     figure, columns = next(iter(REASONS[DATASETS[name]].items()))
     return set_first(set_first(table, columns[0], None), f"{figure}_reason", None)
 
 
-def untold(name: str, table: Table) -> Table:
+def untold(name: str, table: pa.Table) -> pa.Table:
     return set_first(table, f"{next(iter(REASONS[DATASETS[name]]))}_reason", NOT_COMPUTED)
 
 
-def improbable(name: str, table: Table) -> Table:
+def improbable(name: str, table: pa.Table) -> pa.Table:
     column = next(c.name for c in DATASETS[name].columns if c.type_name == "prob")
     return set_first(table, column, 1.5)
 
 
-def one_more(column: str, by: int = 1_000) -> Callable[[str, Table], Table]:
+def one_more(column: str, by: int = 1_000) -> Callable[[str, pa.Table], pa.Table]:
     return lambda name, table: set_first(table, column, (table[column][0].as_py() or 0) + by)
 
 
-BREAKS: dict[str, Callable[[str, Table], Table]] = {
+BREAKS: dict[str, Callable[[str, pa.Table], pa.Table]] = {
     "schema": lambda name, table: table.drop_columns([table.column_names[-1]]),
     "keys_are_unique": lambda name, table: pa.concat_tables([table, table.slice(0, 1)]),
     "every_task_exists": other_task,
@@ -144,7 +143,7 @@ def red(result: dg.ExecuteInProcessResult) -> dict[str, set[str]]:
     return {n: {one.asset_key.to_user_string() for one in failed if one.check_name == n} for n in names}
 
 
-def with_a_row(table: Table) -> Table:
+def with_a_row(table: pa.Table) -> pa.Table:
     """The table, with a row where history gave it none."""
     if table.num_rows:
         return table
