@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from opus_pipelines.cli.enterprise_flow import compare, outline, score, validate
+from opus_pipelines.cli.flow_text import CATALOGUE_HELP, edited_by, new
+from opus_pipelines.cli.options import Options
 from opus_pipelines.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -152,15 +154,27 @@ def page(file: Path, prior: Path | None, utterance: str, retrieved: Path | None,
 
 @flow.command()
 @click.argument("file", type=_FILE)
-@click.option("--operations", type=_FILE, required=True, help="A JSON list, as `opus flow diff --json` writes it.")
+@click.argument("utterance", required=False)
+@click.option("--operations", type=_FILE, help="A JSON list, as `opus flow diff --json` writes it.")
+@click.option("--catalogue", type=_FILE, help=CATALOGUE_HELP)
 @click.option("-o", "--output", type=_FILE, help="The file to write, in the format of FILE. Default: stdout")
-def edit(file: Path, operations: Path, output: Path | None) -> None:
-    """Apply edit operations to the flow in FILE; steps are named by their ids.
+@click.pass_obj
+def edit(
+    options: Options,
+    file: Path,
+    utterance: str | None,
+    operations: Path | None,
+    catalogue: Path | None,
+    output: Path | None,
+) -> None:
+    """Edit the flow in FILE by an UTTERANCE, or by edit operations that name steps by their ids.
 
-    A BPMN file keeps the ids and the layout of everything that no operation touches, byte for byte.
+    The operations that an utterance becomes are listed on stderr. A BPMN file keeps the ids and the layout of all
+    that no operation touches, byte for byte.
 
     \b
     Example:
+      opus flow edit leads.bpmn "Remove the slack message" --catalogue activities.json -o edited.bpmn
       opus flow edit leads.bpmn --operations operations.json -o edited.bpmn
     """
     from opus_pipelines.flows.edits import applied
@@ -169,13 +183,18 @@ def edit(file: Path, operations: Path, output: Path | None) -> None:
     from opus_pipelines.flows.formats.registry import format_of, read_flow, written
     from opus_pipelines.flows.operation_files import read_operations
 
+    if (utterance is None) == (operations is None):
+        raise InputError("opus flow edit takes an utterance or --operations, one of the two")
     changed = read_flow(file)
-    try:
-        changed = applied(changed, read_operations(operations.read_bytes()))
-    except FlowError as error:
-        raise FlowError(f"{operations}: {error}") from None
-    except OSError as error:
-        raise InputError(f"{operations}: {error.strerror or error}") from None
+    if utterance is not None:
+        changed, _ = edited_by(options, changed, utterance, catalogue)
+    elif operations is not None:
+        try:
+            changed = applied(changed, read_operations(operations.read_bytes()))
+        except FlowError as error:
+            raise FlowError(f"{operations}: {error}") from None
+        except OSError as error:
+            raise InputError(f"{operations}: {error.strerror or error}") from None
     if format_of(file) == "bpmn":
         _write(patched_bpmn(file.read_bytes(), changed), output)
         return
@@ -184,7 +203,7 @@ def edit(file: Path, operations: Path, output: Path | None) -> None:
     _write(content, output)
 
 
-for _command in (outline, validate, score, compare):
+for _command in (new, outline, validate, score, compare):
     flow.add_command(_command)
 
 

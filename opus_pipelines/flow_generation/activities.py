@@ -171,6 +171,25 @@ def catalogue_of(entries: Iterable[Mapping[str, object]]) -> ActivityCatalogue:
     return ActivityCatalogue(tuple(found.values()))
 
 
+def catalogue_of_tasks(tasks: Iterable[tuple[str, str]]) -> ActivityCatalogue:
+    """Returns the catalogue of tasks of the Work Knowledge Graph, given as (title, description), with ids from titles.
+
+    Titles that would have the same id get numbers, in the order of the tasks. A task without a letter is left out.
+    """
+    entries: dict[str, dict[str, object]] = {}
+    for title, description in tasks:
+        words = "_".join(re.findall(r"[A-Za-z0-9]+", title))[:200]
+        if not any(c.isalpha() for c in words):
+            continue
+        name = base = words if words[0].isalpha() else f"task_{words}"
+        number = 2
+        while name in entries:
+            name, number = f"{base}_{number}", number + 1
+        text = title if not description or description == title else f"{title}: {description}"
+        entries[name] = {"id": name, "description": text}
+    return catalogue_of(entries.values())
+
+
 def read_catalogue(path: Path) -> ActivityCatalogue:
     """Reads a JSON file with a list of {"id", "description"}. Raises CatalogueError where it is none."""
     try:

@@ -1,0 +1,59 @@
+"""The benchmark of Flow-Bench: what may teach, and predictions for a folder whose tests carry no answer."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from benchmarks.flow_bench import fault, main, others
+from opus_pipelines.flow_generation.flow_folder import FlowTask, FolderError, read_folder
+from opus_pipelines.flows.formats.bpmn_reader import read_bpmn
+from opus_pipelines.flows.formats.python_ir import parse
+from opus_pipelines.flows.traversal import activities
+from tests.flow_generation.flow_examples import ENTRIES
+
+JIRA, SLACK = "Jira_Issue__2_0_0__create_Issue", "Slack_message__3_0_0__create_message"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "catalogue.json").write_text(json.dumps([{"id": name, "description": text} for name, text in ENTRIES]))
+    tests = [
+        {"_metadata": {"uid": 1, "tags": ["linear"]}, "input": {"utterance": "Create a Jira issue"}},
+        {
+            "_metadata": {"uid": 2, "tags": ["linear_update"]},
+            "input": {"utterance": "Add a slack message", "prior_sequence": [f"issue = {JIRA}()"]},
+            "expected_output": {"sequence": [f"issue = {JIRA}()\nmessage = {SLACK}()"]},
+        },
+    ]
+    (tmp_path / "tests.yaml").write_text(yaml.safe_dump({"actions": [{"$ref": "catalogue.json"}], "tests": tests}))
+    return tmp_path
+
+
+def test_a_test_that_is_asked_does_not_teach(folder: Path) -> None:
+    tasks = read_folder(folder).tasks
+    assert [task.uid for task in others(tasks, [FlowTask("9", "Create a Jira issue")])] == ["2"]
+
+
+def test_a_fault_names_the_activities() -> None:
+    task = FlowTask("1", "", expected=parse(f"a = {JIRA}()"))
+    assert fault(task, parse(f"a = {SLACK}()")) == f"missing {JIRA}; too many {SLACK}"
+
+
+def test_a_folder_of_another_form_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("actions: [{$ref: ../../etc/passwd}]\ntests: []\n")
+    with pytest.raises(FolderError):
+        read_folder(tmp_path)
+
+
+@pytest.mark.model
+def test_a_folder_is_predicted_and_scored(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "predictions.jsonl"
+    assert main([str(folder), str(file), "--learn", str(folder)]) == 0
+    lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    assert [line["uid"] for line in lines] == [1, 2]
+    assert activities(parse(lines[1]["sequence"])) == [JIRA, SLACK]
+    assert activities(read_bpmn(lines[1]["bpmn"].encode()).flow) == [JIRA, SLACK]
+    assert main(["score", str(folder), str(file)]) == 0
+    assert "exact_semantic         1.000" in capsys.readouterr().out
