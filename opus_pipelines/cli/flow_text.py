@@ -1,5 +1,6 @@
 """`opus flow new` and the edit of a flow by an utterance. They load the sentence encoder, and no language model."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,7 +48,7 @@ def new(
     for loss in losses:
         click.echo(f"not kept: {loss.feature}: {loss.what}", err=True)
     if output is None:
-        click.get_binary_stream("stdout").write(content.rstrip(b"\n") + b"\n")
+        sys.stdout.buffer.write(content.rstrip(b"\n") + b"\n")
         return
     if not output.absolute().parent.is_dir():
         raise InputError(f"{output.absolute().parent}: no such folder for the flow")
