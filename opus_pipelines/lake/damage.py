@@ -33,6 +33,7 @@ _OF_NO_CONTRACT = (  # folders of datasets that the views read, beside the snaps
     (WKG_CHANGES.name, "*"),
     ("forecasts", "*/*/*"),
     ("evaluations", "*/*"),
+    ("programs", "*/*"),
 )
 
 

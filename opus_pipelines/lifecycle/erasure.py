@@ -45,6 +45,7 @@ from opus_pipelines.lake.results import ResultKey, results_of
 from opus_pipelines.lake.search import Finding, Word, search
 from opus_pipelines.lifecycle.client_traces import ClientTraces, clients_of, find, own_sources, words_of
 from opus_pipelines.lifecycle.kept_answers import remove_answers
+from opus_pipelines.lifecycle.program_traces import remove_program_runs
 from opus_pipelines.lifecycle.published import Manifests, manifests_of, named_parts, rewrite_manifest
 from opus_pipelines.lifecycle.retention import prune_changes, withdraw_models
 from opus_pipelines.lifecycle.verify import SET_ASIDE
@@ -149,13 +150,11 @@ def carry_out(
         report.removed.append(("results of others that rested on its cases", len(report.resting)))
         report.removed += remove_history(lake, work.traces)
         report.removed.append(("answers of language models", remove_answers(lake, client, work.words)))
+        report.removed.append(("runs of programs", remove_program_runs(lake, client, work.words)))
         report.removed += clean_record([*_names(client), *work.words])
         report.left, report.shared = _search(lake, client, work.words)
         if not report.left:
-            journal = _journal(lake, client)
-            journal.unlink()
-            if not any(journal.parent.iterdir()):
-                journal.parent.rmdir()
+            lake.remove(_journal(lake, client))
     return report
 
 

@@ -22,7 +22,12 @@ from opus_pipelines.lifecycle.published import point
 from opus_pipelines.lifecycle.verify import SET_ASIDE
 
 _OF_RESULTS = tuple(dataset.name for dataset in RESULT_DATASETS)
-_AGAIN = {"forecasts": "`opus forecast`", "evaluations": "`opus evaluate`", "models": "`opus train`"}
+_AGAIN = {
+    "forecasts": "`opus forecast`",
+    "evaluations": "`opus evaluate`",
+    "models": "`opus train`",
+    "programs": "`opus program`",
+}
 # kept files that cannot be made again, and what their loss means
 _LOST = {
     "ids.parquet": "the next rebuild gives tasks new ids",
@@ -172,7 +177,9 @@ class _Work:
 
     def _folder(self, place: Path) -> None:
         """Sets a published folder aside as a whole."""
-        depth = {"wkg": 2, "history": 4, "aggregates": 3, "forecasts": 4, "evaluations": 3, "models": 3}
+        depth = {"wkg": 2, "history": 4, "forecasts": 4} | dict.fromkeys(
+            ("aggregates", "evaluations", "models", "programs"), 3
+        )
         folder = self.lake.root.joinpath(*place.parts[: depth.get(place.parts[0], len(place.parts))])
         of_history = place.parts[0] in ("wkg", "history")
         self.report.rebuild |= of_history or place.parts[0] == "aggregates"

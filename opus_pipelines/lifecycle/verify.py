@@ -29,6 +29,7 @@ _LISTED = (
     "workflows/current",
     "forecasts/*/*/*",
     "evaluations/*/*",
+    "programs/*/*",
     "history/implementations/*/*",
     "history/rejects/*/*",
     "aggregates/*/*",
