@@ -37,6 +37,7 @@ ADVERBS = frozenset(
         "that",
     ]
 )
+COORDINATORS = frozenset(["and", "then", "&", "but"])
 QUOTES = str.maketrans({"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "`": "'", "\u00a0": " "})
 TOKEN = re.compile(
     r"\"[^\"]*\"|(?<![\w'])'[^']*'(?!\w)|\d+(?:[.,]\d+)+|\w+(?:[-'._@/]\w+)*'?|==|!=|<=|>=|[<>=%$]|[,.;:!?()&\n]"

@@ -197,7 +197,10 @@ class _Reader:
         start = self.at + size
         end = self._end_of_condition(start)
         postfix = bool(self.found) and self.found[-1].kind == STEP and end >= len(self.words) and "," not in adverbs
-        words = tuple(self.words[start:end])
+        last = end
+        while last > start + 1 and self.lower[last - 1] in lexicon.COORDINATORS:
+            last -= 1
+        words = tuple(self.words[start:last])
         self._add(Clause(CONDITION, words, marker=marker, adverbs=adverbs, postfix=postfix, alternative=alternative))
         self.at = end
 
@@ -223,7 +226,9 @@ class _Reader:
             if word == "and" and end + 1 < len(self.words) and self._is_imperative(end + 1):
                 break
             end += 1
-        postfix = bool(self.found) and self.found[-1].kind == STEP and "," not in adverbs
+        # "get the tickets and for each ticket create an issue": a header behind a connective governs what follows
+        governs_next = "," in adverbs or (bool(lexicon.COORDINATORS.intersection(adverbs)) and end < len(self.words))
+        postfix = bool(self.found) and self.found[-1].kind == STEP and not governs_next
         self._add(Clause(kind, tuple(self.words[start:end]), marker=marker, adverbs=adverbs, postfix=postfix))
         self.at = end
 

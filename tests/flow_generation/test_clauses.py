@@ -38,6 +38,18 @@ def read(utterance: str) -> list[tuple[str, str]]:
                 (STEP, "delete the lead"),
             ],
         ),
+        (
+            "Get all tickets and for each ticket create an issue",
+            [(STEP, "Get all tickets"), (LOOP, "ticket"), (STEP, "create an issue")],
+        ),
+        (
+            "Create an issue for each ticket",
+            [(STEP, "Create an issue for ticket"), (LOOP, "ticket")],
+        ),
+        (
+            "Send a mail if the ticket is urgent and create a task",
+            [(STEP, "Send a mail"), (CONDITION, "the ticket is urgent"), (STEP, "create a task")],
+        ),
         ("In Slack, send a message", [(STEP, "send a message In Slack")]),
         ("Please create a board", [(STEP, "create a board")]),
     ],
