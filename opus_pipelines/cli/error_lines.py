@@ -4,9 +4,9 @@ Errors with a message for a person are shown as they are. Of all others the line
 what to look at, and the full trace goes to a log.
 """
 
+import contextlib
 import errno
 import os
-import signal
 import sys
 import tempfile
 import traceback
@@ -170,8 +170,10 @@ def _said(message: str) -> int:
 
 
 def _forget_stdout() -> None:
-    """The interpreter flushes stdout once more at its end, which would raise again."""
-    try:
+    """The interpreter flushes stdout once more at its end, which would raise again.
+
+    A stdout without a descriptor is no pipe. The signal SIGPIPE stays ignored: a program that calls `main`, such as a
+    test or a server, would be killed by its next write to a closed connection.
+    """
+    with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)

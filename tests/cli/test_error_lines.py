@@ -3,6 +3,7 @@
 import builtins
 import errno
 import json
+import signal
 import subprocess
 import zipfile
 import zlib
@@ -22,6 +23,7 @@ from opus_pipelines.cli.error_lines import DONE, FAILED, USAGE, guarded, line_of
 from opus_pipelines.core import errors
 from opus_pipelines.core.check_results import CheckResult
 from opus_pipelines.core.errors import STOPPED
+from opus_pipelines.enterprise_flows.encoded_queries import QueryError
 from opus_pipelines.wkg.loss import CasesLost
 
 
@@ -41,6 +43,7 @@ NEED_ARGUMENTS: dict[type[BaseException], tuple[object, ...]] = {
     UnicodeTranslateError: ("ü", 0, 1, "no mapping"),
     ExceptionGroup: ("several", [ValueError("one")]),
     CasesLost: (CheckResult("a", False, "a\nmessage\x1b[31m", "history/sources"),),
+    QueryError: ("the value has no end", 3),
 }
 
 
@@ -167,3 +170,11 @@ def test_ctrl_c_while_the_commands_are_loaded_is_a_line(capsys: pytest.CaptureFi
     assert start.main(interrupted) == FAILED
     assert capsys.readouterr().err.startswith("opus: stopped")
     assert start.main(lambda: lambda: USAGE) == USAGE
+
+
+def test_a_broken_pipe_does_not_change_what_the_process_does_at_the_next_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = signal.getsignal(signal.SIGPIPE)
+    shown(BrokenPipeError(), tmp_path, capsys)
+    assert signal.getsignal(signal.SIGPIPE) == before == signal.SIG_IGN

@@ -18,7 +18,7 @@ from opus_pipelines.core.schemas import DATASETS, IMPLEMENTATIONS, SOURCES
 from opus_pipelines.core.settings import Checks, Paths, Settings
 from opus_pipelines.estimates.unknown_figures import NOT_COMPUTED
 from opus_pipelines.lake import file_lists
-from opus_pipelines.lake.atomic_files import read_json, write_json
+from opus_pipelines.lake.atomic_files import read_json, read_json_value, write_json
 from opus_pipelines.lake.layout import PART, Lake, write_table
 from opus_pipelines.wkg.figure_checks import COUNTED, ORDER, QUANTILES, REASONS
 from tests.nightly_jobs import run, write_history
@@ -200,7 +200,7 @@ def test_too_large_a_drift_turns_its_check_red(night: Path, instance: dg.Dagster
 
 def test_an_index_that_lacks_a_vector_turns_its_check_red(night: Path, instance: dg.DagsterInstance) -> None:
     (ids,) = (night / "lake" / ".staged").glob("w*/tables/index/ids.json")
-    write_json(ids, read_json(ids)[1:])  # type: ignore[index, arg-type]
+    write_json(ids, read_json_value(ids)[1:])
     result = run(settings_of(night), instance, ["wkg/embeddings"])
     assert red(result)["the_index_holds_every_vector"] == {"wkg/embeddings"}
     assert not result.success
