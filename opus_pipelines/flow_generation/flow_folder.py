@@ -12,6 +12,7 @@ import yaml
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.flow_generation.activities import ActivityCatalogue, read_catalogue
+from opus_pipelines.flows.expressions import FlowError
 from opus_pipelines.flows.formats.python_ir import parse
 from opus_pipelines.flows.model import Flow
 
@@ -24,7 +25,10 @@ class FolderError(OpusError):
 
 @dataclass(frozen=True)
 class FlowTask:
-    """One utterance with what is known of it. `expected` and `sequence` are None where the answer is withheld."""
+    """One utterance with what is known of it. `expected` and `sequence` are None where the answer is withheld.
+
+    `unread_prior` says why the prior flow of the test could not be parsed, `unread_expected` the same of the answer.
+    """
 
     uid: str
     utterance: str
@@ -33,11 +37,13 @@ class FlowTask:
     expected: Flow | None = None
     sequence: str | None = None
     tags: tuple[str, ...] = ()
+    unread_prior: str | None = None
+    unread_expected: str | None = None
 
     @property
     def is_update(self) -> bool:
         """Whether a flow is edited."""
-        return self.prior is not None
+        return self.prior is not None or self.unread_prior is not None
 
     @property
     def kind(self) -> str:
@@ -55,7 +61,7 @@ class FlowFolder:
 
 
 def read_folder(folder: Path) -> FlowFolder:
-    """Reads a folder. Raises FolderError where the form is another one, and FlowError where a flow cannot be parsed."""
+    """Reads a folder; a flow that cannot be parsed costs its own test. Raises FolderError for another form."""
     files = sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")])
     if len(files) != 1:
         raise FolderError(f"{folder} has {len(files)} YAML files; it must have one, with `actions` and `tests`")
@@ -102,15 +108,27 @@ def _task(folder: Path, number: int, test: object) -> FlowTask:
     output = test.get("expected_output") or {}  # type: ignore[attr-defined]
     sequence = _text(output.get("sequence"))
     reference = _reference(given.get("bpmn") or given.get("prior_context"))
+    before, unread_prior = _parsed(prior)
+    expected, unread_expected = _parsed(sequence)
     return FlowTask(
         uid,
         utterance,
-        parse(prior) if prior else None,
+        before,
         inside(folder, reference) if reference else None,
-        parse(sequence) if sequence else None,
+        expected,
         sequence or None,
         tuple(str(tag) for tag in metadata.get("tags") or ()),
+        unread_prior,
+        unread_expected,
     )
+
+
+def _parsed(sequence: str) -> tuple[Flow | None, str | None]:
+    """Returns the flow of a sequence, or why it cannot be parsed; neither where there is no sequence."""
+    try:
+        return (parse(sequence) if sequence else None), None
+    except FlowError as error:
+        return None, str(error)
 
 
 def _text(value: object) -> str:

@@ -222,7 +222,7 @@ def learn(
     """
     table = table or FeatureTable(catalogue, encoder)
     first = ActivityRanker(table)
-    known = [task for task in tasks if task.expected is not None]
+    known = [task for task in tasks if task.expected is not None and task.unread_prior is None]
     made = examples(catalogue, MADE, SEED)
     ranker = ActivityRanker(table.with_habits(habits_of(known, first)))
     for _ in range(2):  # the second round aligns with the learnt weights

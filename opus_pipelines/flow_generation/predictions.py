@@ -44,6 +44,8 @@ def predictions(writer: FlowWriter, tasks: Sequence[FlowTask]) -> Iterator[Predi
 def predict(writer: FlowWriter, task: FlowTask) -> Prediction:
     """Returns the flow of one task. The expected flow is not read."""
     began = time.perf_counter()
+    if task.unread_prior is not None:
+        return Prediction(task.uid, None, "", 0.0, reason=f"The prior flow cannot be parsed: {task.unread_prior}")
     prior, content = _prior(task)
     operations: tuple[str, ...] = ()
     steps: tuple[tuple[str, float], ...] = ()

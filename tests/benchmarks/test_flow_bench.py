@@ -7,11 +7,16 @@ import pytest
 import yaml
 
 from benchmarks.flow_bench import fault, main, others
+from opus_pipelines.flow_generation.activity_features import FeatureTable
+from opus_pipelines.flow_generation.activity_ranker import ActivityRanker
 from opus_pipelines.flow_generation.flow_folder import FlowTask, FolderError, read_folder
+from opus_pipelines.flow_generation.generator import FlowWriter
+from opus_pipelines.flow_generation.predictions import predictions
+from opus_pipelines.flow_generation.user_tasks import UserTaskClassifier
 from opus_pipelines.flows.formats.bpmn_reader import read_bpmn
 from opus_pipelines.flows.formats.python_ir import parse
 from opus_pipelines.flows.traversal import activities
-from tests.flow_generation.flow_examples import ENTRIES
+from tests.flow_generation.flow_examples import ENTRIES, WordEncoder, catalogue
 
 JIRA, SLACK = "Jira_Issue__2_0_0__create_Issue", "Slack_message__3_0_0__create_message"
 
@@ -45,6 +50,25 @@ def test_a_folder_of_another_form_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("actions: [{$ref: ../../etc/passwd}]\ntests: []\n")
     with pytest.raises(FolderError):
         read_folder(tmp_path)
+
+
+def test_a_flow_that_cannot_be_parsed_costs_its_own_test(folder: Path) -> None:
+    tests = folder / "tests.yaml"
+    tests.write_text(tests.read_text().replace("message =", "import os; message ="))
+    tasks = read_folder(folder).tasks
+    assert tasks[1].expected is None
+    assert [task.unread_expected is None for task in tasks] == [True, False]
+
+
+def test_a_prior_flow_that_cannot_be_parsed_is_a_reason() -> None:
+    entries = catalogue()
+    ranker = ActivityRanker(FeatureTable(entries, WordEncoder()))
+    writer = FlowWriter(ranker, UserTaskClassifier(ranker), {})
+    task = FlowTask("7", "Add a slack message", unread_prior="line 1: no call")
+    [made] = predictions(writer, [task])
+    assert (made.uid, made.flow, made.bpmn) == ("7", None, "")
+    assert made.reason is not None
+    assert "line 1: no call" in made.reason
 
 
 @pytest.mark.model
