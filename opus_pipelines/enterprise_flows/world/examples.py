@@ -11,8 +11,11 @@ from opus_pipelines.enterprise_flows.world import flow_script
 from opus_pipelines.enterprise_flows.world.generator import generated
 
 CATALOGUE_FILE = Path(__file__).parent / "catalogue.toml"
-HANDWRITTEN_FILE = Path(__file__).parent / "handwritten.toml"
-GENERATED, HANDWRITTEN = KINDS = ("generated", "handwritten")
+GENERATED, HANDWRITTEN, SECOND_HANDWRITTEN = KINDS = ("generated", "handwritten", "handwritten, second set")
+WRITTEN_FILES = {  # kind: file, letter of its ids
+    HANDWRITTEN: (Path(__file__).parent / "handwritten.toml", "h"),
+    SECOND_HANDWRITTEN: (Path(__file__).parent / "handwritten_second.toml", "s"),
+}
 COUNT, SEED = 300, 18
 
 
@@ -24,12 +27,12 @@ def world_catalogue() -> Catalogue:
 
 @lru_cache(maxsize=1)
 def examples() -> tuple[FlowExample, ...]:
-    """Returns 300 generated requirements and 40 handwritten ones; the hash of a text says which part it belongs to."""
+    """Returns 300 generated requirements and 100 handwritten ones; the hash of a text says which part it belongs to."""
     made = generated(world_catalogue(), COUNT, SEED)
-    written = tomllib.loads(HANDWRITTEN_FILE.read_text("utf-8"))["requirement"]
     found = [_example(f"g{n:03}", marked, script, tags, GENERATED) for n, (marked, script, tags) in enumerate(made, 1)]
-    for n, entry in enumerate(written, 1):
-        found.append(_example(f"h{n:02}", entry["text"], entry["flow"], entry.get("tags", ()), HANDWRITTEN))
+    for kind, (file, letter) in WRITTEN_FILES.items():
+        for n, entry in enumerate(tomllib.loads(file.read_text("utf-8"))["requirement"], 1):
+            found.append(_example(f"{letter}{n:02}", entry["text"], entry["flow"], entry.get("tags", ()), kind))
     return tuple(found)
 
 
