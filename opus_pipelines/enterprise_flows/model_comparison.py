@@ -174,6 +174,7 @@ def sample_lines(flows: Sequence[WrittenFlow]) -> list[str]:
     for one in flows:
         scores: dict[str, Any] = {k: v for k, v in asdict(one.scores).items() if k in SHOWN and v is not None}
         about = {"id": one.example.id, "request": one.example.text, "gold": json_of(one.example.flow), "scores": scores}
-        features = {"out of scope": "out of scope" in one.example.tags, "handwritten": one.example.kind == HANDWRITTEN}
+        written_by_hand = one.example.kind.startswith(HANDWRITTEN)
+        features = {"out of scope": "out of scope" in one.example.tags, "handwritten": written_by_hand}
         lines.append(json.dumps({**about, "tags": list(one.example.tags), "features": features}, ensure_ascii=False))
     return lines

@@ -5,7 +5,7 @@ import pytest
 from opus_pipelines.enterprise_flows.documents import FlowDocumentError
 from opus_pipelines.enterprise_flows.validation import structure_errors
 from opus_pipelines.enterprise_flows.world import flow_script
-from opus_pipelines.enterprise_flows.world.examples import COUNT, SEED, examples, world_catalogue
+from opus_pipelines.enterprise_flows.world.examples import COUNT, KINDS, SEED, examples, world_catalogue
 from opus_pipelines.enterprise_flows.world.generator import generated
 
 
@@ -13,11 +13,11 @@ def test_the_examples_are_split_by_hash_and_the_generator_is_seeded() -> None:
     found = examples()
     counts = {
         (kind, part): sum(e.kind == kind and e.part == part for e in found)
-        for kind in ("generated", "handwritten")
+        for kind in KINDS
         for part in ("tune", "held out")
     }
-    assert list(counts.values()) == [150, 150, 15, 25]
-    assert len({e.text for e in found}) == 340
+    assert list(counts.values()) == [150, 150, 15, 25, 31, 29]
+    assert len({e.text for e in found}) == 400
     assert generated(world_catalogue(), COUNT, SEED) == generated(world_catalogue(), COUNT, SEED)
     assert generated(world_catalogue(), 20, SEED + 1) != generated(world_catalogue(), 20, SEED)
 
