@@ -11,10 +11,25 @@ from opus_pipelines.enterprise_flows.catalogue import Catalogue, Column
 _WORD = re.compile(r"[^\W_]+(?:'s)?")
 _VALUE_CUES = frozenset(
     ("is", "are", "was", "to", "as", "becomes", "become", "gets", "get", "moves", "in", "into", "still", "with")
-) | {"been", "state", "status", "now", "being", "about"}
+) | {"been", "state", "status", "now", "being", "about", "reaches", "reached"}
 _MORE = frozenset(("above", "over", "exceed", "exceeds", "more", "greater", "beyond"))
 _LESS = frozenset(("below", "under", "less", "fewer"))
 _WINDOW = 5  # words between a column and its value
+_SHORT = {  # abbreviations of the trade
+    "mgr": ("manager",),
+    "grp": ("group",),
+    "inc": ("incident",),
+    "prio": ("priority",),
+    "sev": ("severity",),
+    "dept": ("department",),
+    "emp": ("employee",),
+    "acct": ("account",),
+    "secops": ("security", "operations"),
+    "netops": ("network", "operations"),
+    "dbas": ("database", "team"),
+}
+# Who a record is about comes before who works on it.
+_ABOUT = ("caller", "requested_for", "requested_by", "subject_person", "employee", "affected_user", "account")
 
 
 @dataclass(frozen=True)
@@ -38,8 +53,9 @@ class Condition:
 
 @lru_cache(maxsize=8192)
 def words(text: str) -> tuple[str, ...]:
-    """Returns the words of a text in lower case, possessives cut."""
-    return tuple(found.casefold().removesuffix("'s") for found in _WORD.findall(text.replace("’", "'")))
+    """Returns the words of a text in lower case, possessives cut, abbreviations of the trade written out."""
+    found = (word.casefold().removesuffix("'s") for word in _WORD.findall(text.replace("’", "'")))
+    return tuple(part for word in found for part in _SHORT.get(word, (word,)))
 
 
 @lru_cache(maxsize=8192)
@@ -77,7 +93,7 @@ class CatalogueWords:
         return [
             (table.name, word_stems(name))
             for table in self.catalogue.tables.values()
-            for name in (table.label, *table.also, table.name.replace("_", " "))
+            for name in (table.label, *table.also, table.name.replace("_", " "), *_initials(table.label))
         ]
 
     def tables(self, text: str) -> list[Mention]:
@@ -126,6 +142,7 @@ class CatalogueWords:
         sure = {condition.column for condition in found}
         found += [c for c in doubtful[::-1] if c.column not in sure][:1]
         found += self._flags(own, table, text)
+        found += self._codes(own, columns, table)
         found += self._numbers(own, columns, table)
         first: dict[str, Condition] = {}
         for condition in sorted(found, key=lambda c: c.place):
@@ -139,6 +156,9 @@ class CatalogueWords:
         """Whether words that may be a value are one: after "is" and its like, or right before the table's name."""
         if end - start > 1 or _VALUE_CUES & set(own[max(0, start - 2) : start]):
             return True
+        before = " ".join(own[:start])
+        if end == len(own) and any(m.end == start for m in self.tables(before)):
+            return True  # "ticket closed"
         after = " ".join(own[end : end + 2])
         return own[start] not in ("new", "open") and any(m.start == 0 for m in self.tables(after))
 
@@ -154,6 +174,71 @@ class CatalogueWords:
                 found.append(Condition(column.name, "=", "false", own.index(f"in{column.name}")))
         return found
 
+    def is_stated_value(self, text: str) -> bool:
+        """Returns whether a text is a column with one of its values and nothing more: "category Network"."""
+        own = tuple(stem(word) for word in words(text) if word not in ("is", "to", "the"))
+        return own in self._stated
+
+    def ended(self, text: str, table: str) -> Condition | None:
+        """Returns the state that the verb of a text brings a record to: "close it", "cancel the change"."""
+        given = word_stems(text)[:1]
+        for column in self._of(table):
+            if column.name.endswith(("state", "status")):
+                labels = [(value, word_stems(label)) for value, label in column.choices.items()]
+                found = [(len(stems), value) for value, stems in labels if given and stems[:1] == given]
+                if found:
+                    return Condition(column.name, "=", min(found)[1], 0)
+        return None
+
+    def is_value(self, text: str) -> bool:
+        """Returns whether a text is the name of a value of two words or more, and nothing else."""
+        own = word_stems(text)
+        return len(own) > 1 and own in self._labels
+
+    @cached_property
+    def _labels(self) -> set[tuple[str, ...]]:
+        columns = [c for table in self.catalogue.tables.values() for c in table.columns.values()]
+        return {word_stems(label) for c in columns for label in c.choices.values()}
+
+    @cached_property
+    def _stated(self) -> set[tuple[str, ...]]:
+        columns = [c for table in self.catalogue.tables.values() for c in table.columns.values()]
+        return {word_stems(f"{c.label} {label}") for c in columns for label in c.choices.values()}
+
+    def related(self, text: str, table: str) -> list[Condition]:
+        """Returns what a text says of records that one of `table` refers to: "by a VIP" is `caller.vip=true`."""
+        given, found = word_stems(text), dict[str, Condition]()
+        columns = {c.name for c in self._of(table)}
+        references = [c for c in self._of(table) if c.reference and c.reference != table]
+        references.sort(key=lambda c: _ABOUT.index(c.name) if c.name in _ABOUT else len(_ABOUT))
+        for reference in references:
+            for column in self._of(reference.reference):
+                if column.name in columns or column.name in found or column.name == "active":
+                    continue
+                named = mentions(given, [(column.name, word_stems(column.label))])
+                if column.type == "boolean" and named:
+                    found[column.name] = Condition(f"{reference.name}.{column.name}", "=", "true", named[0].start)
+                values = mentions(given, [(v, word_stems(label)) for v, label in column.choices.items()])
+                near = [v for v in values for m in named if abs(v.start - m.start) <= _WINDOW]
+                if near:
+                    found[column.name] = Condition(f"{reference.name}.{column.name}", "=", near[0].name, near[0].start)
+        return list(found.values())
+
+    def _codes(self, own: Sequence[str], columns: Sequence[Mention], table: str) -> list[Condition]:
+        """Values that stand as their numbers: "P1", "sev 1", "severity is 2"."""
+        found = []
+        for column in self._of(table):
+            codes = {code for code in column.choices if code.isdigit()}
+            letter = column.label[:1].lower()
+            for place, word in enumerate(own):
+                if word[:1] == letter and word[1:] in codes and column.name in ("priority", "severity"):
+                    found.append(Condition(column.name, "=", word[1:], place))
+            for mention in columns:
+                after = next((n for n, w in enumerate(own[mention.end : mention.end + 2]) if w in codes), None)
+                if mention.name == column.name and after is not None and not column.name.endswith("state"):
+                    found.append(Condition(column.name, "=", own[mention.end + after], mention.end + after))
+        return found
+
     def _numbers(self, own: Sequence[str], columns: Sequence[Mention], table: str) -> list[Condition]:
         found = []
         types = {c.name: c.type for c in self._of(table)}
@@ -166,6 +251,12 @@ class CatalogueWords:
                 before = set(after[: after.index(number)])
                 operator = ">" if before & _MORE else "<" if before & _LESS else "="
                 found.append(Condition(mention.name, operator, number, mention.start))
+        amounts = [name for name, kind in types.items() if kind == "integer"]
+        place = next((n for n, word in enumerate(own) if word in _MORE | _LESS), None)
+        if not found and len(amounts) == 1 and place is not None:
+            number = next((w for w in own[place : place + 4] if w.isascii() and w.isdigit()), None)
+            if number is not None:
+                found.append(Condition(amounts[0], "<" if own[place] in _LESS else ">", number, place))
         return found
 
     def person(self, text: str, table: str) -> str:
@@ -198,3 +289,8 @@ class CatalogueWords:
         if has_manager:
             return next((f"{c.name}.manager" for c in references if c.reference == "sys_user"), "")
         return ""
+
+
+def _initials(label: str) -> tuple[str, ...]:
+    parts = label.split()
+    return ("".join(part[0] for part in parts),) if len(parts) > 1 else ()

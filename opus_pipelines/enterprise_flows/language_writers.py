@@ -14,7 +14,7 @@ from opus_pipelines.enterprise_flows.baselines import Known, NearestFlow
 from opus_pipelines.enterprise_flows.catalogue import Catalogue
 from opus_pipelines.enterprise_flows.clauses import LONGEST, clauses
 from opus_pipelines.enterprise_flows.documents import FlowDocument, FlowDocumentError, Input
-from opus_pipelines.enterprise_flows.outlines import with_categories
+from opus_pipelines.enterprise_flows.outlines import OutlineComposer, with_categories
 from opus_pipelines.enterprise_flows.step_choice import StepChoice
 from opus_pipelines.enterprise_flows.step_inputs import InputComposer
 from opus_pipelines.enterprise_flows.world import flow_script
@@ -99,7 +99,7 @@ class LanguageWriter:
 
     def annotated(self, outline: FlowDocument, requirement: str) -> FlowDocument:
         """Returns the outline with the clause of the requirement that each step fits best, in the order of the text."""
-        found = clauses(requirement, lambda text: self._choice.begins_step(text) or self._choice.evidence(text) > 2.6)
+        found = clauses(requirement, OutlineComposer(self._catalogue, self._choice))
         texts = [clause.text for clause in found] or [requirement]
         place, components = 1, []
         for component in outline.components:
@@ -176,7 +176,7 @@ def promptings(known: Known, shots: int = 3) -> dict[str, Prompting]:
 
 def suggested(catalogue: Catalogue, choice: StepChoice, requirement: str) -> Suggestions:
     """Returns what a model may name, and the steps that fit the clauses of the requirement best."""
-    found = clauses(requirement, lambda text: True) or []
+    found = clauses(requirement, OutlineComposer(catalogue, choice))
     first: dict[str, None] = {}
     ranked = [choice.ranked(clause.text) for clause in found]
     for rank in range(MOST_STEPS):

@@ -27,46 +27,18 @@ from opus_pipelines.enterprise_flows.documents import (
 )
 from opus_pipelines.enterprise_flows.outline_grammar import sound_blocks
 from opus_pipelines.enterprise_flows.step_choice import StepChoice
+from opus_pipelines.enterprise_flows.trigger_choice import TriggerChoice
 
 LEAST_EVIDENCE = 2.6  # nats of rarity from which a clause without a known verb asks for a step
-_DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
-_MAIL = (
-    r"\b(?:in(?:bound|coming) (?:e-?)?mail|(?:e-?mail|mail)\b.*\b(?:arrives?|received|comes? in)|(?:via|by) e-?mail)\b"
-)
-_PATTERNS = (
-    ("service_catalog", r"\b(?:service catalog|catalog item|catalogue item)\b(?! request)"),
-    ("sla_task", r"\b(?:sla|service level)\b"),
-    ("rest_async", r"\b(?:rest|external system|webhook|api)\b"),
-    ("metric", r"\bmetric\b"),
-    ("monthly", r"\b(?:month|monthly)\b"),
-    ("weekly", rf"\b(?:weekly|(?:every|each)\s+(?:week|{_DAY}))\b"),
-    ("daily", r"\b(?:daily|nightly|(?:every|each)\s+(?:day|morning|night|evening))\b"),
-    ("repeat", r"\b(?:every|each)\s+(?:\w+\s+)?(?:hour|minute|day|week)s?\b"),
-    ("run_once", r"\b(?:run once|only once|one time)\b"),
-    ("email", _MAIL),
-    ("record_create_or_update", r"\b(?:created|opened|added) or (?:updated|changed|modified)\b"),
-    (
-        "record_update",
-        r"\b(?:updated|modified|chang(?:e[ds]?|ing)|becomes?|moves?|set to|goes into|turns|after)\b",
-    ),
-)
-_TRIGGERS = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _PATTERNS)
 _LIST = "look_up_records"
 # What is said not to be done: "delete nothing", "do not close it".
 _NOT_DONE = re.compile(
     r"^\W*(?:please\s+)?(?:do not|don't|never|not)\b|^\W*\w+\s+(?:nothing|nobody|no one)\b", re.IGNORECASE
 )
+# What is to be done to a record: "its requester is to be informed".
+_TO_BE_DONE = re.compile(r"\b(?:(?:to|must|should|shall) be|gets?) (\w+(?:ed|en|t)\b.*)", re.IGNORECASE)
 _EVERY = re.compile(r"\b(?:(?:of|to|for|from)\s+)?(?:every|each|all)\b(?! of them| one| of these)", re.IGNORECASE)
 _EACH = re.compile(r"\beach (?:of|one)\b|\bevery one\b|\ball of them\b", re.IGNORECASE)
-_IS_CREATED = re.compile(
-    r"\b(?:is|are|was|were|gets?|been|on)\s+(?:\w+\s+)?(?:created|opened|added|submitted|logged|raised|reported|filed)\b",
-    re.IGNORECASE,
-)
-_CREATED = re.compile(
-    r"\b(?:creat\w*|opene?[ds]?|opens|new|logg?(?:ed|s)|raise[ds]?|submit\w*|report(?:s|ed)|comes? in|show up|"
-    r"add(?:ed|s)|file[ds])\b",
-    re.IGNORECASE,
-)
 
 
 class OutlineComposer:
@@ -75,10 +47,11 @@ class OutlineComposer:
     def __init__(self, catalogue: Catalogue, choice: StepChoice) -> None:
         self.catalogue, self._choice = catalogue, choice
         self._words = CatalogueWords(catalogue)
+        self._triggers = TriggerChoice(self._words)
 
     def outline(self, requirement: str) -> FlowDocument:
         """Returns the outline of a requirement. Raises FlowDocumentError where the requirement has no word."""
-        found = clauses(requirement, self._asks_for_step)
+        found = clauses(requirement, self)
         if not found:
             raise FlowDocumentError("the requirement is empty; say when the flow starts and what it does")
         trigger = found[0]
@@ -86,11 +59,28 @@ class OutlineComposer:
         for clause in found[1:]:
             if clause.kind != STEP or not _NOT_DONE.search(clause.text):
                 steps.add(clause)
-        kind = Trigger(self._trigger(trigger.text), (), _trimmed(trigger.text))
+        kind = Trigger(self._triggers.kind(trigger.text), (), _trimmed(trigger.text))
         return with_categories(FlowDocument((kind,), steps.components()), self.catalogue)
 
-    def _asks_for_step(self, text: str) -> bool:
-        return self._choice.begins_step(text) or self._choice.evidence(text) >= LEAST_EVIDENCE
+    def asks_for_step(self, text: str) -> bool:
+        """Returns whether a text asks for a step. One that only names columns and values says more of another step."""
+        if self._choice.begins_step(text):
+            return True
+        if any(self._choice.begins_step(found[1]) for found in _TO_BE_DONE.finditer(text)):
+            return True
+        return self._choice.evidence(text) >= LEAST_EVIDENCE and not self._words.is_stated_value(text)
+
+    def begins_step(self, text: str) -> bool:
+        """Returns whether a text begins with the verb of a step."""
+        return self._choice.begins_step(text)
+
+    def is_value(self, text: str) -> bool:
+        """Returns whether a text is the name of a value and nothing more."""
+        return self._words.is_value(text)
+
+    def is_event(self, text: str) -> bool:
+        """Returns whether a text says when a flow starts."""
+        return self._triggers.is_event(text)
 
     def _step(self, clause: Clause) -> str:
         """The step that the words ask for, without those that say to how many records it is done."""
@@ -105,19 +95,6 @@ class OutlineComposer:
         """Whether a clause does something to every record of a table: the records must be looked up first."""
         found = _EVERY.search(clause.text)
         return found is not None and bool(self._words.tables(clause.text[found.end() :]))
-
-    def _trigger(self, text: str) -> str:
-        known = self.catalogue.triggers
-        created = _IS_CREATED.search(text)
-        for kind, pattern in _TRIGGERS:
-            if kind in known and pattern.search(text) and not (kind == "record_update" and created):
-                return kind
-        table = self._words.table(text)
-        states = self._words.conditions(text, table)
-        is_new = _CREATED.search(text) and not re.search(r"\bgets? (?!created|opened|added)\w+ed\b", text)
-        is_changed = any(c.operator == "=" and c.column in ("state", "status", "active") for c in states) and not is_new
-        preferred = "record_update" if is_changed else "record_create"
-        return preferred if preferred in known else next(iter(known))
 
 
 class _Nesting:

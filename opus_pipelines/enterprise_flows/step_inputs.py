@@ -21,20 +21,20 @@ from opus_pipelines.enterprise_flows.documents import (
 )
 from opus_pipelines.enterprise_flows.encoded_queries import Query, Term, write
 from opus_pipelines.enterprise_flows.pills import Scopes, Value
+from opus_pipelines.enterprise_flows.trigger_choice import DATE, TriggerChoice
 from opus_pipelines.enterprise_flows.validation import structure_errors
 
 _QUOTED = re.compile(r"[\"“]([^\"”]+)[\"”]")
 _CHANNEL = re.compile(r"#[\w-]+")
 _NUMBERS = {"one": 1, "a": 1, "an": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "eight": 8, "twelve": 12}
-_DURATION = re.compile(rf"\b(\d+|{'|'.join(_NUMBERS)})\s+(second|minute|hour|day|week)(s?)\b", re.IGNORECASE)
-_TIME = re.compile(r"\b(\d\d?:\d\d)\b")
-_DAY = re.compile(r"\b((?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)\b", re.IGNORECASE)
+_DURATION = re.compile(rf"\b(\d+|{'|'.join(_NUMBERS)})\s+(second|minute|min|hour|hr|day|week)s?\b", re.IGNORECASE)
+_TIME = re.compile(r"\b(\d\d?:\d\d)\b|\b(\d\d?)\s?([ap]m)\b|\b(noon|midnight)\b", re.IGNORECASE)
+_DATE = re.compile(DATE, re.IGNORECASE)
+_INTO = re.compile(r"\b(?:in)?to ([A-Z]\w+)")
+_LICENSE = re.compile(r"\blicen[sc]es? (?:for |of )?([A-Z]\w+)|\b([A-Z]\w+) licen[sc]e")
+_SET = re.compile(r"\b(?:set|update|close|change|put|move)\s+(?:its|the)\s+(.*)", re.IGNORECASE)
+_DAY = re.compile(r"\b((?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)s?\b", re.IGNORECASE)
 _DAY_OF_MONTH = re.compile(r"\b(?:day (\d{1,2})|(first)|(\d{1,2})(?:st|nd|rd|th))\b", re.IGNORECASE)
-_CHANGES = re.compile(
-    r"\b(?:chang\w+ to|moves? to|moved to|set to|becomes?|gets?|goes into|turns|is (?:resolved|closed|rejected|set)|"
-    r"has its)\b|after\b",
-    re.IGNORECASE,
-)
 _CONTENT = ("message", "body", "note", "notification", "summary")
 _REJECTED = re.compile(r"\b(?:reject\w*|declin\w*|den(?:y|ied)|refus\w*|not approved|no)\b", re.IGNORECASE)
 _APPROVED = re.compile(r"\b(?:approv\w*|accept\w*|yes|agree\w*)\b", re.IGNORECASE)
@@ -45,6 +45,7 @@ class InputComposer:
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue, self._words = catalogue, CatalogueWords(catalogue)
+        self._triggers = TriggerChoice(self._words)
 
     def populate(self, outline: FlowDocument) -> FlowDocument:
         """Returns the outline with inputs; whatever is not sound for the catalogue is left out."""
@@ -72,17 +73,23 @@ class InputComposer:
             return trigger
         values: dict[str, str] = {}
         if "table" in entry.inputs:
-            values["table"] = self._words.longest_table(text) or next(iter(self._catalogue.tables))
-            stated = self._words.conditions(text, values["table"])
-            changes = trigger.type == "record_update" and _CHANGES.search(text) is not None
+            table = values["table"] = self._triggers.table(text) or next(iter(self._catalogue.tables))
+            stated = self._words.conditions(text, table) + self._words.related(text, table)
+            changes = self._triggers.changes(text, stated) if trigger.type == "record_update" else set()
+            stated = [replace(c, operator="CHANGESTO") if c.place in changes else c for c in stated]
+            column = self._triggers.changed_column(text, table) if trigger.type == "record_update" else ""
             if stated:
-                values["condition"] = query_of(stated, "CHANGESTO" if changes and len(stated) == 1 else "=")
-        found = {"time": _TIME.search(text), "day": _DAY.search(text), "every": _DURATION.search(text)}
+                values["condition"] = query_of(stated, "=")
+            elif column:
+                values["condition"] = f"{column}VALCHANGES"
+        found = {"day": _DAY.search(text), "every": _DURATION.search(text), "at": _DATE.search(text)}
         if trigger.type == "monthly":
             found["day"] = _DAY_OF_MONTH.search(text)
         for name, match in found.items():
             if name in entry.inputs and match is not None:
                 values[name] = _duration(match) if name == "every" else _shown(next(g for g in match.groups() if g))
+        if "time" in entry.inputs and (time := _TIME.search(text)):
+            values["time"] = _clock(time)
         if "every" in entry.inputs:
             values.setdefault("every", "1 hour")
         return replace(trigger, inputs=tuple(Input(n, values[n]) for n in entry.inputs if values.get(n)))
@@ -147,9 +154,21 @@ class _Step:
             return self._pill_of("generate_pdf", "file")
         if slot.name == "message" and slot.is_mandatory:
             return self._text[:200]
-        if slot.name == "text" and self._flow.trigger and self._flow.trigger.type == "email":
-            return "{{email.body}}"
+        if slot.name == "text":
+            return self._text_of_record()
+        if slot.name in ("language", "license"):
+            found = (_INTO if slot.name == "language" else _LICENSE).search(self._text)
+            return next((group for group in found.groups() if group), "") if found else ""
         return ""
+
+    def _text_of_record(self) -> str:
+        """The text that a step reads: a column of the record in hand that the words name, or the mail."""
+        if self._flow.trigger and self._flow.trigger.type == "email":
+            return "{{email.body}}"
+        table = self._record_table()
+        columns = self._catalogue.tables[table].columns if table in self._catalogue.tables else {}
+        named = [m.name for m in self._words.columns(self._text, table) if columns[m.name].type in ("string", "text")]
+        return f"{self._current()[:-2]}.{named[0]}}}}}" if named and self._current() else ""
 
     def _person(self, slot: Slot) -> str:
         record = self._current()
@@ -180,6 +199,7 @@ class _Step:
     def _user(self) -> str:
         record, table = self._current(), self._record_table()
         text = re.sub(r"(?i)\bmanager\b", "", self._text) if self._entry.name == "look_up_manager" else self._text
+        text = text.partition(" ")[2]  # the verb of "assign a license" names no person
         path = self._words.person(text, table)
         if record and path and table != "sys_user":
             return f"{record[:-2]}.{path}}}}}"
@@ -204,7 +224,19 @@ class _Step:
         found = next((c for c in reversed(self._before) if c.definition == "look_up_record"), None)
         if found is not None and self._scopes.sees(self._own, found):
             return "{{look_up_record.record}}"
-        return self._current()
+        return self._set_reference() or self._current()
+
+    def _set_reference(self) -> str:
+        """The record that the one in hand refers to, where the words set that: "set its request item to Closed"."""
+        found, table = _SET.search(self._text), self._record_table()
+        if found is None or self._entry.name != "update_record":
+            return ""
+        named = next((m for m in self._words.columns(found[1], table) if m.start == 0), None)
+        column = self._catalogue.column(table, named.name) if named else None
+        target = column.reference if column else ""
+        if named is None or not target or target == "sys_user" or not self._words.conditions(found[1], target):
+            return ""
+        return f"{self._current()[:-2]}.{named.name}}}}}"
 
     def _pill_of(self, definition: str, output: str) -> str:
         found = next((c for c in reversed(self._before) if c.definition == definition), None)
@@ -227,11 +259,16 @@ class _Step:
 
     def _fields(self, table: str) -> str:
         """Values to set: what the text says of columns, or a group to which the record is assigned."""
+        target = self._set_reference()
+        if target:
+            table = self._catalogue.tables[table].columns[target[2:-2].rpartition(".")[2]].reference
         stated = self._words.conditions(self._text, table)
         if self._entry.name == "create_record":
             stated = [c for c in stated if c.operator == "="]
         if stated:
             return query_of([replace(c, operator="=") for c in stated], "=")
+        if ended := self._words.ended(self._text, table):
+            return query_of([ended], "=")
         group, columns = self._group(), self._catalogue.tables[table].columns if table in self._catalogue.tables else {}
         if group and "assignment_group" in columns:
             return f"assignment_group={group.lower().replace(' ', '_')}"
@@ -297,7 +334,18 @@ def without_unsound_inputs(flow: FlowDocument, catalogue: Catalogue) -> FlowDocu
 def _duration(found: re.Match[str]) -> str:
     number = found[1].lower()
     count = _NUMBERS.get(number) or int(number)
-    return f"{count} {found[2].lower()}{'' if count == 1 else 's'}"
+    unit = {"min": "minute", "hr": "hour"}.get(found[2].lower(), found[2].lower())
+    return f"{count} {unit}{'' if count == 1 else 's'}"
+
+
+def _clock(found: re.Match[str]) -> str:
+    """A time of the day as hours and minutes: "6 pm" is 18:00."""
+    written, hour, half, word = found.groups()
+    if written:
+        return str(written)
+    if word:
+        return "12:00" if word.lower() == "noon" else "00:00"
+    return f"{int(hour) % 12 + (12 if half.lower() == 'pm' else 0):02}:00"
 
 
 def _shown(text: str) -> str:

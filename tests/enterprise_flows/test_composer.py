@@ -44,6 +44,39 @@ def composer() -> Composer:
             "ELSE\n"
             "  log message=No\n",
         ),
+        (
+            "REQ: ticket closed -> survey to caller",
+            "when record_update table=incident | condition=stateCHANGESTO7\n"
+            "send_survey to={{record_update.current.caller}}\n",
+        ),
+        (
+            "As soon as a P1 incident is logged, mail SecOps + ping #ops on Slack.",
+            "when record_create table=incident | condition=priority=1\n"
+            "send_email to=Security Operations\n"
+            "post_slack_message channel=#ops\n",
+        ),
+        (
+            "Nobody reads these. What we want is that whenever the priority of an incident is lowered to Low, its "
+            "caller is to be informed, and if it fails log it.",
+            "when record_update table=incident | condition=priorityCHANGESTO4\n"
+            "send_notification to={{record_update.current.caller}}\n"
+            "log message=log it\n",
+        ),
+        (
+            "Mondays at 6 pm, fetch all retired configuration items, take them one at a time and delete them.",
+            "when weekly day=Monday | time=18:00\n"
+            "look_up_records table=cmdb_ci | conditions=operational_status=6\n"
+            "FOREACH items={{look_up_records.records}}\n"
+            "  delete_record record={{foreach.item}}\n",
+        ),
+        (
+            "Whenever the assignee of an incident changes, translate its short description into German; if it is "
+            "escalated close it.",
+            "when record_update table=incident | condition=assigned_toVALCHANGES\n"
+            "translate_text text={{record_update.current.short_description}} | language=German\n"
+            "IF condition={{record_update.current.escalated}}=true\n"
+            "  update_record record={{record_update.current}} | values=state=7\n",
+        ),
     ],
 )
 def test_a_requirement_becomes_a_flow(composer: Composer, requirement: str, script: str) -> None:
@@ -70,7 +103,7 @@ def test_the_composer_is_better_than_the_baselines_on_requirements_that_it_did_n
     composer: Composer,
 ) -> None:
     baselines = [NearestFlow(known(examples())), MostFrequentFlow(known(examples()))]
-    for kind, least in (("generated", 0.95), ("handwritten", 0.75)):
+    for kind, least in (("generated", 0.95), ("handwritten", 0.75), ("handwritten, second set", 0.65)):
         own = mean_flowsim(composer, kind)
         assert own >= least
         assert all(own > mean_flowsim(baseline, kind) + 0.25 for baseline in baselines)
