@@ -14,12 +14,12 @@ from opus_pipelines.core.errors import InputError, SettingsError
 
 if TYPE_CHECKING:
     from opus_pipelines.core.settings import Settings
-    from opus_pipelines.enterprise_flows.baselines import Known
     from opus_pipelines.enterprise_flows.catalogue import Catalogue
     from opus_pipelines.enterprise_flows.composer import FlowWriter
     from opus_pipelines.enterprise_flows.documents import FlowDocument, Input
     from opus_pipelines.enterprise_flows.flow_examples import FlowExample
-    from opus_pipelines.enterprise_flows.model_comparison import ModelRow
+    from opus_pipelines.flow_writers.baselines import Known
+    from opus_pipelines.flow_writers.model_comparison import ModelRow
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _CATALOGUE = click.option(
@@ -179,8 +179,8 @@ def compare(
     from opus_pipelines.core.progress import Ticker
     from opus_pipelines.enterprise_flows.catalogue import read_catalogue
     from opus_pipelines.enterprise_flows.flow_examples import HELD_OUT, known, read_examples
-    from opus_pipelines.enterprise_flows.model_comparison import PUBLISHED, sample_lines, table, written
     from opus_pipelines.enterprise_flows.world.examples import examples, world_catalogue
+    from opus_pipelines.flow_writers.model_comparison import PUBLISHED, sample_lines, table, written
 
     if (file is None) != (catalogue_file is None):
         raise InputError("--examples and --catalogue belong together")
@@ -205,7 +205,7 @@ def compare(
         note = "Published, times 100, of other data and catalogues: for orientation only"
         show.table(("model", "what", "FlowSim"), PUBLISHED, note)
     if record:
-        from opus_pipelines.enterprise_flows.flow_records import publish
+        from opus_pipelines.flow_writers.flow_records import publish
 
         evaluation = publish(options.lake(), [one for own in flows for one in own])
         show.note(f"rows by requirement: evaluation {evaluation} in the view evaluations_flows")
@@ -249,7 +249,7 @@ class _Writers:
 
     def of(self, name: str, prompts: tuple[str, ...]) -> "Iterator[tuple[FlowWriter, str | None]]":
         """Yields the writers of a name, each with the model whose price counts."""
-        from opus_pipelines.enterprise_flows.model_comparison import plain_writers
+        from opus_pipelines.flow_writers.model_comparison import plain_writers
 
         if name in MODELS[:4]:
             yield plain_writers(self.catalogue, self.examples, [name])[0], None
@@ -259,9 +259,9 @@ class _Writers:
             yield from self._causal(name, prompts)
 
     def _endpoint(self, prompts: tuple[str, ...]) -> "Iterator[tuple[FlowWriter, str | None]]":
-        from opus_pipelines.enterprise_flows.decoders import EndpointDecoder
-        from opus_pipelines.enterprise_flows.language_writers import LanguageWriter, promptings
         from opus_pipelines.enterprise_flows.step_choice import learnt
+        from opus_pipelines.flow_writers.decoders import EndpointDecoder
+        from opus_pipelines.flow_writers.language_writers import LanguageWriter, promptings
 
         settings: Settings = self.options.settings()
         own = settings.openai_compatible
@@ -274,9 +274,9 @@ class _Writers:
             yield LanguageWriter(self.catalogue, learnt(self.catalogue), decoder, way), self.price or own.model
 
     def _causal(self, name: str, prompts: tuple[str, ...]) -> "Iterator[tuple[FlowWriter, str | None]]":
-        from opus_pipelines.enterprise_flows.decoders import CausalDecoder, fine_tuned
-        from opus_pipelines.enterprise_flows.language_writers import LanguageWriter, promptings
         from opus_pipelines.enterprise_flows.step_choice import learnt
+        from opus_pipelines.flow_writers.decoders import CausalDecoder, fine_tuned
+        from opus_pipelines.flow_writers.language_writers import LanguageWriter, promptings
         from opus_pipelines.language_models.transformer import load
 
         settings = self.options.settings().causal_lm

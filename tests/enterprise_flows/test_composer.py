@@ -4,13 +4,13 @@ from statistics import fmean
 
 import pytest
 
-from opus_pipelines.enterprise_flows.baselines import MostFrequentFlow, NearestFlow
 from opus_pipelines.enterprise_flows.composer import Composer, FlowWriter
 from opus_pipelines.enterprise_flows.documents import FlowDocumentError
 from opus_pipelines.enterprise_flows.flow_examples import known
 from opus_pipelines.enterprise_flows.scores import flow_scores, hallucinations
 from opus_pipelines.enterprise_flows.world import flow_script
 from opus_pipelines.enterprise_flows.world.examples import examples, world_catalogue
+from opus_pipelines.flow_writers.baselines import MostFrequentFlow, NearestFlow
 
 
 @pytest.fixture(scope="module")

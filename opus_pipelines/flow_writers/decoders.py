@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.model_settings import CausalLm, OpenaiCompatible
-from opus_pipelines.enterprise_flows.baselines import Known
 from opus_pipelines.enterprise_flows.catalogue import Catalogue
 from opus_pipelines.enterprise_flows.documents import ACTION, FLOW_LOGIC, LOGIC, Component
-from opus_pipelines.enterprise_flows.language_writers import (
+from opus_pipelines.enterprise_flows.outline_grammar import MOST_LINES, OutlineGrammar, sound_blocks
+from opus_pipelines.enterprise_flows.step_choice import StepChoice
+from opus_pipelines.flow_writers.baselines import Known
+from opus_pipelines.flow_writers.language_writers import (
     LISTS,
     Prompting,
     Spent,
@@ -18,8 +20,6 @@ from opus_pipelines.enterprise_flows.language_writers import (
     outline_lines,
     suggested,
 )
-from opus_pipelines.enterprise_flows.outline_grammar import MOST_LINES, OutlineGrammar, sound_blocks
-from opus_pipelines.enterprise_flows.step_choice import StepChoice
 from opus_pipelines.language_models.chat_client import ChatClient, Reply
 from opus_pipelines.language_models.prompt import Prompt
 

@@ -12,16 +12,16 @@ import pytest
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.settings import OpenaiCompatible
-from opus_pipelines.enterprise_flows.decoders import CausalDecoder, EndpointDecoder
 from opus_pipelines.enterprise_flows.flow_examples import known
-from opus_pipelines.enterprise_flows.language_writers import LISTS, LanguageWriter, outline_lines, promptings, suggested
-from opus_pipelines.enterprise_flows.model_comparison import sample_lines, table, written
 from opus_pipelines.enterprise_flows.outline_grammar import OutlineGrammar
 from opus_pipelines.enterprise_flows.scores import hallucinations
 from opus_pipelines.enterprise_flows.step_choice import learnt
 from opus_pipelines.enterprise_flows.validation import structure_errors
 from opus_pipelines.enterprise_flows.world import flow_script
 from opus_pipelines.enterprise_flows.world.examples import examples, world_catalogue
+from opus_pipelines.flow_writers.decoders import CausalDecoder, EndpointDecoder
+from opus_pipelines.flow_writers.language_writers import LISTS, LanguageWriter, outline_lines, promptings, suggested
+from opus_pipelines.flow_writers.model_comparison import sample_lines, table, written
 from opus_pipelines.quality.error_analysis import sample_of
 from tests.language_models.tiny_model import write_tiny_model
 

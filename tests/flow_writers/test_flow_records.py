@@ -6,9 +6,9 @@ import pytest
 
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.enterprise_flows.flow_records import publish, rows
-from opus_pipelines.enterprise_flows.model_comparison import plain_writers, written
 from opus_pipelines.enterprise_flows.world.examples import examples, world_catalogue
+from opus_pipelines.flow_writers.flow_records import publish, rows
+from opus_pipelines.flow_writers.model_comparison import plain_writers, written
 from opus_pipelines.lake.layout import Lake
 
 

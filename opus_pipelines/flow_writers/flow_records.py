@@ -7,7 +7,7 @@ from typing import Any
 from opus_pipelines.core.ids import digest, make_id
 from opus_pipelines.core.schemas import EVALUATION_FLOWS
 from opus_pipelines.enterprise_flows.flow_json import write
-from opus_pipelines.enterprise_flows.model_comparison import WrittenFlow
+from opus_pipelines.flow_writers.model_comparison import WrittenFlow
 from opus_pipelines.lake.layout import Lake, table_of, write_table
 
 

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from opus_pipelines.core.errors import InputError, OpusError
-from opus_pipelines.enterprise_flows.baselines import MostFrequentFlow, NearestFlow
 from opus_pipelines.enterprise_flows.catalogue import Catalogue
 from opus_pipelines.enterprise_flows.composer import Composer, FlowWriter
 from opus_pipelines.enterprise_flows.documents import FlowDocument
 from opus_pipelines.enterprise_flows.flow_examples import FlowExample, known
 from opus_pipelines.enterprise_flows.flow_json import json_of
-from opus_pipelines.enterprise_flows.language_writers import LanguageWriter
 from opus_pipelines.enterprise_flows.scores import FlowScores, flow_scores, hallucinations
 from opus_pipelines.event_logs.costing import shipped_price
+from opus_pipelines.flow_writers.baselines import MostFrequentFlow, NearestFlow
+from opus_pipelines.flow_writers.language_writers import LanguageWriter
 from opus_pipelines.metrics.intervals import interval
 
 MILLION = 1_000_000

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from opus_pipelines.core.ids import digest
-from opus_pipelines.enterprise_flows.baselines import Known, NearestFlow
 from opus_pipelines.enterprise_flows.catalogue import Catalogue
 from opus_pipelines.enterprise_flows.clauses import LONGEST, clauses
 from opus_pipelines.enterprise_flows.documents import FlowDocument, FlowDocumentError, Input
@@ -18,6 +17,7 @@ from opus_pipelines.enterprise_flows.outlines import OutlineComposer, with_categ
 from opus_pipelines.enterprise_flows.step_choice import StepChoice
 from opus_pipelines.enterprise_flows.step_inputs import InputComposer
 from opus_pipelines.enterprise_flows.world import flow_script
+from opus_pipelines.flow_writers.baselines import Known, NearestFlow
 from opus_pipelines.language_models.prompt import Prompt, quoted
 
 MOST_STEPS = 30  # of the catalogue that a prompt suggests
