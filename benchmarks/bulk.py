@@ -121,7 +121,7 @@ def _made(
     now = datetime.now(UTC)
     snapshot = lake.current_snapshot()
     assert snapshot is not None
-    encoder = CachedEncoder(SparkEncoder(settings.encoder, spark.session, work / "encoding"), work / "cache")
+    encoder = CachedEncoder(SparkEncoder(settings.encoder, spark.session), work / "cache")
     with BulkRun(GenerationSetup(lake.root, snapshot, settings), encoder, spark.session, _say) as bulk:
         result = bulk.generate(contract, work / "result", "bulk", now)
     seconds = dict(result.tables["generation/runs"]["seconds"].to_pylist()[0])

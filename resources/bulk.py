@@ -61,8 +61,7 @@ def bulk_run(
         yield _KEPT.bulk
         return
     _KEPT.end()
-    scratch = encoder.lake.scratch / "encoding"
-    model = SparkEncoder(setup.settings.encoder, spark.session, scratch)
+    model = SparkEncoder(setup.settings.encoder, spark.session)
     bulk = BulkRun(setup, encoder.around(model), spark.session, progress)
     if _KEPT.is_open:
         _KEPT.setup, _KEPT.bulk = setup, bulk

@@ -1,52 +1,32 @@
-"""Many texts encoded side by side by Spark, the encoder loaded once per worker; few are encoded where one stands."""
+"""Many texts encoded side by side by Spark: rows with texts go in, rows with vectors come out, as Arrow batches.
 
-import itertools
+Each Python worker of Spark loads the encoder once. Few texts are encoded in this process.
+"""
+
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
+from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.settings import Encoder as EncoderSettings
 from opus_pipelines.embedding.encoder import TextEncoder, encoder_of
-from opus_pipelines.workers.jobs import Report
-from opus_pipelines.workers.spark_executor import on_spark
+from opus_pipelines.workers.spark_executor import TaskCounter
 
 if TYPE_CHECKING:
     import numpy as np
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
-MANY = 2_000  # texts from which starting two more encoders pays
-TEXTS_A_JOB = 512
+VECTOR_COLUMNS = "position int, vector array<float>"
 
 
 @dataclass(frozen=True)
-class EncodingSetup:
-    """The encoder that a worker process loads, once."""
+class EncodingSize:
+    """From `many` texts on, starting two more encoders pays; a partition of Spark's has `partition` texts."""
 
-    settings: EncoderSettings
-
-    @contextmanager
-    def open(self) -> Iterator[TextEncoder]:
-        """The encoder."""
-        yield encoder_of(self.settings)
-
-
-@dataclass(frozen=True, repr=False)
-class Encoding:
-    """Texts whose vectors, float32[n, d], go to the file `into`."""
-
-    texts: tuple[str, ...]
-    into: Path
-
-    def run(self, encoder: TextEncoder, _report: Report) -> None:
-        """Write the vectors."""
-        import numpy as np
-
-        np.save(self.into, encoder.encode(self.texts))
-
-    def __repr__(self) -> str:
-        return f"the encoding of {len(self.texts)} passages"
+    many: int = 2_000
+    partition: int = 512
 
 
 class SparkEncoder:
@@ -54,9 +34,11 @@ class SparkEncoder:
     as everywhere (DESIGN 4).
     """
 
-    def __init__(self, settings: EncoderSettings, session: "Callable[[], SparkSession]", scratch: Path) -> None:
+    def __init__(
+        self, settings: EncoderSettings, session: "Callable[[], SparkSession]", size: EncodingSize = EncodingSize()
+    ) -> None:
         self.settings, self._encoder = settings, encoder_of(settings)
-        self._session, self._scratch, self._calls = session, scratch, itertools.count()
+        self._session, self._size = session, size
 
     @property
     def name(self) -> str:
@@ -74,30 +56,64 @@ class SparkEncoder:
         return self._encoder.dimension
 
     def encode(self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None) -> "np.ndarray":
-        """As `Encoder.encode`."""
-        if len(texts) < MANY:
+        """As `Encoder.encode`. Raises OpusError where Spark cannot finish."""
+        if len(texts) < self._size.many:
             return self._encoder.encode(texts, progress)
         import numpy as np
+        import pyarrow as pa
+        from pyspark.errors import PySparkException
 
-        order = sorted(
-            range(len(texts)), key=lambda i: (len(texts[i]), i)
-        )  # alike lengths a job: little padding, and jobs of one kind
-        parts = [order[start : start + TEXTS_A_JOB] for start in range(0, len(order), TEXTS_A_JOB)]
-        parts.reverse()  # the longest first, so that no worker is left with them at the end
-        folder = self._scratch / str(next(self._calls))
-        rows = folder / "rows"
-        rows.mkdir(parents=True)
-        jobs = [Encoding(tuple(texts[i] for i in part), rows / f"{number}.npy") for number, part in enumerate(parts)]
-        tell = progress or (lambda done, of: None)
-        on_spark(
-            self._session(),
-            EncodingSetup(self.settings),
-            jobs,
-            folder / "jobs",
-            lambda n: tell(n * TEXTS_A_JOB, len(texts)),
+        size = self._size.partition
+        # alike lengths a partition: little padding, and partitions of one kind; the longest first, so that no worker
+        # is left with them at the end
+        order = sorted(range(len(texts)), key=lambda i: (-len(texts[i]), i))
+        partitions = -(-len(texts) // size)
+        rows = pa.table(
+            {
+                "part": pa.array([place // size for place in range(len(texts))], pa.int32()),
+                "position": pa.array(order, pa.int32()),
+                "text": pa.array([texts[i] for i in order], pa.string()),
+            }
         )
-        found = [np.load(job.into) for job in jobs]
-        vectors = np.zeros((len(texts), found[0].shape[1]), np.float32)
-        for part, made in zip(parts, found, strict=True):
-            vectors[part] = made
+        session = self._session()
+        tell = progress or (lambda done, of: None)
+        encoded = (
+            session.createDataFrame(rows)
+            .repartitionById(partitions, "part")
+            .mapInArrow(partial(_encoded, self.settings), VECTOR_COLUMNS)
+        )
+        try:
+            with TaskCounter(session, partitions, lambda n: tell(min(n * size, len(texts)), len(texts))):
+                found = encoded.toArrow()
+        except PySparkException as error:
+            raise OpusError(f"{len(texts):,} passages could not be encoded by Spark: {error}") from error
+        made = found.column("vector").combine_chunks()
+        vectors = np.zeros((len(texts), len(made.values) // len(made)), np.float32)
+        vectors[found.column("position").to_numpy()] = made.values.to_numpy().reshape(len(made), -1)
         return vectors
+
+
+# --- in Spark's Python workers
+
+
+@cache
+def _encoder_of(settings: EncoderSettings) -> TextEncoder:
+    return encoder_of(settings)
+
+
+def _encoded(settings: EncoderSettings, batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+    """The vectors of a partition, encoded as one batch in the order of length, whatever order its rows arrive in."""
+    import pyarrow as pa
+
+    rows = [row for batch in batches for row in batch.to_pylist()]
+    if not rows:
+        return
+    rows.sort(key=lambda row: (len(row["text"]), row["position"]))
+    vectors = _encoder_of(settings).encode([row["text"] for row in rows])
+    yield pa.RecordBatch.from_arrays(
+        [
+            pa.array([row["position"] for row in rows], pa.int32()),
+            pa.array(list(vectors), pa.list_(pa.float32())),
+        ],
+        ["position", "vector"],
+    )

@@ -129,7 +129,7 @@ class BulkRun:
         alone = replace(contract, intakes=())  # each job names its own
         jobs = [ReadChunk(alone, tuple(intakes[i : i + self._size.chunk]), work / f"read-{i}.pkl") for i in cuts]
         with _timed(seconds, "read"):
-            found = self._do(contract, jobs, work / "read", "intakes read")
+            found = self._do(contract, jobs, "intakes read")
             texts = list(dict.fromkeys(text for part in found for text in part))
         with _timed(seconds, "encode"):
             ticker = Ticker("passages encoded", self._progress)
@@ -159,16 +159,16 @@ class BulkRun:
             for number, chunk in enumerate(chunks)
         ]
         with _timed(seconds, "work"):
-            return self._do(contract, jobs, work / "work", "intakes done")
+            return self._do(contract, jobs, "intakes done")
 
-    def _do(self, contract: ContractFolder, jobs: Sequence[Any], folder: Path, what: str) -> list[Any]:
+    def _do(self, contract: ContractFolder, jobs: Sequence[Any], what: str) -> list[Any]:
         of = len(contract.intakes)
         if of < self._size.many:
             return [self._worker.do(job) for job in jobs]
         self._worker.end()  # its memory is for Spark's
         ticker = Ticker(f"{contract.client} / {contract.contract}: {what}", self._progress)
         chunk = self._size.chunk
-        return on_spark(self._session(), self._setup, jobs, folder, lambda done: ticker(min(done * chunk, of), of))
+        return on_spark(self._session(), self._setup, jobs, lambda done: ticker(min(done * chunk, of), of))
 
 
 @contextmanager

@@ -1,15 +1,15 @@
-"""Runs jobs in parallel on Spark: each Python worker of Spark has one worker process of its own.
+"""Runs jobs in parallel on Spark: rows with jobs go in, rows with answers come out, both as Arrow batches.
 
-Spark receives the numbers of the jobs only. The jobs and their answers lie in files, so nothing large passes through
-the JVM.
+Each Python worker of Spark has one worker process of its own, which a job that fails or is killed does not take along.
+Nothing but what the jobs themselves name must lie on storage that all executors see.
 """
 
 import pickle
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.workers.jobs import Job, Setup
@@ -19,38 +19,42 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-_SETUP, _JOB, _ANSWER = "setup.pkl", "job-{}.pkl", "answer-{}.pkl"
+ANSWER_COLUMNS = "number int, succeeded boolean, answer binary"
 _POLL_SECONDS = 1.0
 
 
-def on_spark(
-    session: "SparkSession", setup: Setup, jobs: Sequence[Job], folder: Path, progress: Callable[[int], None]
-) -> list[Any]:
-    """Runs the jobs on Spark and returns their answers in order.
+def on_spark(session: "SparkSession", setup: Setup, jobs: Sequence[Job], progress: Callable[[int], None]) -> list[Any]:
+    """Runs the jobs on Spark, a partition each, and returns their answers in order.
 
-    `folder` must be empty and visible to all workers; it holds the files of the jobs. `progress` is called about once a
-    second with the number of jobs done. Raises OpusError with the reason of the first job that failed, after all jobs
-    have run.
+    `progress` is called about once a second with the number of jobs done. Raises OpusError with the reason of the first
+    job that failed, after all jobs have run. Spark repeats a job whose executor was lost, so that a job must be able to
+    write its files again.
     """
-    folder.mkdir(parents=True)
-    (folder / _SETUP).write_bytes(pickle.dumps(setup))
-    for number, job in enumerate(jobs):
-        (folder / _JOB.format(number)).write_bytes(pickle.dumps(job))
-    numbers = session.range(0, len(jobs), 1, numPartitions=len(jobs))
-    with _ProgressWatcher(folder, progress):
-        numbers.mapInArrow(partial(_do_partition, str(folder)), "number long").collect()
-    answers = [pickle.loads((folder / _ANSWER.format(number)).read_bytes()) for number in range(len(jobs))]
-    for succeeded, answer in answers:
-        if not succeeded:
-            raise OpusError(answer)
-    return [answer for _, answer in answers]
+    import pyarrow as pa
+
+    rows = pa.table(
+        {
+            "number": pa.array(range(len(jobs)), pa.int32()),
+            "job": pa.array([pickle.dumps(job) for job in jobs], pa.binary()),
+        }
+    )
+    run = uuid4().hex
+    asked = session.createDataFrame(rows).repartitionById(len(jobs), "number")
+    answers = asked.mapInArrow(partial(_answers, run, pickle.dumps(setup)), ANSWER_COLUMNS)
+    with TaskCounter(session, len(jobs), progress):
+        found = answers.toArrow().sort_by("number").to_pylist()
+    for row in found:
+        if not row["succeeded"]:
+            raise OpusError(pickle.loads(row["answer"]))
+    return [pickle.loads(row["answer"]) for row in found]
 
 
-class _ProgressWatcher:
-    """Calls `progress` with the number of answers while the jobs run."""
+class TaskCounter:
+    """Calls `progress` about once a second with the number of finished tasks of the running stage of `count` tasks."""
 
-    def __init__(self, folder: Path, progress: Callable[[int], None]) -> None:
-        self._folder, self._progress = folder, progress
+    def __init__(self, session: "SparkSession", count: int, progress: Callable[[int], None]) -> None:
+        self._tracker = session.sparkContext.statusTracker()
+        self._count, self._progress = count, progress
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
@@ -63,7 +67,10 @@ class _ProgressWatcher:
 
     def _watch(self) -> None:
         while not self._over.wait(_POLL_SECONDS):
-            self._progress(sum(1 for _ in self._folder.glob(_ANSWER.format("*"))))
+            stages = (self._tracker.getStageInfo(stage) for stage in self._tracker.getActiveStageIds())
+            for stage in stages:
+                if stage is not None and stage.numTasks == self._count:
+                    self._progress(stage.numCompletedTasks)
 
 
 # --- in Spark's Python workers
@@ -71,30 +78,29 @@ class _ProgressWatcher:
 _workers: dict[str, Worker] = {}
 
 
-def _do_partition(folder: str, batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+def _answers(run: str, setup: bytes, batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
     import pyarrow as pa
 
     for batch in batches:
-        for number in batch.column(0).to_pylist():
-            _do(Path(folder), number)
-        yield pa.RecordBatch.from_arrays([batch.column(0)], ["number"])
+        for number, job in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            succeeded, answer = _answer(run, setup, job)
+            yield pa.RecordBatch.from_arrays(
+                [pa.array([number], pa.int32()), pa.array([succeeded]), pa.array([answer], pa.binary())],
+                ["number", "succeeded", "answer"],
+            )
 
 
-def _do(folder: Path, number: int) -> None:
+def _answer(run: str, setup: bytes, job: bytes) -> tuple[bool, bytes]:
     try:
-        answer = True, _worker_of(folder).do(pickle.loads((folder / _JOB.format(number)).read_bytes()))
+        return True, pickle.dumps(_worker_of(run, setup).do(pickle.loads(job)))
     except OpusError as error:
-        answer = False, str(error)
-    unfinished = folder / f"unfinished-{number}"
-    unfinished.write_bytes(pickle.dumps(answer))
-    unfinished.rename(folder / _ANSWER.format(number))
+        return False, pickle.dumps(str(error))
 
 
-def _worker_of(folder: Path) -> Worker:
-    """Returns this process's worker for the jobs of `folder`; ends the worker of an earlier folder."""
-    key = str(folder)
-    if key not in _workers:
+def _worker_of(run: str, setup: bytes) -> Worker:
+    """Returns this process's worker for the jobs of a run; ends the worker of an earlier one."""
+    if run not in _workers:
         for other in list(_workers):
             _workers.pop(other).end()
-        _workers[key] = Worker(pickle.loads((folder / _SETUP).read_bytes()))
-    return _workers[key]
+        _workers[run] = Worker(pickle.loads(setup))
+    return _workers[run]
