@@ -1,18 +1,16 @@
 """Requirements with the flows that answer them: a record, its split by hash, and files of one's own."""
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import digest
+from opus_pipelines.core.json_lines import read_records
 from opus_pipelines.enterprise_flows.documents import FlowDocument, FlowDocumentError
 from opus_pipelines.enterprise_flows.flow_json import document_of
 
 TUNE, HELD_OUT = PARTS = ("tune", "held out")
 OWN = "own"
-MOST_BYTES = 200_000_000
 
 
 @dataclass(frozen=True)
@@ -47,28 +45,12 @@ def read_examples(path: Path) -> tuple[list[FlowExample], list[str]]:
     A line is {"id"?, "requirement", "flow", "part"?: "tune" or "held out", "tags"?: [texts]}; without a part the hash
     decides. Raises InputError where the file cannot be read or no line can be used.
     """
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise InputError(f"{path} has more than {MOST_BYTES:,} bytes")
-        lines = path.read_text("utf-8").splitlines()
-    except (OSError, UnicodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from None
-    found: dict[str, FlowExample] = {}
-    rejected: list[str] = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            example = _example(json.loads(line), f"line-{number}")
-            if example.id in found:
-                raise FlowDocumentError(f"the id {example.id!r} stands in an earlier line, too")
-        except (ValueError, RecursionError) as error:
-            rejected.append(f"{path.name}, line {number}: {error}")
-            continue
-        found[example.id] = example
-    if not found:
-        raise InputError(f"{path}: no line can be used; {rejected[0] if rejected else 'the file is empty'}")
-    return list(found.values()), rejected
+
+    def parse(value: object, identity: str) -> tuple[str, FlowExample]:
+        example = _example(value, identity)
+        return example.id, example
+
+    return read_records(path, parse)
 
 
 def _example(value: object, identity: str) -> FlowExample:

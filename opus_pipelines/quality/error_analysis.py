@@ -5,7 +5,6 @@ over groups of alike samples; its p-value a permutation test of group means (sci
 procedure of Benjamini and Hochberg. An effect is an association: features hang together, and none need be a cause.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.json_lines import read_records
 from opus_pipelines.quality.error_features import Sample, matrix, theme_of
 
 LEAST = 3  # samples with a feature, and without it, from which an effect is computed
@@ -133,24 +133,12 @@ def read_samples(path: Path) -> tuple[list[Sample], list[str]]:
     "tags"?: [texts], "features"?: {name: bool}, "group"?, "tools"?: number}. Raises InputError where
     no line can be used.
     """
-    try:
-        lines = path.read_text("utf-8").splitlines()
-    except (OSError, UnicodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from None
-    found: dict[str, Sample] = {}
-    rejected: list[str] = []
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            try:
-                sample = sample_of(json.loads(line))
-                if sample.id in found:
-                    raise ValueError(f"the id {sample.id!r} stands in an earlier line, too")
-                found[sample.id] = sample
-            except (ValueError, TypeError, RecursionError) as error:
-                rejected.append(f"{path.name}, line {number}: {error}")
-    if not found:
-        raise InputError(f"{path}: no line can be used; {rejected[0] if rejected else 'the file is empty'}")
-    return list(found.values()), rejected
+
+    def parse(row: Any, _: str) -> tuple[str, Sample]:
+        sample = sample_of(row)
+        return sample.id, sample
+
+    return read_records(path, parse)
 
 
 def sample_of(row: Any) -> Sample:

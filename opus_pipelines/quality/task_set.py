@@ -1,17 +1,14 @@
 """Reads a task set: a JSONL file, gzipped or not, of requests with the workflow that answers each."""
 
-import gzip
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import file_hash
+from opus_pipelines.core.json_lines import lines, read_records
 from opus_pipelines.metrics.plan_scores import Plan
 
-MAX_LINE_BYTES = 4 << 20
 _TEXTS = ("context", "output", "industry", "group")
 
 
@@ -58,46 +55,14 @@ def read_task_set(path: Path, catalogue: Path | None = None) -> TaskSet:
     `catalogue` has such entries, one a line, for all items. A line that cannot be used is left out with its reason.
     Raises InputError where the file cannot be read or no line can be used.
     """
-    shared = dict(_entry(entry) for _, entry in _lines(catalogue)) if catalogue else {}
-    items: dict[str, Item] = {}
-    rejected: list[str] = []
-    for number, row in _lines(path, rejected):
-        try:
-            item = _item(row, shared)
-            if item.id in items:
-                raise ValueError(f"the id {item.id!r} stands in an earlier line, too")
-        except (ValueError, TypeError) as error:
-            rejected.append(f"{path.name}, line {number}: {error}")
-            continue
-        items[item.id] = item
-    if not items:
-        raise InputError(f"{path}: no line can be used as an item; {rejected[0] if rejected else 'the file is empty'}")
-    return TaskSet(path.name, tuple(items.values()), tuple(rejected), file_hash(path))
+    shared = dict(_entry(entry) for _, entry in lines(catalogue)) if catalogue else {}
 
+    def parse(row: Any, _: str) -> tuple[str, Item]:
+        item = _item(row, shared)
+        return item.id, item
 
-def _lines(path: Path, rejected: list[str] | None = None) -> Iterator[tuple[int, Any]]:
-    """Yields (number, object) of each line; a broken line goes to `rejected`, and is an InputError without it."""
-    if not path.is_file():
-        raise InputError(f"{path} is no file")
-    try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-            number = 0
-            while line := file.readline(MAX_LINE_BYTES):
-                number += 1
-                if not line.strip():
-                    continue
-                try:
-                    if len(line) == MAX_LINE_BYTES:
-                        raise ValueError(f"the line is longer than {MAX_LINE_BYTES:,} bytes")
-                    yield number, json.loads(line)
-                except (ValueError, RecursionError) as error:
-                    if rejected is None:
-                        raise InputError(f"{path}, line {number}: {error}") from None
-                    rejected.append(f"{path.name}, line {number}: {error}")
-                    while line and len(line) == MAX_LINE_BYTES:
-                        line = file.readline(MAX_LINE_BYTES)
-    except (OSError, EOFError) as error:
-        raise InputError(f"{path}: {error}") from None
+    items, rejected = read_records(path, parse)
+    return TaskSet(path.name, tuple(items), tuple(rejected), file_hash(path))
 
 
 def _item(row: Any, shared: Mapping[str, str]) -> Item:
