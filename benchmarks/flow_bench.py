@@ -2,18 +2,20 @@
 """Write and score flows for the tests of a folder of Flow-Bench's form (arXiv 2505.11646), without a language model.
 
     .venv/bin/python benchmarks/flow_bench.py FOLDER PREDICTIONS.jsonl [--learn FOLDER]
-    .venv/bin/python benchmarks/flow_bench.py score FOLDER PREDICTIONS.jsonl
+    .venv/bin/python benchmarks/flow_bench.py score FOLDER PREDICTIONS.jsonl [--samples SAMPLES.jsonl]
     .venv/bin/python benchmarks/flow_bench.py folds FOLDER [PREDICTIONS.jsonl] [--cross-domain]
 
 FOLDER has a YAML file with `actions` and `tests`, whose tests need not carry `expected_output`. PREDICTIONS.jsonl has
 one line for each test: {"uid", "sequence", "bpmn"}, with "reason" where no flow could be written. The first form learns
 from the folder of --learn (without it from the catalogue alone) and never from the tests asked: a test of both folders
 is left out of what is learnt. `folds` predicts each fifth of one folder with what the other four teach, and scores it.
+`--samples` writes the scores of each test for `opus errors`.
 `--cross-domain` leaves out every learnt flow that shares an application with the tests asked.
 """
 
 import argparse
 import json
+import re
 import sys
 import time
 from collections import Counter, defaultdict
@@ -33,13 +35,13 @@ from opus_pipelines.flow_generation.activity_retrieval import (
 from opus_pipelines.flow_generation.flow_folder import FlowFolder, FlowTask, read_folder
 from opus_pipelines.flow_generation.generator import FlowWriter, learn
 from opus_pipelines.flow_generation.predictions import Prediction, predictions
-from opus_pipelines.flow_generation.scores import TaskScore, faithfulness, means, score
+from opus_pipelines.flow_generation.scores import MEASURES, TaskScore, faithfulness, means, score
 from opus_pipelines.flow_generation.semantics import same_stems
 from opus_pipelines.flows.expressions import FlowError
 from opus_pipelines.flows.formats.bpmn_reader import read_bpmn
 from opus_pipelines.flows.formats.python_ir import parse
-from opus_pipelines.flows.model import Call, Flow
-from opus_pipelines.flows.traversal import activities
+from opus_pipelines.flows.model import Call, Flow, For, If
+from opus_pipelines.flows.traversal import activities, walk
 
 FOLDS = 5
 COUNTS = (10, 50)
@@ -62,10 +64,12 @@ def main(given: Sequence[str]) -> int:
         parser.add_argument("--learn", type=Path, help="a folder of the same form, whose flows are learnt from")
     if mode == "folds":
         parser.add_argument("--cross-domain", action="store_true")
+    if mode == "score":
+        parser.add_argument("--samples", type=Path, help="write the scores of each test for `opus errors` here")
     arguments = parser.parse_args(given[1:] if mode != "predict" else given)
     try:
         if mode == "score":
-            return score_file(arguments.folder, arguments.predictions)
+            return score_file(arguments.folder, arguments.predictions, arguments.samples)
         if mode == "folds":
             return fold(arguments.folder, arguments.predictions, arguments.cross_domain)
         return predict_folder(arguments.folder, arguments.predictions, arguments.learn)
@@ -119,7 +123,7 @@ def alike_by(encoder: Encoder) -> Callable[[str, str], bool]:
     return alike
 
 
-def score_file(folder: Path, file: Path) -> int:
+def score_file(folder: Path, file: Path, samples: Path | None) -> int:
     asked = read_folder(folder)
     flows: dict[str, Flow | None] = {}
     drawn: dict[str, str] = {}
@@ -131,8 +135,41 @@ def score_file(folder: Path, file: Path) -> int:
         except FlowError as error:
             print(f"{value['uid']}: the sequence is no flow: {error}", file=sys.stderr)
             flows[str(value["uid"])] = None
-    report(asked, [(task, flows.get(task.uid)) for task in asked.tasks], alike_by(Encoder()), drawn)
+    rated = report(asked, [(task, flows.get(task.uid)) for task in asked.tasks], alike_by(Encoder()), drawn)
+    if samples is not None:
+        tasks = {task.uid: task for task in asked.tasks}
+        samples.write_text("".join(f"{sample(tasks[s.uid], s, asked)}\n" for s in rated), "utf-8")
     return 0
+
+
+def sample(task: FlowTask, rating: TaskScore, asked: FlowFolder) -> str:
+    """A test with its scores as a line of a file for `opus errors`."""
+    expected = task.expected or Flow()
+    steps = [type(s).__name__.upper() if isinstance(s, If | For) else "" for s in walk(expected.body)]
+    called = activities(expected)
+    known = activities(task.prior) if task.prior else []
+    features = {
+        "edit": task.is_update,
+        "user task": "user_task" in task.tags,
+        "condition": "IF" in steps,
+        "loop": "FOR" in steps,
+        "several applications": len(
+            {asked.catalogue.by_id[a].application for a in called if a in asked.catalogue.by_id}
+        )
+        > 1,
+        "duplicate ids in the catalogue": any(duplicated(a, asked) for a in called if a not in known),
+        "deletion": task.is_update and not Counter(called) - Counter(known),
+    }
+    scores = {name: getattr(rating, name) for name in MEASURES if getattr(rating, name) is not None}
+    plan = [*called, *filter(None, steps)]
+    about = {"id": task.uid, "request": task.utterance, "gold": {"plan": plan}, "scores": scores}
+    return json.dumps({**about, "features": features}, ensure_ascii=False)
+
+
+def duplicated(activity: str, asked: FlowFolder) -> bool:
+    """Whether the catalogue has an activity of the same application and operation in another version."""
+    plain = re.sub(r"__\d+_\d+_\d+__", "__", activity).lower()
+    return sum(re.sub(r"__\d+_\d+_\d+__", "__", a.id).lower() == plain for a in asked.catalogue.activities) > 1
 
 
 def report(

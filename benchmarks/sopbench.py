@@ -2,15 +2,18 @@
 """Predict tool sequences for SOPBench intakes with the real pipeline, in a lake of its own.
 
     .venv/bin/python benchmarks/sopbench.py HISTORY.jsonl INTAKES.jsonl PREDICTIONS.jsonl [--work DIR]
+    .venv/bin/python benchmarks/sopbench.py samples SCRIPT DATA PREDICTIONS.jsonl SAMPLES.jsonl
 
 HISTORY and INTAKES have the form that the benchmark's own script writes (a run a line; an intake a line with exactly
 task_key, domain, request, procedure). The runs become one history source through settings alone, every intake a folder
 (request = client input, procedure = process context); `opus rebuild` and `opus generate` do the rest. A prediction is
 the raw task keys of the rank-1 workflow, in order; a step that history never did goes by the name that the procedure
-gives it. Nothing of an intake's own runs or gold graph is seen.
+gives it. Nothing of an intake's own runs or gold graph is seen. `samples` scores predictions with the benchmark's own
+SCRIPT against its DATA, and writes a line for each intake that `opus errors` reads.
 """
 
 import argparse
+import importlib.util
 import json
 import shutil
 import sys
@@ -60,7 +63,9 @@ k = 5
 
 
 def main() -> int:
-    """Write the inputs, run both jobs, write the predictions."""
+    """Write the inputs, run both jobs, write the predictions; or write the samples of predictions."""
+    if sys.argv[1:2] == ["samples"]:
+        return write_samples(*map(Path, sys.argv[2:6]))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("history", type=Path)
     parser.add_argument("intakes", type=Path)
@@ -72,6 +77,34 @@ def main() -> int:
         rebuild_and_generate(work)
         predictions = {folder: {"actions": actions} for folder, actions in predict(work).items()}
         write_predictions(arguments.predictions, "task_key", keys, predictions, {"actions": []})
+    return 0
+
+
+def write_samples(script: Path, data: Path, predictions: Path, samples: Path) -> int:
+    """A line for each prediction: its scores by the benchmark's script, and what may have made the intake hard."""
+    specification = importlib.util.spec_from_file_location("sopbench_script", script)
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    tasks = module.load(data)
+    with samples.open("w") as file:
+        for row in read(predictions):
+            task, actions = tasks[row["task_key"]], row["actions"]
+            gold, chosen = task["gold"], set(row["actions"])
+            best = max(gold.minimal, key=lambda own: (2 * len(chosen & own) / (len(chosen) + len(own)), sorted(own)))
+            links = sorted([a, b] for a, b in gold.before if a in best and b in best)
+            refused = [run for run in task["runs"] if not run["action_should_succeed"]]
+            features = {
+                "no plan": not actions,
+                "should be refused": bool(refused),
+                "several ways": len(gold.minimal) > 1,
+                "goal only": len(best) == 1,
+                "misses the goal": gold.goal not in chosen,
+            }
+            about = {"id": row["task_key"], "request": task["request"], "group": f"{task['domain']}/{task['goal']}"}
+            about |= {"gold": {"plan": sorted(best), "links": links}, "features": features}
+            file.write(json.dumps({**about, "scores": gold.score(actions)}, ensure_ascii=False) + "\n")
     return 0
 
 

@@ -12,9 +12,11 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 
 @click.command()
 @click.argument("samples", type=_FILE)
+@click.option("--gold", type=_FILE, help="SAMPLES are predicted plans; this task set has the plans that were wanted.")
+@click.option("--history", type=_FILE, help="With --gold: a task set that the predictions were learnt from.")
 @click.option("--score", "scores", multiple=True, help="A score to explain; may be repeated. Default: the first one")
 @click.option("--html", type=_FILE, help="Write the page to this file, too.")
-def errors(samples: Path, scores: tuple[str, ...], html: Path | None) -> None:
+def errors(samples: Path, gold: Path | None, history: Path | None, scores: tuple[str, ...], html: Path | None) -> None:
     """Show where generation fails: the effect of each feature of SAMPLES on a score.
 
     SAMPLES is a JSONL file, one sample a line: {"id", "scores": {name: number}, "request"?, "gold"?: {"plan": [names],
@@ -25,14 +27,19 @@ def errors(samples: Path, scores: tuple[str, ...], html: Path | None) -> None:
     \b
     Example:
       opus errors samples.jsonl --score node_f1 --html errors.html
+      opus errors predictions.jsonl --gold requests.jsonl.gz --score node_f1
 
-    `opus evaluate requests.jsonl --samples samples.jsonl` writes the samples of an evaluation.
+    `opus evaluate requests.jsonl --samples samples.jsonl` writes the samples of an evaluation. With --gold, SAMPLES is
+    a JSONL of predictions instead: {"id" or "task_key", "plan" or "actions": [names], "links"?}.
     """
     from opus_pipelines.cli import show
     from opus_pipelines.quality.error_analysis import analyse, read_samples, scores_of
+    from opus_pipelines.quality.prediction_samples import prediction_samples
     from opus_pipelines.reporting.page.errors import error_page
 
-    found, rejected = read_samples(samples)
+    if history is not None and gold is None:
+        raise InputError("--history needs --gold, the plans that were wanted")
+    found, rejected = prediction_samples(samples, gold, history) if gold else read_samples(samples)
     for line in rejected[:MOST_REASONS]:
         show.note(f"left out: {line}")
     if len(rejected) > MOST_REASONS:

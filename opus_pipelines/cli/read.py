@@ -180,6 +180,19 @@ def status(options: Options, intakes: Path | None, form: str) -> None:
         show.table(columns, values, title)
 
 
+_OTHER_PAGES = {"programs.html": "Better workflow programs", "errors.html": "Where generation fails"}
+
+
+def _error_page(samples: Path) -> str:
+    from opus_pipelines.quality.error_analysis import analyse, read_samples, scores_of
+    from opus_pipelines.reporting.page.errors import error_page
+
+    found, rejected = read_samples(samples)
+    if rejected:
+        show.note(f"{samples.name}: {len(rejected):,} lines left out, the first: {rejected[0]}")
+    return error_page(samples.name, found, [analyse(found, score) for score in scores_of(found)[:3]])
+
+
 @click.command()
 @scoped
 @click.option(
@@ -190,12 +203,19 @@ def status(options: Options, intakes: Path | None, form: str) -> None:
     show_default=True,
     help="The folder to write.",
 )
+@click.option(
+    "--errors",
+    "samples",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A file of samples as of `opus errors`: errors.html shows where generation fails.",
+)
 @click.pass_obj
-def report(options: Options, client: str | None, contract: str | None, out: Path) -> None:
+def report(options: Options, client: str | None, contract: str | None, out: Path, samples: Path | None) -> None:
     """Write one self-contained HTML page for each contract.
 
     A page shows what to run, what it costs, how confident the ranking is, and what was refused and why. The command
-    prints the files that it wrote, with an index.html where there are several pages. Where the lake has searches for
+    prints the files that it wrote, with an index.html where there are several pages. --errors adds errors.html, which
+    shows where generation fails, and links it. Where the lake has searches for
     better workflow programs, `programs.html` shows them with a program before and after.
 
     \b
@@ -218,8 +238,11 @@ def report(options: Options, client: str | None, contract: str | None, out: Path
     written = {name: render(page) for name, page in pages}
     if programs is not None:
         written["programs.html"] = render_programs(programs)
-    if len(pages) > 1:
-        written["index.html"] = render_index(pages)
+    if samples is not None:
+        written["errors.html"] = _error_page(samples)
+    others = [(name, title) for name, title in _OTHER_PAGES.items() if name in written]
+    if len(pages) > 1 or (samples is not None and pages):
+        written["index.html"] = render_index(pages, others)
     for name, text in written.items():
         (out / name).write_text(text, "utf-8")
         click.echo(out / name)

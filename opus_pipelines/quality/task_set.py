@@ -80,7 +80,7 @@ def _item(row: Any, shared: Mapping[str, str]) -> Item:
         links = frozenset((_text(a), _text(b)) for a, b in links)
         if strange := sorted({name for link in links for name in link} - set(steps)):
             raise ValueError(f"its links name {strange[0]!r}, which its plan does not have")
-    stated = {name: _text(row[name]) for name in _TEXTS if row.get(name) is not None}
+    stated = {name: _text(row[name]) for name in _TEXTS if row.get(name) not in (None, "")}
     stated.setdefault("group", " ".join(sorted(set(steps))))
     catalogue = dict(map(_entry, row["catalogue"])) if row.get("catalogue") else shared
     return Item(_text(row.get("id")), _text(row.get("request")), Plan(steps, links), catalogue=catalogue, **stated)

@@ -78,9 +78,12 @@ def render(page: ContractPage) -> str:
     )
 
 
-def render_index(pages: Sequence[tuple[str, ContractPage]]) -> str:
-    """Returns the HTML of a page with links to the others, given as (file name, page)."""
-    return environment().get_template("index.html").render(pages=pages, **inline())
+def render_index(pages: Sequence[tuple[str, ContractPage]], others: Sequence[tuple[str, str]] = ()) -> str:
+    """Returns the HTML of a page with links to the others, given as (file name, page).
+
+    `others` are pages that belong to no contract: (file name, title).
+    """
+    return environment().get_template("index.html").render(pages=pages, others=others, **inline())
 
 
 @cache

@@ -144,6 +144,9 @@ def test_the_index_leads_to_the_pages(page: ContractPage) -> None:
     parsed = Parsed(render_index([("a__b.html", page)]))
     assert parsed.defects == []
     assert parsed.all("a") == [{"href": "a__b.html"}]
+    more = Parsed(render_index([("a__b.html", page)], [("errors.html", "Where generation fails")]))
+    assert more.defects == []
+    assert more.all("a") == [{"href": "a__b.html"}, {"href": "errors.html"}]
     assert '<script>alert("x")</script>' in parsed.texts
 
 
