@@ -2,8 +2,7 @@
 
 import pyarrow as pa
 
-from opus_pipelines.core.tables.declaration import STRUCTS
-from opus_pipelines.core.tables.results import INTAKE, RESULT, result_dataset
+from opus_pipelines.core.tables.declaration import INTAKE, RESULT, STRUCTS, result_dataset
 
 STRUCTS["element"] = pa.struct(
     [

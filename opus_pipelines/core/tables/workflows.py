@@ -1,7 +1,6 @@
 """Declares the tables of ranked workflows, their nodes and edges, and the reports on them."""
 
-from opus_pipelines.core.tables.declaration import struct
-from opus_pipelines.core.tables.results import RESULT, result_dataset
+from opus_pipelines.core.tables.declaration import RESULT, result_dataset, struct
 
 struct(
     "edit",
