@@ -19,12 +19,20 @@ import re
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.embedding.encoder import Encoder
+from opus_pipelines.flow_batches.scoring import (
+    alike_by,
+    baseline_flow,
+    elements_kept,
+    folds_of,
+    others,
+    without_domain,
+)
 from opus_pipelines.flow_generation.activity_features import FeatureTable
 from opus_pipelines.flow_generation.activity_retrieval import (
     ActivityRetriever,
@@ -35,15 +43,12 @@ from opus_pipelines.flow_generation.activity_retrieval import (
 from opus_pipelines.flow_generation.flow_folder import FlowFolder, FlowTask, read_folder
 from opus_pipelines.flow_generation.generator import FlowWriter, learn
 from opus_pipelines.flow_generation.predictions import Prediction, predictions
-from opus_pipelines.flow_generation.scores import MEASURES, TaskScore, faithfulness, means, score
-from opus_pipelines.flow_generation.semantics import same_stems
+from opus_pipelines.flow_generation.scores import MEASURES, TaskScore, means, score
 from opus_pipelines.flows.expressions import FlowError
-from opus_pipelines.flows.formats.bpmn_reader import read_bpmn
 from opus_pipelines.flows.formats.python_ir import parse
-from opus_pipelines.flows.model import Call, Flow, For, If
+from opus_pipelines.flows.model import Flow, For, If
 from opus_pipelines.flows.traversal import activities, walk
 
-FOLDS = 5
 COUNTS = (10, 50)
 # The paper's rows for 101 tests (tables 1 and 3): its exact match has no published code and needs a language model.
 PAPER = (
@@ -51,7 +56,6 @@ PAPER = (
     ("paper: Mistral-large, cross domain", ".79", ".86", "not stated"),
     ("paper: Granite-20b, in domain", ".67", ".91", "not stated"),
 )
-ALIKE = 0.8  # the cosine from which two texts of user tasks mean the same
 
 
 def main(given: Sequence[str]) -> int:
@@ -95,12 +99,6 @@ def predict_folder(folder: Path, file: Path, learning: Path | None) -> int:
     return 0
 
 
-def others(known: Sequence[FlowTask], asked: Sequence[FlowTask]) -> list[FlowTask]:
-    """The tests that may teach: none with the utterance and prior of a test asked, whatever its uid."""
-    taken = {(task.utterance, task.prior) for task in asked}
-    return [task for task in known if (task.utterance, task.prior) not in taken]
-
-
 def write_lines(file: Path, made: Sequence[Prediction]) -> None:
     lines = []
     for p in made:
@@ -111,16 +109,6 @@ def write_lines(file: Path, made: Sequence[Prediction]) -> None:
 
 def number(uid: str) -> int | str:
     return int(uid) if uid.isdigit() else uid
-
-
-def alike_by(encoder: Encoder) -> Callable[[str, str], bool]:
-    def alike(one: str, other: str) -> bool:
-        if same_stems(one, other):
-            return True
-        first, second = encoder.encode([one, other])
-        return float(first @ second) >= ALIKE
-
-    return alike
 
 
 def score_file(folder: Path, file: Path, samples: Path | None) -> int:
@@ -186,7 +174,7 @@ def report(
     scores = []
     for task, flow in rated:
         rating = score(task, flow, asked.catalogue, alike)
-        scores.append(replace(rating, edit_faithfulness=kept(task, drawn.get(task.uid))))
+        scores.append(replace(rating, edit_faithfulness=elements_kept(task, drawn.get(task.uid))))
     if not scores:
         print("no test of the folder has an expected flow; there is nothing to score")
         return []
@@ -220,17 +208,6 @@ def report(
     return scores
 
 
-def kept(task: FlowTask, bpmn: str | None) -> float | None:
-    """The share of the prior's BPMN elements that should stay and that the predicted BPMN has, by their ids."""
-    if task.prior_bpmn is None or task.expected is None or bpmn is None:
-        return None
-    try:
-        prior, predicted = read_bpmn(task.prior_bpmn.read_bytes()).flow, read_bpmn(bpmn.encode()).flow
-    except FlowError:
-        return 0.0
-    return faithfulness(predicted, task.expected, prior)
-
-
 def fault(task: FlowTask, flow: Flow | None) -> str:
     """What differs: activities that are missing or too many, or else the structure."""
     if flow is None or task.expected is None:
@@ -244,12 +221,6 @@ def fault(task: FlowTask, flow: Flow | None) -> str:
     return "; ".join(parts) or "activities right; structure, order, condition or user task differs"
 
 
-def folds_of(tasks: Sequence[FlowTask]) -> Iterator[tuple[list[FlowTask], list[FlowTask]]]:
-    for place in range(FOLDS):
-        asked = [task for i, task in enumerate(tasks) if i % FOLDS == place]
-        yield asked, others(tasks, asked)
-
-
 def fold(folder: Path, file: Path | None, cross_domain: bool) -> int:
     found, encoder = read_folder(folder), Encoder()
     table = FeatureTable(found.catalogue, encoder)
@@ -258,7 +229,9 @@ def fold(folder: Path, file: Path | None, cross_domain: bool) -> int:
     seconds: list[float] = []
     for asked, teaching in folds_of(found.tasks):
         groups = (
-            [([task], without_domain(found, task, teaching)) for task in asked] if cross_domain else [(asked, teaching)]
+            [([task], without_domain(found.catalogue, task, teaching)) for task in asked]
+            if cross_domain
+            else [(asked, teaching)]
         )
         for tests, lessons in groups:
             writer = learn(found.catalogue, lessons, encoder, table)
@@ -269,7 +242,7 @@ def fold(folder: Path, file: Path | None, cross_domain: bool) -> int:
                 seconds.append(retrieval(found, writer, task, reached))
     drawn = {uid: p.bpmn for uid, p in made.items()}
     report(found, [(task, made[task.uid].flow) for task in found.tasks], alike_by(encoder), drawn)
-    baseline = first_activities(found, encoder)
+    baseline = [baseline_flow(task, table) for task in found.tasks]
     print("\nbaseline: each clause becomes the activity of the highest cosine, the prior flow stays")
     rated = [score(t, f, found.catalogue) for t, f in zip(found.tasks, baseline, strict=True) if t.expected]
     right = sum(s.exact_semantic for s in rated)
@@ -285,17 +258,6 @@ def fold(folder: Path, file: Path | None, cross_domain: bool) -> int:
     if file is not None:
         write_lines(file, [made[task.uid] for task in found.tasks])
     return 0
-
-
-def without_domain(found: FlowFolder, task: FlowTask, teaching: Sequence[FlowTask]) -> list[FlowTask]:
-    """The teaching flows that use no application of the test's flow."""
-
-    def used(other: FlowTask) -> set[str]:
-        by_id = found.catalogue.by_id
-        return {by_id[a].application for a in activities(other.expected or Flow()) if a in by_id}
-
-    own = used(task)
-    return [other for other in teaching if not own & used(other)]
 
 
 def retrieval(
@@ -317,19 +279,6 @@ def retrieval(
             if values[0] is not None and values[1] is not None:
                 reached[f"{name} @{count}"].append((values[0], values[1]))
     return seconds
-
-
-def first_activities(found: FlowFolder, encoder: Encoder) -> list[Flow]:
-    from opus_pipelines.flow_generation.clauses import STEP, clauses_of
-
-    texts = encoder.encode([activity.text for activity in found.catalogue.activities])
-    flows = []
-    for task in found.tasks:
-        clauses = [c.text for c in clauses_of(task.utterance) if c.kind == STEP] or [task.utterance]
-        best = (encoder.encode(clauses) @ texts.T).argmax(axis=1)
-        calls = tuple(Call(found.catalogue.activities[i].id, f"step_{n}") for n, i in enumerate(best, 1))
-        flows.append(Flow((*(task.prior.body if task.prior else ()), *calls)))
-    return flows
 
 
 if __name__ == "__main__":

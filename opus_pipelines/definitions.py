@@ -8,8 +8,9 @@ from typing import Any
 
 import dagster as dg
 
-from assets import evaluations, forecasts, generation, history, programs, training, wkg
+from assets import evaluations, flows, forecasts, generation, history, programs, training, wkg
 from assets.specs import key
+from jobs import flows as flow_job
 from jobs import generate, nightly_contracts, rebuild, train, watch_history, watch_intakes
 from opus_pipelines.core.settings import Settings
 from resources.encoder import EncoderResource
@@ -48,9 +49,10 @@ def build_defs(
             training.train_pointer,
             programs.programs,
             evaluations.compare_flows,
+            flows.write_flows,
         ],
         asset_checks=[wkg.check_mined, wkg.check_embedded],
-        jobs=[rebuild.JOB, generate.JOB, train.JOB],
+        jobs=[rebuild.JOB, generate.JOB, train.JOB, flow_job.JOB],
         schedules=[rebuild.nightly(settings.schedule), train.weekly(settings.schedule)],
         sensors=[
             watch_history.history_changed(settings),

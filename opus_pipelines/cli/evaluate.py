@@ -1,8 +1,8 @@
-"""The command `opus evaluate`: how good a backend's workflows are on a task set, beside controls and ablations."""
+"""The command `opus evaluate`: how good workflows, or flows from utterances, are on a task set, beside controls."""
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,7 @@ from opus_pipelines.core.progress import Ticker
 from opus_pipelines.core.settings import Settings
 
 if TYPE_CHECKING:
+    from opus_pipelines.flow_batches.evaluation import MeanScore, UtteranceEvaluation, UtteranceSet
     from opus_pipelines.generation.records import GenerationContext
     from opus_pipelines.quality.evaluate import Evaluation, Mean
     from opus_pipelines.quality.task_set import TaskSet
@@ -21,10 +22,12 @@ MAX_REASONS = 5
 
 
 @click.command()
-@click.argument("task_set", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("task_set", type=click.Path(path_type=Path))
 @click.option("--backend", help="Backend of the Large Work Model. Default: generation.lwm_backend.")
 @click.option(
-    "--catalogue", type=click.Path(path_type=Path, dir_okay=False), help="JSONL of {name, description}: all tools."
+    "--catalogue",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="JSONL of {name, description}: all tools. For utterances a JSON list of {id, description}.",
 )
 @click.option(
     "--ablate", multiple=True, metavar="NAME", help="Leave out one part, too; may be repeated; `all` for every one."
@@ -33,15 +36,22 @@ MAX_REASONS = 5
     "--samples", type=click.Path(path_type=Path, dir_okay=False), help="Write a JSONL file for `opus errors` here, too."
 )
 @click.option("--limit", type=click.IntRange(min=2), help="Only this many items, chosen by the hash of their ids.")
+@click.option(
+    "--learn", "learning", type=click.Path(path_type=Path), help="Utterances only: a folder or file to learn from."
+)
+@click.option("--cross-domain", is_flag=True, help="Utterances only: learn from flows of other applications only.")
+@click.option("--no-learning", is_flag=True, help="Utterances only: learn from the catalogue alone.")
 @click.pass_obj
 def evaluate(
     options: Options,
+    /,
     task_set: Path,
     backend: str | None,
     catalogue: Path | None,
     ablate: tuple[str, ...],
     samples: Path | None,
     limit: int | None,
+    **of_utterances: Any,
 ) -> None:
     """Score generated workflows on TASKSET against reference workflows, beside simple controls.
 
@@ -49,6 +59,10 @@ def evaluate(
     "catalogue"?, "gold": {"plan": [step names], "links"?: [[step, step]]}}. Nothing of a gold workflow is shown to the
     pipeline. Rows by item go to the lake (view evaluations_items); the table has 95 % intervals, drawn over groups of
     items with the same steps.
+
+    TASKSET may also hold utterances with flows: a folder of Flow-Bench's form, or a CSV or JSONL of {uid, utterance,
+    prior?, gold, tags?} with --catalogue. Each fifth is then asked with what the other four teach, unless --learn,
+    --cross-domain or --no-learning says otherwise, and rows go to the view evaluations_utterances.
 
     \b
     Ablations: gamma flat, gamma shuffled, no pairs, no edges, no similar cases, no procedure, no walks,
@@ -59,7 +73,17 @@ def evaluate(
     Example:
       opus evaluate requests.jsonl --ablate "no edges" --ablate "gamma shuffled"
       opus query evaluations
+      opus evaluate utterances.jsonl --catalogue activities.json
+      opus query utterance_scores
     """
+    from opus_pipelines.flow_batches.evaluation import is_utterances
+
+    if is_utterances(task_set):
+        _refuse({"--backend": backend, "--ablate": ablate, "--samples": samples}, "are of workflows, not of flows")
+        _evaluate_utterances(options, task_set, catalogue, limit, of_utterances)
+        return
+    given = {f"--{name.replace('_', '-')}": value for name, value in of_utterances.items()}
+    _refuse(given, f"are of utterances, and {task_set} has none")
     from opus_pipelines.quality.ablations import ABLATIONS, applies
     from opus_pipelines.quality.evaluate import evaluate as run
     from opus_pipelines.quality.evaluate import publish
@@ -83,6 +107,57 @@ def evaluate(
         samples.write_text("\n".join(sample_lines(items, evaluation.rows)) + "\n", "utf-8")
         note(f"written: {samples}")
     _print(evaluation, items)
+
+
+def _refuse(given: dict[str, Any], why: str) -> None:
+    if stated := [name for name, value in given.items() if value]:
+        raise click.UsageError(f"{', '.join(stated)} {why}")
+
+
+def _evaluate_utterances(
+    options: Options, path: Path, catalogue: Path | None, limit: int | None, how: dict[str, Any]
+) -> None:
+    from opus_pipelines.embedding.cache import CachedEncoder
+    from opus_pipelines.embedding.encoder import encoder_of
+    from opus_pipelines.flow_batches.evaluation import evaluate as run
+    from opus_pipelines.flow_batches.evaluation import limited, publish, read_set
+    from opus_pipelines.lake.layout import Lake
+
+    ways = {"examples": how["learning"], "cross domain": how["cross_domain"], "catalogue alone": how["no_learning"]}
+    chosen = [name for name, value in ways.items() if value]
+    if len(chosen) > 1:
+        raise click.UsageError("--learn, --cross-domain and --no-learning exclude each other")
+    given = limited(read_set(path, catalogue), limit)
+    for line in given.rejected[:MAX_REASONS]:
+        note(f"left out: {line}")
+    settings = options.settings()
+    lake = Lake(settings.paths.lake)
+    learnt = read_set(how["learning"], catalogue).asked if how["learning"] else []
+    encoder = CachedEncoder(encoder_of(settings.encoder), lake.kept / "embeddings")
+    evaluation = run(given, encoder, chosen[0] if chosen else "folds", learnt, Ticker("flows", note))
+    with lake.lock():
+        publish(lake, evaluation)
+    _print_utterances(evaluation, given)
+
+
+def _print_utterances(evaluation: "UtteranceEvaluation", given: "UtteranceSet") -> None:
+    from opus_pipelines.flow_batches.evaluation import SHOWN, by_tag, means
+    from opus_pipelines.flow_batches.scoring import BASELINE, WRITER
+
+    def shown(mean: "MeanScore | None") -> str:
+        return "-" if mean is None else f"{mean.mean:.3f} [{mean.low:.3f}, {mean.high:.3f}]"
+
+    scores = {score: means(evaluation.rows, score) for score in SHOWN}
+    table = [(score, *(shown(found.get(s)) for s in (WRITER, BASELINE))) for score, found in scores.items()]
+    protocol = evaluation.rows[0]["protocol"]
+    show.table(("score", WRITER, BASELINE), table, f"{given.name}: {len(given.asked):,} utterances, {protocol}")
+    tags = by_tag(evaluation.rows)
+    if tags:
+        show.table(("tag", "utterances", "exact", "exact up to names", "activity F1"), tags, "By tag")
+    reasons = [f"{r['item']}: {r['reason']}" for r in evaluation.rows if r["system"] == WRITER and r["reason"]]
+    for reason in reasons[:MAX_REASONS]:
+        note(f"no flow: {reason}")
+    note(f"rows by utterance: evaluation {evaluation.id} in the view evaluations_utterances")
 
 
 def _progress() -> Callable[[str, int, int], None]:

@@ -1,8 +1,8 @@
-"""The commands `opus flow …`: convert, compare and edit block-structured flows. They need no lake."""
+"""The commands `opus flow …`: convert, compare, write and edit block-structured flows, one by one or in a batch."""
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,12 +10,12 @@ import click
 
 from opus_pipelines.cli.enterprise_flow import compare, outline, score, validate
 from opus_pipelines.cli.options import Options
-from opus_pipelines.core.errors import InputError
+from opus_pipelines.cli.write import batch
+from opus_pipelines.core.errors import InputError, OpusError
 
 if TYPE_CHECKING:
     from opus_pipelines.flow_generation.activities import ActivityCatalogue
     from opus_pipelines.flow_generation.generator import FlowWriter
-    from opus_pipelines.flows.edits import Operation
     from opus_pipelines.flows.formats.registry import Loss
     from opus_pipelines.flows.model import Flow
 
@@ -160,53 +160,109 @@ def page(file: Path, prior: Path | None, utterance: str, retrieved: Path | None,
 
 @flow.command()
 @click.argument("file", type=_FILE)
-@click.argument("utterance", required=False)
+@click.argument("utterances", metavar="UTTERANCE...", nargs=-1)
 @click.option("--operations", type=_FILE, help="A JSON list, as `opus flow diff --json` writes it.")
 @click.option("--catalogue", type=_FILE, help=CATALOGUE_HELP)
 @click.option("-o", "--output", type=_FILE, help="The file to write, in the format of FILE. Default: stdout")
+@click.option("--in-place", is_flag=True, help="Change FILE itself; `opus flow undo FILE` takes each turn back.")
 @click.pass_obj
 def edit(
     options: Options,
     file: Path,
-    utterance: str | None,
+    utterances: tuple[str, ...],
     operations: Path | None,
     catalogue: Path | None,
     output: Path | None,
+    in_place: bool,
 ) -> None:
     """Edit the flow in FILE by an UTTERANCE, or by edit operations that name steps by their ids.
 
-    The operations that an utterance becomes are listed on stderr. A BPMN file keeps the ids and the layout of all
-    that no operation touches, byte for byte.
+    Several utterances are turns: each edits what the one before it left. The operations that an utterance becomes are
+    listed on stderr. A BPMN file keeps the ids and the layout of all that no operation touches, byte for byte. Where a
+    turn fails, nothing of it is written; with --in-place the turns before it stay.
 
     \b
     Example:
       opus flow edit leads.bpmn "Remove the slack message" --catalogue activities.json -o edited.bpmn
+      opus flow edit leads.bpmn "Send an email at the end" "Remove the first step" --in-place
       opus flow edit leads.bpmn --operations operations.json -o edited.bpmn
     """
-    from opus_pipelines.flows.edits import applied
+    from opus_pipelines.flow_exchange.turns import edit_file
+
+    if bool(utterances) == (operations is not None):
+        raise InputError("opus flow edit takes utterances or --operations, one of the two")
+    if in_place and output is not None:
+        raise InputError("--in-place changes FILE itself; leave -o out")
+    content = b""
+    for request, lines, content in _turns(options, file, utterances or operations, catalogue):
+        if in_place:
+            left = edit_file(file, content, request, lines)
+            click.echo(f"written: {file} ({left} {'turn' if left == 1 else 'turns'} can be undone)", err=True)
+    if not in_place:
+        _write(content, output)
+
+
+@flow.command()
+@click.argument("file", type=_FILE)
+@click.option("--turns", type=click.IntRange(min=1), default=1, show_default=True, help="How many turns.")
+@click.option("--list", "only_list", is_flag=True, help="Only list the turns that can be undone, the latest first.")
+def undo(file: Path, turns: int, only_list: bool) -> None:
+    """Take back the last turns of `opus flow edit FILE ... --in-place`, byte for byte.
+
+    \b
+    Example:
+      opus flow undo leads.bpmn
+      opus flow undo leads.bpmn --list
+    """
+    from opus_pipelines.cli import show
+    from opus_pipelines.flow_exchange import turns as record
+
+    found = list(reversed(record.turns(file))) if only_list else record.undo(file, turns)
+    show.table(("turn", "operations"), [(turn.request, "; ".join(turn.operations)) for turn in found])
+    if not only_list:
+        click.echo(f"written: {file}", err=True)
+
+
+def _turns(
+    options: Options, file: Path, given: tuple[str, ...] | Path | None, catalogue: Path | None
+) -> Iterator[tuple[str, list[str], bytes]]:
+    """Yields what each turn asks for, its operations as lines, and the content of the file after it."""
+    from opus_pipelines.flow_generation.editing import edited
+    from opus_pipelines.flows.edits import applied, described
     from opus_pipelines.flows.expressions import FlowError
     from opus_pipelines.flows.formats.bpmn_patch import patched_bpmn
-    from opus_pipelines.flows.formats.registry import format_of, read_flow, written
+    from opus_pipelines.flows.formats.registry import flow_format, format_of, read_flow, written
     from opus_pipelines.flows.operation_files import read_operations
 
-    if (utterance is None) == (operations is None):
-        raise InputError("opus flow edit takes an utterance or --operations, one of the two")
-    changed = read_flow(file)
-    if utterance is not None:
-        changed, _ = edited_by(options, changed, utterance, catalogue)
-    elif operations is not None:
+    def after(content: bytes, changed: "Flow") -> bytes:
+        if name == "bpmn":
+            return patched_bpmn(content, changed)
+        new, losses = written(changed, name)
+        _warn(losses)
+        return new
+
+    name, prior, content = format_of(file), read_flow(file), file.read_bytes()
+    if isinstance(given, Path):
         try:
-            changed = applied(changed, read_operations(operations.read_bytes()))
+            operations = read_operations(given.read_bytes())
+            changed = applied(prior, operations)
         except FlowError as error:
-            raise FlowError(f"{operations}: {error}") from None
+            raise FlowError(f"{given}: {error}") from None
         except OSError as error:
-            raise InputError(f"{operations}: {error.strerror or error}") from None
-    if format_of(file) == "bpmn":
-        _write(patched_bpmn(file.read_bytes(), changed), output)
+            raise InputError(f"{given}: {error.strerror or error}") from None
+        yield f"operations of {given.name}", [described(each) for each in operations], after(content, changed)
         return
-    content, losses = written(changed, format_of(file))
-    _warn(losses)
-    _write(content, output)
+    writer = _writer(options, catalogue, None)
+    for number, utterance in enumerate(given or (), 1):
+        try:
+            result = edited(writer, utterance, prior)
+        except OpusError as error:
+            raise InputError(f"turn {number}: {error}" if len(given or ()) > 1 else str(error)) from None
+        for line in result.described:
+            click.echo(line, err=True)
+        content = after(content, result.flow)
+        prior = flow_format(name).parse(content, file.stem)
+        yield utterance, result.described, content
 
 
 @click.command()
@@ -244,18 +300,6 @@ def new(
     click.echo(f"written: {output}", err=True)
 
 
-def edited_by(
-    options: Options, flow: "Flow", utterance: str, catalogue: Path | None
-) -> "tuple[Flow, tuple[Operation, ...]]":
-    """Returns the flow after the edits that an utterance asks for, and the operations, which go to stderr."""
-    from opus_pipelines.flow_generation.editing import edited
-
-    result = edited(_writer(options, catalogue, None), utterance, flow)
-    for line in result.described:
-        click.echo(line, err=True)
-    return result.flow, result.operations
-
-
 def _writer(options: Options, catalogue: Path | None, learning: Path | None) -> "FlowWriter":
     from opus_pipelines.embedding.encoder import encoder_of
     from opus_pipelines.flow_generation.activities import read_catalogue
@@ -269,20 +313,16 @@ def _writer(options: Options, catalogue: Path | None, learning: Path | None) -> 
 
 def _tasks(options: Options) -> "ActivityCatalogue":
     """The tasks of the current snapshot as a catalogue."""
-    from opus_pipelines.core.tables.wkg import TASKS
-    from opus_pipelines.flow_generation.activities import catalogue_of_tasks
-    from opus_pipelines.lake.layout import dataset_folder, read_table
+    from opus_pipelines.flow_batches.inputs import snapshot_activities
 
     lake = options.lake()
     snapshot = lake.current_snapshot()
     if snapshot is None:
         raise InputError(f"{lake.root} has no snapshot; state --catalogue, or run opus rebuild first")
-    folder = dataset_folder(lake.snapshot_folder(snapshot), TASKS)
-    rows = read_table(TASKS, folder, columns=["title", "description"]).to_pylist()
-    return catalogue_of_tasks([(row["title"] or "", row["description"] or "") for row in rows])
+    return snapshot_activities(lake, snapshot)
 
 
-for _command in (new, outline, validate, score, compare):
+for _command in (new, batch, outline, validate, score, compare):
     flow.add_command(_command)
 
 

@@ -180,7 +180,11 @@ def status(options: Options, intakes: Path | None, form: str) -> None:
         show.table(columns, values, title)
 
 
-_OTHER_PAGES = {"programs.html": "Better workflow programs", "errors.html": "Where generation fails"}
+_OTHER_PAGES = {
+    "programs.html": "Better workflow programs",
+    "flows.html": "Flows written from utterances",
+    "errors.html": "Where generation fails",
+}
 
 
 def _error_page(samples: Path) -> str:
@@ -215,8 +219,9 @@ def report(options: Options, client: str | None, contract: str | None, out: Path
 
     A page shows what to run, what it costs, how confident the ranking is, and what was refused and why. The command
     prints the files that it wrote, with an index.html where there are several pages. --errors adds errors.html, which
-    shows where generation fails, and links it. Where the lake has searches for
-    better workflow programs, `programs.html` shows them with a program before and after.
+    shows where generation fails, and links it. Where the lake has searches for better workflow programs,
+    `programs.html` shows them with a program before and after. Where it has flows from utterances, `flows.html` lists
+    them, with a page for each.
 
     \b
     Example:
@@ -224,18 +229,21 @@ def report(options: Options, client: str | None, contract: str | None, out: Path
     """
     from opus_pipelines.lake.layout import slug
     from opus_pipelines.reporting.page.contract import contract_pages
+    from opus_pipelines.reporting.page.flows import flow_rows, render_flows
     from opus_pipelines.reporting.page.render import program_page, render, render_index, render_programs
     from opus_pipelines.reporting.views import connect
 
     connection = connect(options.lake())
     programs = program_page(connection) if client is None and contract is None else None
+    flows = render_flows(flow_rows(connection, client, contract))
+    flows_page = next(iter(flows), None)
     has_contracts = bool(connection.execute("SELECT count(*) FROM current_results").fetchall()[0][0])
     pages = [
         (f"{slug(page.head['client'])}__{slug(page.head['contract'])}.html", page)
-        for page in (contract_pages(connection, client, contract) if has_contracts or programs is None else ())
+        for page in (contract_pages(connection, client, contract) if has_contracts or not (programs or flows) else ())
     ]
     out.mkdir(parents=True, exist_ok=True)
-    written = {name: render(page) for name, page in pages}
+    written = {name: render(page, flows_page) for name, page in pages} | flows
     if programs is not None:
         written["programs.html"] = render_programs(programs)
     if samples is not None:

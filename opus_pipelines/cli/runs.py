@@ -90,6 +90,15 @@ def generate(settings: Settings, wanted: list[ContractFolder], retry_failed: boo
     _raise_problems(problems)
 
 
+def flows(settings: Settings, wanted: list[ContractFolder]) -> None:
+    """Runs the job `flows` for each wanted contract, one run each, so that a failed one fails no other.
+
+    Raises OpusError naming what failed.
+    """
+    keys = sorted({folder.key for folder in wanted})
+    _raise_problems(_run(settings, "flows", lambda instance: _partitions(instance, keys), {}))
+
+
 @contextlib.contextmanager
 def _kept_workers() -> Iterator[None]:
     from resources.bulk import kept

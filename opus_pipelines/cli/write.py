@@ -1,4 +1,4 @@
-"""Commands that write: sample, rebuild, generate, rollback, ui.
+"""Commands that write: sample, rebuild, generate, flow batch, rollback, ui.
 
 They load heavy libraries only where there is work to do.
 """
@@ -7,6 +7,7 @@ import os
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +17,9 @@ from opus_pipelines.cli.read import scoped
 from opus_pipelines.cli.show import note
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.lake.layout import Lake
+
+if TYPE_CHECKING:
+    import duckdb
 
 
 @click.command()
@@ -129,6 +133,64 @@ def generate(
     lake = Lake(settings.paths.lake)
     if lines := [*still_failed(lake, current), *damaged_lines(lake)]:
         raise InputError("\nopus: ".join(lines))
+
+
+@click.command()
+@scoped
+@click.option(
+    "--intakes", type=click.Path(path_type=Path), help="Folder of intakes, client/contract (or OPUS_INTAKES)."
+)
+@click.pass_obj
+def batch(options: Options, client: str | None, contract: str | None, intakes: Path | None) -> None:
+    """Write the flows of all utterances of the named contracts, or of all, where they are not up to date.
+
+    A contract's folder `flows` holds CSV or JSON Lines files with uid, utterance, and where stated prior and gold (a
+    flow as Python IR, or the path of a BPMN file) and tags. The activities are those of flows/catalogue.json, else the
+    contract's catalogue, else the tasks of the current snapshot. Files whose names begin with "examples" are learnt
+    from. Rows go to the lake (views flows_catalogue, flows_flows, flows_scores); what has no flow has a reason.
+
+    \b
+    Example:
+      opus flow batch --intakes demo/intakes --client "Northwind Insurance"
+      opus query flow_refusals
+    """
+    if contract and not client:
+        raise click.UsageError("--contract needs --client: contracts are named within a client")
+    from opus_pipelines.cli import runs
+    from opus_pipelines.embedding.encoder import encoder_of
+    from opus_pipelines.flow_batches.batch import is_contract_current
+    from opus_pipelines.flow_batches.inputs import utterance_files
+    from opus_pipelines.generation.contracts import contracts_of
+    from opus_pipelines.reporting import views
+
+    settings, lake = options.settings(paths__intakes=intakes), options.lake()
+    contracts = contracts_of(lake, settings.paths.intakes)
+    named = [c for c in contracts if client in (None, c.client) and contract in (None, c.contract)]
+    wanted = [c for c in named if utterance_files(c.flows)]
+    if not wanted:
+        raise InputError(
+            f"no such contract in {settings.paths.intakes} has utterances; put them into CONTRACT/flows/asked.csv "
+            "with the columns uid and utterance"
+        )
+    encoder = encoder_of(settings.encoder)
+    stale = [c for c in wanted if c.problem or not is_contract_current(lake, c, encoder)]
+    if current := [f"{c.client} / {c.contract}" for c in wanted if c not in stale]:
+        note(f"up to date, skipped: {', '.join(current)}")
+    try:
+        if stale:
+            runs.flows(settings, stale)
+    finally:  # where one contract fails, the table shows the others
+        if (lake.root / ".empty").is_dir():
+            show.table(*_batches(views.connect(lake), {(c.client, c.contract) for c in wanted}))
+
+
+def _batches(connection: "duckdb.DuckDBPyConnection", wanted: set[tuple[str, str]]) -> tuple[Any, Any, str]:
+    """The columns, the rows of the wanted contracts, and the title of the table of batches."""
+    from opus_pipelines.reporting.views import run
+
+    found = run(connection, "flow_batches")
+    rows = [row for row in found.fetchall() if (row[0], row[1]) in wanted]
+    return found.columns, rows, "Flows" if rows else "No flows"
 
 
 @click.command()

@@ -15,6 +15,13 @@ from opus_pipelines.core.tables.evaluations import (
     PROGRAM_SEARCHES,
     PROGRAM_STEPS,
 )
+from opus_pipelines.core.tables.flows import (
+    EVALUATION_UTTERANCES,
+    FLOW_CATALOGUE,
+    FLOW_DATASETS,
+    FLOW_SCORES,
+    FLOWS,
+)
 from opus_pipelines.core.tables.forecasts import FORECAST_CASES, FORECAST_STEPS
 from opus_pipelines.core.tables.generation import (
     INTAKES,
@@ -66,7 +73,12 @@ __all__ = [
     "EMBEDDINGS",
     "EVALUATION_FLOWS",
     "EVALUATION_ITEMS",
+    "EVALUATION_UTTERANCES",
     "EXPECTED_FLOW",
+    "FLOWS",
+    "FLOW_CATALOGUE",
+    "FLOW_DATASETS",
+    "FLOW_SCORES",
     "FORECAST_CASES",
     "FORECAST_STEPS",
     "IMPLEMENTATIONS",

@@ -28,6 +28,11 @@ class CatalogueError(OpusError):
     """A catalogue of activities that cannot be used; the message names the entry and what to do."""
 
 
+def is_activity_id(name: str) -> bool:
+    """Tells whether a name may be the id of an activity: letters, digits and underscores, not the user task's name."""
+    return bool(_ID.fullmatch(name)) and name != "user_task"
+
+
 def split_words(name: str) -> list[str]:
     """Returns the words of an identifier in lower case: `PullRequest_model` → pull, request, model."""
     return [word.lower() for word in _WORD.findall(name)]

@@ -19,7 +19,10 @@ from opus_pipelines.flows.traversal import blocks_of, identified, ids, map_block
 
 @dataclass(frozen=True)
 class Prediction:
-    """The flow of one task. Where none could be written, `reason` says why, and an edit leaves the flow as it was."""
+    """The flow of one task.
+
+    Where none could be written, `error` and `reason` say why, and an edit leaves the flow as it was.
+    """
 
     uid: str
     flow: Flow | None
@@ -28,6 +31,7 @@ class Prediction:
     operations: tuple[str, ...] = ()
     steps: tuple[tuple[str, float], ...] = ()
     reason: str | None = None
+    error: OpusError | None = None
 
     @property
     def sequence(self) -> str:
@@ -49,7 +53,7 @@ def predict(writer: FlowWriter, task: FlowTask) -> Prediction:
     prior, content = _prior(task)
     operations: tuple[str, ...] = ()
     steps: tuple[tuple[str, float], ...] = ()
-    reason, flow = None, prior
+    error, flow = None, prior
     try:
         if prior is not None:
             result = edited(writer, task.utterance, prior)
@@ -57,10 +61,11 @@ def predict(writer: FlowWriter, task: FlowTask) -> Prediction:
         else:
             written = writer.new(task.utterance)
             flow, steps = written.flow, written.steps
-    except OpusError as error:
-        reason = str(error)
+    except OpusError as problem:
+        error = problem
+    reason = str(error) if error else None
     seconds = time.perf_counter() - began
-    return Prediction(task.uid, flow, _bpmn(flow, content), seconds, operations, steps, reason)
+    return Prediction(task.uid, flow, _bpmn(flow, content), seconds, operations, steps, reason, error)
 
 
 def _prior(task: FlowTask) -> tuple[Flow | None, bytes | None]:

@@ -16,6 +16,7 @@ from opus_pipelines.intakes.elements import below, is_hidden, shown_name
 from opus_pipelines.lake.layout import slug
 
 DOCUMENTS = "documents"
+FLOWS = "flows"  # utterances that flows are written for (`flow_batches`); it is no intake
 _NO_NAME = {"Cc", "Cs"}  # control characters, and bytes of a folder's name that are no UTF-8
 
 
@@ -45,6 +46,11 @@ class ContractFolder:
         """The folder of the documents that every intake inherits."""
         return self.folder / DOCUMENTS
 
+    @property
+    def flows(self) -> Path:
+        """The folder of the utterances that flows are written for."""
+        return self.folder / FLOWS
+
     def intake_id(self, intake: Path) -> str:
         """Returns the hash of client, contract and the intake's folder name."""
         return make_id("k", self.client, self.contract, intake.name)
@@ -65,7 +71,9 @@ class ContractFolder:
         return [(p.relative_to(self.folder).as_posix(), file_hash(p)) for p in files]
 
     def _files(self) -> list[Path]:
-        return [path for path in below(self.folder)[0] if _is_file(path)]
+        """The files that the workflows depend on; those of the folder of flows are no part of them."""
+        found = below(self.folder)[0]
+        return [path for path in found if path.relative_to(self.folder).parts[0] != FLOWS and _is_file(path)]
 
 
 def discover(intakes: Path) -> list[ContractFolder]:
@@ -90,7 +98,7 @@ def discover(intakes: Path) -> list[ContractFolder]:
 
 
 def _contract(client: str, folder: Path) -> ContractFolder:
-    intakes = tuple(f for f in _folders(folder) if f.name != DOCUMENTS)
+    intakes = tuple(f for f in _folders(folder) if f.name not in (DOCUMENTS, FLOWS))
     try:
         settings = load_contract(folder)
         names = settings.client or client, settings.contract or folder.name

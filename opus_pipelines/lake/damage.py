@@ -12,6 +12,7 @@ from typing import Any
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.schemas import (
     DECISIONS,
+    FLOW_DATASETS,
     OPTIMIZED,
     REJECTS,
     RUNS,
@@ -98,9 +99,11 @@ def files_of(lake: Lake, result: ResultKey) -> dict[str, dict[str, Any]]:
 
 
 def contract_damage(lake: Lake) -> Iterator[ContractDamage]:
-    """Yields what costs a contract alone: damage of its pointer, its results and its decisions."""
+    """Yields what costs a contract alone: damage of its pointer, its results, its decisions and its flows."""
     yield from damaged_results(lake)
-    for damage in (*_damaged_earlier_files(lake), *_damage_below(lake, DECISIONS.name, "*/*")):
+    own = (("*/*", DECISIONS.name), *(("*/*/*", name) for name in FLOW_DATASETS))
+    below = (damage for pattern, place in own for damage in _damage_below(lake, place, pattern))
+    for damage in (*_damaged_earlier_files(lake), *below):
         place = damage.file.relative_to(lake.root)
         keys = dict(part.split("=", 1) for part in place.parts if "=" in part)
         client, contract = unslug(keys["client_key"]), unslug(keys["contract_key"])

@@ -20,6 +20,7 @@ from opus_pipelines.event_logs.source_settings import load_source
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_table, unslug
 from opus_pipelines.lake.results import results_of
 from opus_pipelines.lake.search import Word, appears_in, texts_of
+from opus_pipelines.lifecycle.flow_traces import clients_of_flows
 from opus_pipelines.lifecycle.program_traces import clients_of_runs
 from opus_pipelines.lifecycle.published import manifests_of
 
@@ -54,7 +55,7 @@ class ClientTraces:
 def clients_of(lake: Lake) -> set[str]:
     """Returns every client that the lake names.
 
-    It may stand in history, a snapshot, a result, a pointer, a decision or the run of a program.
+    It may stand in history, a snapshot, a result, a pointer, a decision, the run of a program or a batch of flows.
     """
     cases = (dataset_folder(lake.snapshot_folder(snapshot), CASES) for snapshot in manifests_of(lake))
     places = [*((IMPLEMENTATIONS, folder) for folder in _history(lake)), *((CASES, folder) for folder in cases)]
@@ -62,7 +63,7 @@ def clients_of(lake: Lake) -> set[str]:
     of_cases = {client for column in columns for client in pc.unique(column).to_pylist() if client}
     decided = {unslug(folder.name.partition("=")[2]) for folder in (lake.root / DECISIONS.name).glob("client_key=*")}
     of_results = {result.client for result in results_of(lake)} | {pointer["client"] for pointer in lake.results()}
-    return of_cases | of_results | decided | clients_of_runs(lake)
+    return of_cases | of_results | decided | clients_of_runs(lake) | clients_of_flows(lake)
 
 
 def own_sources(history: Path, client: str) -> set[str]:

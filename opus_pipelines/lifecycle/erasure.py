@@ -31,19 +31,11 @@ from opus_pipelines.core.schemas import (
 from opus_pipelines.embedding.cache import keep_vectors, tokens_of
 from opus_pipelines.embedding.case_texts import case_passages
 from opus_pipelines.event_logs.forgotten_clients import Forgotten, private_key
-from opus_pipelines.lake.layout import (
-    PART,
-    Lake,
-    dataset_folder,
-    read_json,
-    read_table,
-    slug,
-    unslug,
-    write_json,
-)
+from opus_pipelines.lake.layout import PART, Lake, dataset_folder, read_json, read_table, slug, unslug, write_json
 from opus_pipelines.lake.results import ResultKey, results_of
 from opus_pipelines.lake.search import Finding, Word, search
 from opus_pipelines.lifecycle.client_traces import ClientTraces, clients_of, find, own_sources, words_of
+from opus_pipelines.lifecycle.flow_traces import remove_flows
 from opus_pipelines.lifecycle.kept_answers import remove_answers
 from opus_pipelines.lifecycle.program_traces import remove_program_runs
 from opus_pipelines.lifecycle.published import Manifests, manifests_of, named_parts, rewrite_manifest
@@ -53,7 +45,7 @@ from opus_pipelines.task_matching.name_nodes import normalise
 
 Removed = list[tuple[str, int]]  # what was removed, and how much of it
 _LEAST_LETTERS = 4  # a shorter name is searched for only where the lake writes it as a client's
-_OF_OTHERS = ("history/implementations/", "decisions/", "generation/", "workflows/", "reports/", "wkg/w")
+_OF_OTHERS = ("history/implementations/", "decisions/", "generation/", "workflows/", "reports/", "wkg/w", "flows/")
 _NOTED = ("ids", "tasks", "names", "sources", "own")  # the fields of ClientTraces that outlive an interrupted run
 
 
@@ -137,6 +129,7 @@ def carry_out(
         lake.remove(lake.staged)  # a rebuild that failed may have left its tables there
         Forgotten.of(lake).with_client(client, work.traces.sources - work.traces.own).save(lake)
         report.removed.append(("decisions", len(_decisions(lake, client))))
+        report.removed.append(("batches of flows", remove_flows(lake, client, work.words)))
         report.removed.append(("results", remove_results(lake, client)))
     if work.traces.snapshots:
         report.rebuild_problem = _publish_without(lake, client, rebuild)
@@ -187,7 +180,7 @@ def _publish_without(lake: Lake, client: str, rebuild: Callable[[], None]) -> Op
 
 
 def _search(lake: Lake, client: str, words: list[Word]) -> tuple[list[Finding], list[Finding]]:
-    """Returns where anything of the client is left, and where other clients' documents name it."""
+    """Returns where anything of the client is left, and where documents of others name it."""
     findings = list(search(lake, [*_names(client), *words], but=[_journal(lake, client)]))
     others = [
         f for f in findings if f.word.kind == "client" and f.place != "its name" and f.file.startswith(_OF_OTHERS)

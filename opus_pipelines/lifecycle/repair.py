@@ -27,6 +27,7 @@ _AGAIN = {
     "evaluations": "`opus evaluate`",
     "models": "`opus train`",
     "programs": "`opus program`",
+    "flows": "`opus flow batch`",
 }
 # kept files that cannot be made again, and what their loss means
 _LOST = {
@@ -177,7 +178,7 @@ class _Work:
 
     def _folder(self, place: Path) -> None:
         """Sets a published folder aside as a whole."""
-        depth = {"wkg": 2, "history": 4, "forecasts": 4} | dict.fromkeys(
+        depth = {"wkg": 2, "history": 4, "forecasts": 4, "flows": 5} | dict.fromkeys(
             ("aggregates", "evaluations", "models", "programs"), 3
         )
         folder = self.lake.root.joinpath(*place.parts[: depth.get(place.parts[0], len(place.parts))])

@@ -30,6 +30,7 @@ _LISTED = (
     "forecasts/*/*/*",
     "evaluations/*/*",
     "programs/*/*",
+    "flows/*/*/*/*",
     "history/implementations/*/*",
     "history/rejects/*/*",
     "aggregates/*/*",

@@ -121,6 +121,10 @@ SET VARIABLE files = (
             UNION ALL
             SELECT 'programs_' || regexp_extract(file, '/programs/([a-z_]+)/', 1), file FROM glob(getvariable('lake') || '/programs/*/*/*.parquet')
             UNION ALL
+            -- Every batch of flows that retention keeps; queries take the newest one of a contract by made_at.
+            SELECT 'flows_' || regexp_extract(file, '/flows/([a-z_]+)/client_key=', 1), file
+            FROM glob(getvariable('lake') || '/flows/*/*/*/*/*.parquet') WHERE file NOT IN (FROM damaged_files)
+            UNION ALL
             SELECT 'history_sources', file FROM glob(getvariable('lake') || '/history/sources/*.parquet')
             UNION ALL
             SELECT 'wkg_changes', file FROM glob(getvariable('lake') || '/wkg/changes/*/*.parquet')

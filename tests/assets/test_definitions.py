@@ -48,6 +48,9 @@ DEPS = {
     "programs/searches": [],
     "programs/curves": ["programs/searches"],
     "evaluations/flows": [],
+    "flows/catalogue": ["wkg/snapshot"],
+    "flows/flows": ["flows/catalogue"],
+    "flows/scores": ["flows/flows"],
     "forecasts/cases": ["wkg/snapshot"],
     "forecasts/next_steps": ["wkg/snapshot"],
     "generation/intakes": ["wkg/snapshot"],
@@ -77,6 +80,7 @@ DEPS = {
         "workflows/tasks",
     ],
 }
+PARTITIONED = ("generation", "workflows", "reports", "flows")
 BLOCKING = {
     "wkg/contexts": ["every_task_exists", "keys_are_unique", "schema"],
     "history/sources": ["cases_are_not_lost", "implementations_as_counted", "records_add_up"],
@@ -192,7 +196,8 @@ def test_assets_and_lineage(nodes: dict) -> None:
 
 def test_every_dataset_is_an_asset_with_its_schema(nodes: dict) -> None:
     # A person decides, and calls `opus evaluate` and `opus program run`: no run makes them.
-    by_people = {"decisions", "evaluations/items"} | {name for name in DATASETS if name.startswith("programs/")}
+    by_people = {"decisions", "evaluations/items", "evaluations/utterances"}
+    by_people |= {name for name in DATASETS if name.startswith("programs/")}
     assert set(DATASETS) - by_people <= set(nodes)
     for name, dataset in ((n, d) for n, d in DATASETS.items() if n not in by_people):
         schema = nodes[name].metadata["dagster/column_schema"]
@@ -204,7 +209,7 @@ def test_owners_kinds_and_partitions(nodes: dict) -> None:
         assert node.owners == ["team:opus"]
         assert node.kinds
         partitions = node.partitions_def.name if node.partitions_def else None
-        assert partitions == ("contract" if name.split("/")[0] in ("generation", "workflows", "reports") else None)
+        assert partitions == ("contract" if name.split("/")[0] in PARTITIONED else None)
 
 
 def test_blocking_checks(defs: dg.Definitions) -> None:
@@ -217,7 +222,7 @@ def test_blocking_checks(defs: dg.Definitions) -> None:
 
 
 def test_jobs_and_the_nightly_schedule(defs: dg.Definitions, tmp_path: Path) -> None:
-    assert {job.name for job in defs.resolve_all_job_defs()} == {"rebuild", "generate", "train", "__ASSET_JOB"}
+    assert {job.name for job in defs.resolve_all_job_defs()} == {"rebuild", "generate", "train", "flows", "__ASSET_JOB"}
     schedule = defs.resolve_schedule_def("nightly")
     assert (schedule.cron_schedule, schedule.execution_timezone, schedule.job_name) == ("0 2 * * *", "UTC", "rebuild")
     schedule = defs.resolve_schedule_def("weekly")

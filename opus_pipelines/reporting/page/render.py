@@ -38,8 +38,8 @@ WIDTH, HEIGHT, MARGIN = 640.0, 180.0, 34.0
 KINDS = (("process", "process"), ("decision", "decision"), ("terminal", "terminal"))
 
 
-def render(page: ContractPage) -> str:
-    """Returns the HTML of a page; equal rows give equal text."""
+def render(page: ContractPage, flows: str | None = None) -> str:
+    """Returns the HTML of a page; equal rows give equal text. `flows`: the file of the page of flows, to link to."""
     best = page.to_run
     rewards = Scale.of(
         *(
@@ -56,6 +56,7 @@ def render(page: ContractPage) -> str:
         .get_template("contract.html")
         .render(
             page=page,
+            flows=flows,
             head=page.head,
             best=best,
             rewards=rewards,

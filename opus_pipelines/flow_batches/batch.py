@@ -1,0 +1,240 @@
+"""Writes the flows of a contract's utterances as rows, and publishes them as one batch, visible in one step.
+
+A row that cannot be read is rejected, an utterance of which no flow can be made is refused, each with its reason; the
+rest goes on. The same files give the same batch, which is written once.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opus_pipelines.core.errors import OpusError
+from opus_pipelines.core.schemas import FLOW_CATALOGUE, FLOW_SCORES, FLOWS, Dataset
+from opus_pipelines.core.settings import Retention
+from opus_pipelines.flow_batches.inputs import BatchInputs, read_inputs
+from opus_pipelines.flow_batches.scoring import (
+    BASELINE,
+    MANY,
+    WRITER,
+    Answer,
+    alike_by,
+    baseline_flow,
+    ir_of,
+    others,
+    retrieved_for,
+    score_row,
+)
+from opus_pipelines.flow_batches.utterance_files import UtteranceRow
+from opus_pipelines.flow_generation.activities import Activity
+from opus_pipelines.flow_generation.clauses import UtteranceError
+from opus_pipelines.flow_generation.editing import EditError
+from opus_pipelines.flow_generation.flow_folder import FlowTask
+from opus_pipelines.flow_generation.generator import FlowWriter, GenerationError, learn
+from opus_pipelines.flow_generation.operations import UNKNOWN
+from opus_pipelines.flow_generation.predictions import Prediction, predict
+from opus_pipelines.flows.expressions import FlowError
+from opus_pipelines.flows.model import UserTask
+from opus_pipelines.flows.traversal import activities, walk
+from opus_pipelines.intakes.discover import ContractFolder
+from opus_pipelines.lake.layout import Lake, read_table, table_of, write_table
+
+if TYPE_CHECKING:
+    from opus_pipelines.embedding.encoder import TextEncoder
+
+WRITTEN, REFUSED, REJECTED, FAILED = "written", "refused", "rejected", "failed"
+DATASETS_OF_BATCH = (FLOW_CATALOGUE, FLOW_SCORES, FLOWS)  # the flows last: a batch that has them is whole
+CUT = 2_000  # characters of an utterance that a row holds
+SHOWN = 10  # retrieved activities that a row holds
+Row = dict[str, Any]
+Report = Callable[[int, int], None]
+# The reasons by the type of the error, the special ones first.
+_CODES: tuple[tuple[type[OpusError], str], ...] = (
+    (EditError, "edit_impossible"),
+    (GenerationError, "no_step"),
+    (UtteranceError, "no_utterance"),
+    (FlowError, "contradicting_edits"),
+)
+logger = logging.getLogger("opus_pipelines.flow_batches")
+
+
+@dataclass(frozen=True)
+class FlowBatch:
+    """The rows of a batch by dataset, and its id."""
+
+    client: str
+    contract: str
+    id: str
+    rows: dict[str, list[Row]]
+
+    @property
+    def counts(self) -> Counter[str]:
+        """The rows by their status."""
+        return Counter(row["status"] for row in self.rows[FLOWS.name])
+
+    @property
+    def failed(self) -> list[str]:
+        """A line for each row that an error of the program cost."""
+        return [
+            f"{self.client}/{self.contract}/{row['file']}, line {row['line']}: {row['reason']}"
+            for row in self.rows[FLOWS.name]
+            if row["status"] == FAILED
+        ]
+
+
+def is_current(lake: Lake, inputs: BatchInputs, encoder: "TextEncoder") -> bool:
+    """Tells whether the lake has this batch, whole."""
+    key = inputs.client, inputs.contract, inputs.batch_id(encoder)
+    return all(_folder(lake, dataset, *key).is_dir() for dataset in DATASETS_OF_BATCH)
+
+
+def is_contract_current(lake: Lake, contract: ContractFolder, encoder: "TextEncoder") -> bool:
+    """Tells whether there is nothing to write for a contract. False also where its folder cannot be used.
+
+    It reads the files, and loads no model.
+    """
+    try:
+        inputs = read_inputs(contract, lake)
+    except OpusError:
+        return False  # the run says why
+    return inputs is None or is_current(lake, inputs, encoder)
+
+
+def run_batch(
+    inputs: BatchInputs, encoder: "TextEncoder", now: datetime, report: Report = lambda done, of: None
+) -> FlowBatch:
+    """Returns the rows of a batch: what is learnt, then a flow for each utterance, then scores where there is gold.
+
+    `report` is called with the utterances done and their number. Nothing that is asked teaches.
+    """
+    batch = inputs.batch_id(encoder)
+    head = {"client": inputs.client, "contract": inputs.contract, "batch": batch}
+    writer = learn(inputs.catalogue, others(inputs.examples, inputs.tasks), encoder)
+    alike = alike_by(encoder)
+    flows: list[Row] = []
+    scores: list[Row] = []
+    for number, row in enumerate(inputs.rows, 1):
+        made, answer = _flow_row(writer, row)
+        flows.append(head | {"made_at": now.astimezone(UTC)} | made)
+        if row.task is not None and row.task.expected is not None:
+            answers = ((WRITER, answer), (BASELINE, Answer(baseline_flow(row.task, writer.ranker.table))))
+            for system, own in answers:
+                columns = score_row(row.task, own, inputs.catalogue, alike)
+                scores.append(head | {"system": system, "item": row.uid} | columns)
+        report(number, len(inputs.rows))
+    catalogue = [head | {"origin": inputs.origin} | _activity_row(one) for one in inputs.catalogue.activities]
+    rows = {FLOW_CATALOGUE.name: catalogue, FLOWS.name: flows, FLOW_SCORES.name: scores}
+    return FlowBatch(inputs.client, inputs.contract, batch, rows)
+
+
+def _activity_row(activity: Activity) -> Row:
+    known = activity.operation if activity.operation != UNKNOWN else None
+    return {
+        "activity": activity.id,
+        "description": activity.description,
+        "application": activity.application or None,
+        "object": activity.object or None,
+        "operation": known,
+        "version": activity.version or None,
+    }
+
+
+def _flow_row(writer: FlowWriter, row: UtteranceRow) -> tuple[Row, Answer]:
+    """The row of one utterance, and the answer that is scored. An error of the program costs this row alone."""
+    text = row.utterance if len(row.utterance) <= CUT else row.utterance[:CUT] + " …"
+    about: Row = {"file": row.file, "line": row.line, "item": row.uid, "utterance": text or None}
+    task = row.task
+    if task is None:
+        return about | {"status": REJECTED, "reason_code": row.code, "reason": row.reason}, Answer(None)
+    about |= {"kind": "edit" if task.is_update else "new", "prior": ir_of(task.prior)}
+    try:
+        made, found = predict(writer, task), retrieved_for(writer, task)
+    except Exception as error:  # the utterance is data from outside: what it breaks is logged and costs its own row
+        logger.exception("%s, line %d", row.file, row.line)
+        reason = f"{type(error).__name__}: {error}"
+        return about | {"status": FAILED, "reason_code": "program_error", "reason": reason}, Answer(None)
+    by_id = writer.catalogue.by_id
+    about["retrieved"] = [
+        {"activity": r.activity, "description": by_id[r.activity].description, "score": r.score, "clause": r.clause}
+        for r in found[:SHOWN]
+    ]
+    about["duration_ms"] = 1000 * made.seconds
+    answer = Answer(made.flow, made.bpmn or None, found[:MANY], made.seconds, made.reason)
+    return about | _outcome(task, made), answer
+
+
+def _outcome(task: FlowTask, made: Prediction) -> Row:
+    if made.error is not None or made.flow is None:
+        code = next((code for kind, code in _CODES if isinstance(made.error, kind)), "refused")
+        return {"status": REFUSED, "reason_code": code, "reason": made.reason}
+    calls = activities(made.flow)
+    if not calls and not task.is_update:
+        reason = "no activity of the catalogue fits, so that every step would be a user task; name what it can do"
+        return {"status": REFUSED, "reason_code": "no_activity", "reason": reason}
+    return {
+        "status": WRITTEN,
+        "sequence": ir_of(made.flow),
+        "bpmn": made.bpmn,
+        "operations": list(made.operations),
+        "steps": [name for name, _ in made.steps],
+        "probabilities": [probability for _, probability in made.steps],
+        "calls": len(calls),
+        "user_tasks": sum(isinstance(step, UserTask) for step in walk(made.flow.body)),
+    }
+
+
+def publish(lake: Lake, batch: FlowBatch) -> None:
+    """Writes the batch into the lake, its flows last; the same batch is written once. The caller holds the lock."""
+    lake.ensure_empty()
+    with lake.staging() as staged:
+        for dataset in DATASETS_OF_BATCH:
+            write_table(dataset, table_of(dataset, batch.rows[dataset.name]), staged / dataset.view)
+            final = _folder(lake, dataset, batch.client, batch.contract, batch.id)
+            final.parent.mkdir(parents=True, exist_ok=True)
+            lake.publish(staged / dataset.view, final)
+
+
+def prune(lake: Lake, client: str, contract: str, retention: Retention, now: datetime) -> list[str]:
+    """Removes batches of a contract beyond the newest `results` that are older than the grace time; returns those."""
+    key = {"client_key": client, "contract_key": contract}
+    dated = []
+    for folder in sorted(lake.folder(FLOWS, **key).glob("batch_key=*")):
+        times = read_table(FLOWS, folder, columns=["made_at"])["made_at"].to_pylist()
+        dated.append((times[0] if times else now, folder.name.partition("=")[2]))
+    newest_first = sorted(dated, reverse=True)
+    grace = timedelta(minutes=retention.grace_minutes)
+    gone = [batch for made, batch in newest_first[retention.results :] if now - made >= grace]
+    for batch in gone:
+        for dataset in reversed(DATASETS_OF_BATCH):
+            lake.remove(_folder(lake, dataset, client, contract, batch))
+    return gone
+
+
+def contract_batch(
+    lake: Lake, contract: ContractFolder, encoder: "TextEncoder", retention: Retention, report: Report
+) -> FlowBatch | None:
+    """Writes and publishes the batch of a contract; None where it is up to date or asks for no flows.
+
+    The caller holds the lock. Raises OpusError where the folder as a whole cannot be used.
+    """
+    inputs, name = read_inputs(contract, lake), f"{contract.client} / {contract.contract}"
+    if inputs is None:
+        logger.info("%s: it has no utterances in %s, skipped", name, contract.flows.name)
+        return None
+    for line in inputs.left_out:
+        logger.warning("%s: an example is left out: %s", name, line)
+    now = datetime.now(UTC)
+    if is_current(lake, inputs, encoder):
+        logger.info("%s: up to date, skipped", name)
+        return None
+    batch = run_batch(inputs, encoder, now, report)
+    publish(lake, batch)
+    prune(lake, batch.client, batch.contract, retention, now)
+    return batch
+
+
+def _folder(lake: Lake, dataset: Dataset, client: str, contract: str, batch: str) -> Path:
+    return lake.folder(dataset, client_key=client, contract_key=contract, batch_key=batch)

@@ -1,0 +1,48 @@
+"""The assets of flows: a contract is a partition, one that cannot be used fails with its reason and no other."""
+
+import warnings
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from assets.flows import write_flows
+from assets.partitions import register
+from opus_pipelines.core.settings import Paths, Settings
+from opus_pipelines.reporting.views import connect, run
+from resources.encoder import EncoderResource
+from resources.lake import LakeRun
+from tests.flow_batches.batches import ADD, CREATE, write_contract
+
+pytestmark = [pytest.mark.long, pytest.mark.model]
+KEYS = ("Acme__Automation", "Bolt__Automation", "Gone__Automation")
+
+
+def materialized(settings: Settings, instance: dg.DagsterInstance, contract: str) -> dg.ExecuteInProcessResult:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Dagster's own beta and deprecation notices
+        return dg.materialize(
+            [write_flows],
+            instance=instance,
+            partition_key=contract,
+            resources={"run": LakeRun.of(settings), "encoder": EncoderResource.of(settings)},
+            run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
+            raise_on_error=False,
+        )
+
+
+def test_a_contract_is_a_partition_and_its_failure_costs_no_other(tmp_path: Path) -> None:
+    settings = Settings(paths=Paths(lake=tmp_path / "lake", intakes=tmp_path / "intakes"))
+    write_contract(tmp_path / "intakes", [CREATE, ADD, ("cake", "Bake a cake", "", "")])
+    (write_contract(tmp_path / "intakes", [CREATE], "Bolt") / "catalogue.json").write_text("{")
+    with dg.DagsterInstance.ephemeral() as instance:
+        register(instance, KEYS)
+        made = materialized(settings, instance, KEYS[0])
+        assert made.success
+        assert [check.passed for check in made.get_asset_check_evaluations()] == [True]
+        events = made.asset_materializations_for_node("write_flows")
+        rows = {event.asset_key.to_user_string(): event.metadata["dagster/row_count"].value for event in events}
+        assert rows == {"flows/catalogue": 12, "flows/flows": 3, "flows/scores": 4}
+        assert [materialized(settings, instance, key).success for key in KEYS[1:]] == [False, False]
+    found = run(connect(LakeRun.of(settings).lake), "flow_batches").fetchall()
+    assert [(row[0], row[3], row[4], row[5]) for row in found] == [("Acme", 3, 2, 1)]
