@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from benchmarks.flow_bench import fault, main, others
+from benchmarks.flow_bench import fault, main
+from opus_pipelines.flow_batches.scoring import others
 from opus_pipelines.flow_generation.activity_features import FeatureTable
 from opus_pipelines.flow_generation.activity_ranker import ActivityRanker
 from opus_pipelines.flow_generation.flow_folder import FlowTask, FolderError, read_folder
