@@ -229,8 +229,14 @@ def report(options: Options, client: str | None, contract: str | None, out: Path
     """
     from opus_pipelines.lake.layout import slug
     from opus_pipelines.reporting.page.contract import contract_pages
-    from opus_pipelines.reporting.page.flows import flow_rows, render_flows
-    from opus_pipelines.reporting.page.render import program_page, render, render_index, render_programs
+    from opus_pipelines.reporting.page.render import (
+        flow_rows,
+        program_page,
+        render,
+        render_flows,
+        render_index,
+        render_programs,
+    )
     from opus_pipelines.reporting.views import connect
 
     connection = connect(options.lake())

@@ -10,17 +10,15 @@ from opus_pipelines.core.tables.declaration import DATASETS, DIMENSION, Column, 
 from opus_pipelines.core.tables.evaluations import (
     EVALUATION_FLOWS,
     EVALUATION_ITEMS,
-    PROGRAM_CURVES,
-    PROGRAM_RUNS,
-    PROGRAM_SEARCHES,
-    PROGRAM_STEPS,
-)
-from opus_pipelines.core.tables.flows import (
     EVALUATION_UTTERANCES,
     FLOW_CATALOGUE,
     FLOW_DATASETS,
     FLOW_SCORES,
     FLOWS,
+    PROGRAM_CURVES,
+    PROGRAM_RUNS,
+    PROGRAM_SEARCHES,
+    PROGRAM_STEPS,
 )
 from opus_pipelines.core.tables.forecasts import FORECAST_CASES, FORECAST_STEPS
 from opus_pipelines.core.tables.generation import (

@@ -1,4 +1,4 @@
-"""Renders the pages of contracts and of workflow programs as HTML.
+"""Renders the pages of contracts, of workflow programs and of flows from utterances as HTML.
 
 Jinja escapes every text, and the page's policy forbids whatever is not in the file itself.
 """
@@ -18,7 +18,12 @@ from markupsafe import Markup
 from opus_pipelines.core import formatting
 from opus_pipelines.core.safe_text import clean
 from opus_pipelines.decisions.text import decision_text
+from opus_pipelines.flow_pages.page import FlowPage, Retrieved, flow_page
+from opus_pipelines.flows.formats.bpmn_reader import read_bpmn
 from opus_pipelines.flows.formats.core_text import CoreProgram, read
+from opus_pipelines.flows.formats.python_ir import parse
+from opus_pipelines.flows.model import Flow
+from opus_pipelines.lake.layout import slug
 from opus_pipelines.reporting.graphs.model import Change, Picture, PictureEdge, PictureNode
 from opus_pipelines.reporting.graphs.svg import svg
 from opus_pipelines.reporting.graphs.swimlane_svg import swimlane_svg
@@ -33,6 +38,9 @@ from opus_pipelines.reporting.page.contract import (
     total,
 )
 
+FLOW_LIST = "flows.html"
+MOST_FLOWS = 500  # of a contract that get a page; the list names all
+MOST_ROWS = 5_000  # of the list
 MOST_STEPS = 80  # of a program that is drawn
 WIDTH, HEIGHT, MARGIN = 640.0, 180.0, 34.0
 KINDS = (("process", "process"), ("decision", "decision"), ("terminal", "terminal"))
@@ -250,3 +258,51 @@ def _drawn(text: str, title: str, before: str | None = None) -> Markup:
 def _rows(connection: duckdb.DuckDBPyConnection, sql: str) -> list[Row]:
     found = connection.sql(sql)
     return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
+
+
+# --- flows from utterances
+
+
+@dataclass(frozen=True)
+class _Listed:
+    row: Row
+    page: str | None
+
+
+def flow_rows(connection: duckdb.DuckDBPyConnection, client: str | None, contract: str | None) -> list[Row]:
+    """Returns the rows of the newest batch of each contract, or of one, with scores where there is a reference."""
+    sql = (files("sql") / "explain" / "page_flows.sql").read_text("utf-8")
+    found = connection.execute(sql, {"client": client, "contract": contract, "most": MOST_ROWS})
+    columns = [column[0] for column in found.description or ()]
+    return [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
+
+
+def render_flows(rows: Sequence[Row]) -> dict[str, str]:
+    """Returns the HTML of the list and of each flow by file name, the list first; nothing where there is no row."""
+    if not rows:
+        return {}
+    listed: list[_Listed] = []
+    pages: dict[str, str] = {}
+    counts: dict[tuple[str, str], int] = {}
+    for row in rows:
+        key = row["client"], row["contract"]
+        counts[key] = counts.get(key, 0) + 1
+        name = None
+        if row["status"] == "written" and counts[key] <= MOST_FLOWS:
+            name = f"{slug(row['client'])}__{slug(row['contract'])}__flow_{counts[key]:04}.html"
+            pages[name] = flow_page_of(row)
+        listed.append(_Listed(row, name))
+    template = environment().get_template(FLOW_LIST)
+    text = template.render(
+        rows=listed, most=MOST_ROWS, is_cut=len(rows) == MOST_ROWS, number=formatting.number, **inline()
+    )
+    return {FLOW_LIST: text, **pages}
+
+
+def flow_page_of(row: Row) -> str:
+    """Returns the HTML of one flow: the flow before and after, what changed, the texts, and what was retrieved."""
+    flow = parse(row["sequence"]) if row["sequence"] else read_bpmn(row["bpmn"].encode()).flow
+    found = tuple(Retrieved(r["activity"], r["description"] or "", r["score"]) for r in row["retrieved"] or ())
+    name = f"{row['client']} / {row['contract']}: {row['item']}"
+    prior = parse(row["prior"]) if row["prior"] else None
+    return flow_page(FlowPage(Flow(flow.body, name), prior, row["utterance"] or "", found))

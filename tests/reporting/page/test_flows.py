@@ -9,8 +9,7 @@ import pytest
 from opus_pipelines.core.schemas import FLOW_CATALOGUE, FLOW_SCORES, FLOWS
 from opus_pipelines.flow_batches.batch import FlowBatch, publish
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.reporting.page.flows import LIST, flow_rows, render_flows
-from opus_pipelines.reporting.page.render import render_index
+from opus_pipelines.reporting.page.render import FLOW_LIST, flow_rows, render_flows, render_index
 from opus_pipelines.reporting.views import connect
 
 HOSTILE = "<script>alert(1)</script> \u202e"
@@ -48,12 +47,12 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 def test_the_list_links_a_page_for_each_flow(lake: Lake) -> None:
     written = render_flows(flow_rows(connect(lake), None, None))
     names = list(written)
-    assert names[0] == LIST
+    assert names[0] == FLOW_LIST
     assert [name.rpartition("__")[2] for name in names[1:]] == ["flow_0001.html", "flow_0002.html"]
-    assert re.findall(r'<a href="([^"]+)"', written[LIST]) == names[1:]
+    assert re.findall(r'<a href="([^"]+)"', written[FLOW_LIST]) == names[1:]
     assert written == render_flows(flow_rows(connect(lake), None, None))
-    assert ">yes<" in written[LIST]
-    assert "0.500" in written[LIST]
+    assert ">yes<" in written[FLOW_LIST]
+    assert "0.500" in written[FLOW_LIST]
 
 
 def test_a_page_shows_the_flow_before_and_after_and_what_was_retrieved(lake: Lake) -> None:
@@ -78,5 +77,5 @@ def test_one_contract_can_be_chosen_and_an_empty_lake_has_no_page(lake: Lake, tm
 
 
 def test_the_index_links_the_list() -> None:
-    assert f'href="{LIST}"' in render_index([], [(LIST, "Flows")])
-    assert LIST not in render_index([])
+    assert f'href="{FLOW_LIST}"' in render_index([], [(FLOW_LIST, "Flows")])
+    assert FLOW_LIST not in render_index([])
