@@ -69,7 +69,7 @@ def rebuild(
       opus --lake demo/lake rebuild --history demo/history
     """
     from opus_pipelines.cli import runs
-    from opus_pipelines.cli.current import unchanged_history, versions_since
+    from opus_pipelines.nightly.unchanged import unchanged_history, versions_since
 
     settings = options.settings(paths__history=history)
     if not settings.paths.history.is_dir():

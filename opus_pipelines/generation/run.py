@@ -19,8 +19,9 @@ from opus_pipelines.core.schemas import RUNS
 from opus_pipelines.core.versions import versions_of
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.generation.chunks import ChunkResult, GenerationSetup, ReadChunk, WorkChunk
-from opus_pipelines.generation.contract import TABLES, ContractResult, result_id, settings_hash
+from opus_pipelines.generation.contract import TABLES, ContractResult
 from opus_pipelines.generation.passage_vectors import write_vectors
+from opus_pipelines.generation.results.ids import result_id, settings_hash
 from opus_pipelines.generation.results.staged import StagedTables, write_part
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.lake.layout import PART

@@ -347,9 +347,10 @@ def read_table(dataset: Dataset, *folders: Path, columns: list[str] | None = Non
     A column that an older file lacks becomes NULL; a column that it has besides is left out. Returns an empty typed
     table where there are no files.
     """
+    # not `Schema.empty_table`, which makes arrays of Python lists and so imports pandas
     wanted = columns or dataset.schema.names
     tables = [_read(dataset, file, wanted) for folder in folders for file in sorted(folder.glob("*.parquet"))]
-    return pa.concat_tables(tables) if tables else dataset.schema.empty_table().select(wanted)
+    return pa.concat_tables(tables) if tables else pa.Table.from_batches([], dataset.schema).select(wanted)
 
 
 def _read(dataset: Dataset, path: Path, columns: list[str]) -> pa.Table:

@@ -5,18 +5,20 @@ Every backend takes and returns the records of this module.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
-
-import numpy as np
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from opus_pipelines.core.errors import PluginError
 from opus_pipelines.core.registry import Registry, lacks, takes
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lwm.procedure_reading import ParsedProcedure
-from opus_pipelines.requirements.decode import Decoded
-from opus_pipelines.wkg.graph import WorkGraph
-from opus_pipelines.wkg.steiner_tree import SubWKG
+
+if TYPE_CHECKING:  # the id of a result needs this module, and a command that only reads loads no model
+    import numpy as np
+
+    from opus_pipelines.lwm.procedure_reading import ParsedProcedure
+    from opus_pipelines.requirements.decode import Decoded
+    from opus_pipelines.wkg.graph import WorkGraph
+    from opus_pipelines.wkg.steiner_tree import SubWKG
 
 
 @dataclass(frozen=True)
@@ -80,15 +82,15 @@ class LwmRequest:
     cases agree on, in order, where history has no outcomes.
     """
 
-    vector: np.ndarray
-    graph: WorkGraph
-    subgraphs: Sequence[SubWKG]
+    vector: "np.ndarray"
+    graph: "WorkGraph"
+    subgraphs: "Sequence[SubWKG]"
     cases: Sequence[SimilarCase]
     seed: int = 0
-    procedure: ParsedProcedure | None = None
+    procedure: "ParsedProcedure | None" = None
     stitched: tuple[str, ...] = ()
     consensus: tuple[str, ...] = ()
-    decoded: Decoded | None = None
+    decoded: "Decoded | None" = None
     client: str | None = None
 
 

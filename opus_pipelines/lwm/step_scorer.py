@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
 from opus_pipelines.lwm.listed_steps import FEATURES, WORDS_WEIGHT, ListedSteps
@@ -127,6 +126,8 @@ class _Fit:
     @classmethod
     def of(cls, examples: Sequence[_Example], penalty: float, without: Sequence[str]) -> "_Fit":
         """Fit θ by L-BFGS. The figures `without` are not used: their θ stays 0."""
+        from scipy.optimize import minimize  # it loads most of SciPy
+
         whole = np.concatenate([e.features.reshape(-1, len(FEATURES)) for e in examples])
         mean, deviation = whole.mean(0), whole.std(0) + 1e-6
         mean[0], deviation[0] = 0.0, 1.0  # the intercept

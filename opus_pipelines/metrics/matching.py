@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from opus_pipelines.embedding.encoder import TextEncoder
 
@@ -31,6 +30,8 @@ def best_matches(similarity: np.ndarray, threshold: float = THRESHOLD) -> list[M
         return []
     n, m = similarity.shape
     in_order = np.outer(np.arange(n) / n, np.arange(m) / m) * _IN_ORDER
+    from scipy.optimize import linear_sum_assignment  # it loads most of SciPy
+
     rows, columns = linear_sum_assignment(np.where(similarity > threshold, similarity + in_order, 0.0), maximize=True)
     pairs = zip(rows.tolist(), columns.tolist(), strict=True)
     return sorted((i, j) for i, j in pairs if similarity[i, j] > threshold)

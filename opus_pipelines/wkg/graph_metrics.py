@@ -25,8 +25,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from opus_pipelines.core import settings
 from opus_pipelines.core.errors import LakeError
@@ -34,6 +32,7 @@ from opus_pipelines.core.registry import Registry, takes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from scipy.sparse import csr_array
 
 DIGITS = 12  # decimals of a PageRank that is kept: what lies beyond depends on the order in which an engine adds
 MODULUS, MULTIPLIER = 2**31 - 1, 48_271  # Park, Miller and Stockmeyer's generator
@@ -178,6 +177,9 @@ GRAPH_ENGINES: Registry[EngineFactory] = Registry(
 
 def components(size: int, src: np.ndarray, dst: np.ndarray) -> np.ndarray:
     """The smallest vertex of each vertex's weakly connected component."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
     edges = csr_array((np.ones(len(src), np.int8), (src, dst)), shape=(size, size))
     return named_by_smallest(connected_components(edges, directed=True, connection="weak")[1])
 
@@ -199,18 +201,22 @@ def propagated(graph: Graph, rounds: int) -> np.ndarray:
     return labels
 
 
-def _neighbours(graph: Graph) -> csr_array:
+def _neighbours(graph: Graph) -> "csr_array":
     """Weights between vertices, both ways, without loops."""
+    from scipy.sparse import csr_array
+
     between = graph.src != graph.dst
     src, dst, weight = graph.src[between], graph.dst[between], graph.weight[between]
     ends = np.concatenate([src, dst]), np.concatenate([dst, src])
     return csr_array((np.concatenate([weight, weight]), ends), shape=(graph.size, graph.size))
 
 
-def _wanted(weights: csr_array, labels: np.ndarray, own: np.ndarray) -> np.ndarray:
+def _wanted(weights: "csr_array", labels: np.ndarray, own: np.ndarray) -> np.ndarray:
     """For each row of `weights` the label that weighs most; of equals the row's own, else the smallest. No row may be
     empty.
     """
+    from scipy.sparse import csr_array
+
     size = len(labels)
     votes = weights @ csr_array((np.ones(size, np.int64), labels, np.arange(size + 1)), shape=(size, size))
     if not votes.nnz:
@@ -225,6 +231,8 @@ def _wanted(weights: csr_array, labels: np.ndarray, own: np.ndarray) -> np.ndarr
 
 
 def _pagerank(graph: Graph, out_degree: np.ndarray, rules: settings.Graph) -> np.ndarray:
+    from scipy.sparse import csr_array
+
     share = 1.0 / out_degree[graph.src]
     received = csr_array((share, (graph.dst, graph.src)), shape=(graph.size, graph.size))
     rank = np.ones(graph.size)

@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -66,3 +68,20 @@ def test_what_changed_of_every_contract(settings: Settings) -> None:
         )
         is None
     )
+
+
+@pytest.mark.long
+def test_what_is_up_to_date_is_found_out_without_a_model_or_an_engine(settings: Settings) -> None:
+    """`opus status` took 1.9 s of CPU, most of them for SciPy, pandas and scikit-learn, which it never used."""
+    code = (
+        "import sys, pathlib\n"
+        "from opus_pipelines.cli.current import changes, split_stale\n"
+        "from opus_pipelines.core.settings import Paths, Settings\n"
+        f"lake, history, intakes = map(pathlib.Path, {[str(path) for _, path in settings.paths]!r})\n"
+        "settings = Settings(paths=Paths(lake=lake, history=history, intakes=intakes))\n"
+        "print(len(changes(settings)), len(split_stale(settings, None, None, None)[0]))\n"
+        "heavy = {'dagster', 'torch', 'pyspark', 'scipy', 'sklearn', 'pandas', 'faiss', 'mlflow', 'networkx'}\n"
+        "print(sorted(heavy & sys.modules.keys()))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert done.stdout.splitlines() == ["3 3", "[]"]

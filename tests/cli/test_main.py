@@ -148,7 +148,18 @@ def test_query_alone_lists_queries_and_views(empty_lake: Path, capsys: pytest.Ca
     assert "workflows_optimized" in out
 
 
-HEAVY = ("dagster", "torch", "pyspark", "transformers", "faiss")
+HEAVY = (
+    "dagster",
+    "torch",
+    "pyspark",
+    "transformers",
+    "faiss",
+    "scipy",
+    "sklearn",
+    "pandas",
+    "mlflow",
+    "pyarrow.dataset",
+)
 
 
 @pytest.mark.long

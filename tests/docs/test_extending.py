@@ -23,7 +23,7 @@ from opus_pipelines.flows.expressions import FlowError
 from opus_pipelines.flows.formats.python_ir import parse as parse_ir
 from opus_pipelines.flows.formats.registry import flow_format, written
 from opus_pipelines.flows.formats.registry import format_of as flow_format_of
-from opus_pipelines.generation.contract import settings_hash
+from opus_pipelines.generation.results.ids import settings_hash
 from opus_pipelines.ingestion.plan import FilePlan
 from opus_pipelines.ingestion.read_file import SourceFile, read_file
 from opus_pipelines.intakes.documents.document import Document

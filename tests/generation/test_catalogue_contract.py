@@ -11,8 +11,8 @@ from opus_pipelines.core.settings import Settings
 from opus_pipelines.embedding.cache import CachedEncoder
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.generation.chunks import GenerationSetup
-from opus_pipelines.generation.contract import result_id
 from opus_pipelines.generation.results.checks import check_result
+from opus_pipelines.generation.results.ids import result_id
 from opus_pipelines.generation.run import BulkRun
 from opus_pipelines.intakes.discover import ContractFolder, discover
 from opus_pipelines.lake.layout import Lake

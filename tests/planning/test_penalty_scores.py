@@ -9,7 +9,7 @@ import pytest
 from opus_pipelines.core.settings import Reward, ScoreRules, Settings
 from opus_pipelines.evaluation.penalty import penalties
 from opus_pipelines.evaluation.score_facts import TaskFacts
-from opus_pipelines.generation.contract import settings_hash
+from opus_pipelines.generation.results.ids import settings_hash
 from opus_pipelines.planning.penalty_scores import TaskFactIndex, penalty_scores
 from opus_pipelines.sample import coding
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph

@@ -9,7 +9,7 @@ from typing import Any
 from opus_pipelines.core.schemas import INTAKES, RUNS
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.versions import difference, versions_of
-from opus_pipelines.generation.contract import MadeFrom, id_of, result_id, settings_hash
+from opus_pipelines.generation.results.ids import MadeFrom, id_of, result_id, settings_hash
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.results import ResultKey

@@ -10,15 +10,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, pairwise
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import coo_array, csr_array, issparse
 
 from opus_pipelines.fine_tuning.task_reader import TaskReader
 from opus_pipelines.fine_tuning.training import ReadCases
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest, plain
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 NEAREST = 60  # cases that support a task by the similarity of their requests
 SHARPNESS = (0.02, 0.05, 0.1)  # a case that is so much less similar than the most similar one has 1/e of its weight
@@ -48,8 +50,8 @@ class IndustryGraph:
     tasks: tuple[str, ...]
     titles: tuple[str, ...]
     vectors: np.ndarray
-    gamma: csr_array
-    transitions: csr_array
+    gamma: "csr_array"
+    transitions: "csr_array"
 
     def without(self, traces: Iterable[Sequence[int]]) -> "IndustryGraph":
         """Return the graph without the transitions of these traces; γ falls as LWM (2) says."""
@@ -114,20 +116,24 @@ FEATURES = (
 )
 
 
-def sparse(places: tuple[Sequence[int], Sequence[int]], values: ArrayLike, size: int) -> csr_array:
+def sparse(places: tuple[Sequence[int], Sequence[int]], values: ArrayLike, size: int) -> "csr_array":
     """Return the square matrix [size, size] with these values at (rows, columns), added up; zeros are not stored."""
+    from scipy.sparse import coo_array
+
     matrix = coo_array((np.asarray(values, np.float64), places), shape=(size, size)).tocsr()
     matrix.eliminate_zeros()
     return matrix
 
 
-def at(matrix: csr_array, rows: Sequence[int], columns: Sequence[int]) -> np.ndarray:
+def at(matrix: "csr_array", rows: Sequence[int], columns: Sequence[int]) -> np.ndarray:
     """Return the values [n] of a sparse matrix at n places."""
+    from scipy.sparse import issparse
+
     found = matrix[np.asarray(rows, np.int64), np.asarray(columns, np.int64)]
     return np.asarray(found.toarray() if issparse(found) else found, np.float64).ravel()
 
 
-def block(matrix: csr_array, tasks: ArrayLike) -> np.ndarray:
+def block(matrix: "csr_array", tasks: ArrayLike) -> np.ndarray:
     """Return the dense block [k, k] of a sparse matrix among k tasks."""
     return np.asarray(matrix[tasks][:, tasks].toarray())
 
