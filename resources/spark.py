@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 JARS = "OPUS_GRAPHFRAMES_JARS"
 REMEDY = f'name another package there, or its jars in {JARS} (paths separated by commas), or set graph.engine = "local"'
 UNRESOLVED = "unresolved dependency"  # Ivy's words
+JAVA_OPTIONS = "spark.driver.extraJavaOptions"
+# Of a JVM that reads less than this, most of the CPU time went into compiling code that runs for a second, so that it
+# compiles only with C1, and has one thread to collect garbage. Measured in docs/speed.md.
+SMALL_BYTES = 64 * 2**20
+FOR_SMALL_INPUT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 CONF = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -33,9 +38,12 @@ class SparkResource(WithSettings):
     Nothing is started before a session is requested.
     """
 
-    def session(self) -> "SparkSession":
-        """Returns the process's session. Raises SettingsError where it cannot be started."""
-        return self._start(with_graphframes=self.typed.graph.engine == "graphframes")
+    def session(self, input_bytes: int = 0) -> "SparkSession":
+        """Returns the process's session. Raises SettingsError where it cannot be started.
+
+        `input_bytes`: the size of the files that it will read, by which a new JVM chooses how it compiles.
+        """
+        return self._start(self.typed.graph.engine == "graphframes", input_bytes)
 
     def graph_session(self) -> "SparkSession":
         """Returns a session with GraphFrames' JVM half.
@@ -57,7 +65,7 @@ class SparkResource(WithSettings):
             raise SettingsError(f"{self._jvm_half()} does not hold GraphFrames for this Spark: {REMEDY}")
         return session
 
-    def _start(self, with_graphframes: bool) -> "SparkSession":
+    def _start(self, with_graphframes: bool, input_bytes: int = SMALL_BYTES) -> "SparkSession":
         from pyspark.errors import PySparkRuntimeError
         from pyspark.sql import SparkSession
 
@@ -76,6 +84,10 @@ class SparkResource(WithSettings):
             }
             | spark.conf
         )
+        if input_bytes < SMALL_BYTES:
+            conf[JAVA_OPTIONS] = (
+                f"{FOR_SMALL_INPUT} {conf.get(JAVA_OPTIONS, '')}".rstrip()
+            )  # the last one stated counts
         for key, value in (_and_graphframes(conf, package) if with_graphframes else conf).items():
             builder = builder.config(key, value)
         log = self.typed.paths.lake / ".dagster" / "spark.log"  # it receives the output of the JVM

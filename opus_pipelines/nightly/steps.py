@@ -28,6 +28,7 @@ from opus_pipelines.nightly.staged import (
     Staged,
 )
 from opus_pipelines.wkg import rebuild
+from opus_pipelines.wkg.aggregates import bytes_to_mine
 from opus_pipelines.wkg.rebuild_records import (
     CheckedGraph,
     CheckedSnapshot,
@@ -56,10 +57,13 @@ class ReadOptions:
 
 @dataclass(frozen=True)
 class Engines:
-    """What mining may need, each started at its first use: the encoder of a lake, Spark, and Spark with GraphFrames."""
+    """What mining may need, each started at its first use: the encoder of a lake, Spark, and Spark with GraphFrames.
+
+    `session` takes the bytes of the files that it will read.
+    """
 
     encoder: Callable[[Lake], TextEncoder]
-    session: "Callable[[], SparkSession]"
+    session: "Callable[[int], SparkSession]"
     graph_session: "Callable[[], SparkSession]"
 
 
@@ -109,7 +113,7 @@ def mine(
     if not snapshot.is_new or staged.load(MinedRecord, MINED, snapshot.snapshot_id) is not None:
         return step.estimated(resolved)
     shutil.rmtree(staged.snapshot_folder(snapshot.snapshot_id), ignore_errors=True)
-    mined = rebuild.mine(resolved, context, engines.session)
+    mined = rebuild.mine(resolved, context, lambda: engines.session(bytes_to_mine(context.work, resolved.parts)))
     made = rebuild.estimate(mined, context, engines.graph_session)
     record = MinedRecord(mined.sources, dict(made.counts), made.lambda_, made.graph_engine, context.timings)
     staged.save(record, MINED, snapshot.snapshot_id)

@@ -125,7 +125,8 @@ class NameVectors:
         if sum(map(len, holders.values())) < 2:
             return
         vectors = np.stack([self._vectors[text] for text in texts])
-        for text, hits in zip(texts, VectorIndex.build(texts, vectors).search(vectors, NEIGHBOURS), strict=True):
+        found = VectorIndex.build(texts, vectors, exact_up_to=None).search(vectors, NEIGHBOURS)
+        for text, hits in zip(texts, found, strict=True):
             near = [i for hit, similarity in hits if round(similarity, DECIMALS) >= threshold for i in holders[hit]]
             yield from ((min(i, j), max(i, j)) for i in holders[text] for j in near if i != j)
 

@@ -117,7 +117,7 @@ def mine_missing(lake: Lake, parts: Iterable[SourcePart], session: "Callable[[],
 
     `session` is called only when there is such a source.
     """
-    missing = [part for part in parts if not part.place(lake).exists()]
+    missing = _missing(lake, parts)
     if not missing:
         return []
     mined = _mined_rows(lake, missing, session())
@@ -136,6 +136,15 @@ def mine_missing(lake: Lake, parts: Iterable[SourcePart], session: "Callable[[],
             pq.write_table(evidence_of(part.folder), staged / "activities.parquet", compression="zstd")
             lake.publish(staged, part.place(lake))
     return [part.source for part in missing]
+
+
+def bytes_to_mine(lake: Lake, parts: Iterable[SourcePart]) -> int:
+    """Returns the size of the implementations of the sources without aggregates, on disk."""
+    return sum(file.stat().st_size for part in _missing(lake, parts) for file in part.folder.glob("*.parquet"))
+
+
+def _missing(lake: Lake, parts: Iterable[SourcePart]) -> list[SourcePart]:
+    return [part for part in parts if not part.place(lake).exists()]
 
 
 def read_aggregate(lake: Lake, parts: Iterable[SourcePart], name: str) -> pa.Table:

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from opus_pipelines.core.errors import LakeError
-from opus_pipelines.embedding.index import IDS_FILE, INDEX_FILE, VectorIndex
+from opus_pipelines.embedding.index import IDS_FILE, INDEX_FILE, LISTS_FILE, VectorIndex
+from opus_pipelines.wkg.vectors import recall
 
 VECTORS = np.eye(4, dtype=np.float32)
 IDS = ["a", "b", "c", "d"]
@@ -28,6 +29,54 @@ def test_what_was_saved_is_found(folder: Path) -> None:
 def test_an_empty_index_is_sound(tmp_path: Path) -> None:
     VectorIndex.build([], np.zeros((0, 4), np.float32)).save(tmp_path)
     assert VectorIndex.load(tmp_path).search(VECTORS, 3) == [[], [], [], []]
+
+
+def clusters(size: int) -> np.ndarray:
+    """Unit vectors around forty centres, seeded."""
+    draw = np.random.default_rng(0)
+    centres = draw.normal(size=(40, 16))
+    vectors = centres[draw.integers(40, size=size)] + draw.normal(scale=0.4, size=(size, 16))
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+
+def test_an_index_above_the_size_is_one_of_lists_that_finds_what_the_exact_one_finds(tmp_path: Path) -> None:
+    vectors = clusters(4_000)
+    ids = [str(n) for n in range(4_000)]
+    VectorIndex.build(ids, vectors, exact_up_to=3_999).save(tmp_path)
+    lists = VectorIndex.load(tmp_path)
+    exact = VectorIndex.build(ids, vectors, exact_up_to=4_000)
+    assert (lists.is_exact, exact.is_exact) == (False, True)
+    assert recall(exact, vectors) == 1.0
+    assert 0.985 <= recall(lists, vectors) <= 1.0
+    assert lists.search(vectors[:1], 1)[0][0][0] == "0"
+
+
+def test_the_recall_of_too_few_lists_is_told(tmp_path: Path) -> None:
+    import faiss
+
+    vectors = clusters(4_000)
+    ids = [str(n) for n in range(4_000)]
+    VectorIndex.build(ids, vectors, exact_up_to=0).save(tmp_path)
+    index = faiss.read_index(str(tmp_path / INDEX_FILE))
+    index.nprobe = 1
+    assert recall(VectorIndex(ids, index), vectors) < 0.9
+
+
+def test_vectors_without_any_order_are_searched_exactly() -> None:
+    draw = np.random.default_rng(1)
+    vectors = draw.normal(size=(3_000, 64)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    assert VectorIndex.build([str(n) for n in range(3_000)], vectors, exact_up_to=0).is_exact
+
+
+@pytest.mark.parametrize("damaged", [INDEX_FILE, LISTS_FILE])
+def test_a_damaged_index_of_lists_is_named(tmp_path: Path, damaged: str) -> None:
+    VectorIndex.build([str(n) for n in range(4_000)], clusters(4_000), exact_up_to=0).save(tmp_path)
+    content = bytearray((tmp_path / damaged).read_bytes())
+    content[15] ^= 1
+    (tmp_path / damaged).write_bytes(content)
+    with pytest.raises(LakeError, match=r"index\.faiss is damaged: it has not the hash in lists\.json"):
+        VectorIndex.load(tmp_path)
 
 
 @pytest.mark.parametrize("size", [2**20, 2**36, 2**62, -1])

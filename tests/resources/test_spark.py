@@ -28,7 +28,8 @@ try:
 except SettingsError as error:
     said.append(str(error))
 local = settings.model_copy(update={"graph": settings.graph.model_copy(update={"engine": "local"})})
-print(json.dumps([*said, SparkResource.of(local).session().range(3).count()]))
+session = SparkResource.of(local).session(int(sys.argv[2]))
+print(json.dumps([*said, session.range(3).count(), session.conf.get("spark.driver.extraJavaOptions", "none")]))
 """
 
 
@@ -47,13 +48,14 @@ def settings(lake: Path, **graph: str) -> Settings:
 def test_a_package_that_cannot_be_fetched_is_named_and_the_next_session_starts(tmp_path: Path) -> None:
     asked = settings(tmp_path, engine="graphframes", graphframes_package=NOWHERE).model_dump(mode="json", by_alias=True)
     done = subprocess.run(
-        [sys.executable, "-c", ASK, json.dumps(asked)], capture_output=True, text=True, timeout=300, check=True
+        [sys.executable, "-c", ASK, json.dumps(asked), "1000"], capture_output=True, text=True, timeout=300, check=True
     )
-    complaint, rows = json.loads(done.stdout.splitlines()[-1])
+    complaint, rows, java = json.loads(done.stdout.splitlines()[-1])
     assert complaint.startswith(f'graph.graphframes_package = "{NOWHERE}" cannot be fetched')
     assert "OPUS_GRAPHFRAMES_JARS" in complaint
     assert 'graph.engine = "local"' in complaint
     assert rows == 3
+    assert java == "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # what reads a thousand bytes is over before C2 pays
 
 
 @pytest.mark.spark
@@ -64,11 +66,16 @@ def test_jars_without_graphframes_are_named_and_the_next_session_starts(
     monkeypatch.setenv("OPUS_GRAPHFRAMES_JARS", str(tmp_path / "empty.jar"))
     asked = settings(tmp_path).model_dump(mode="json", by_alias=True)
     done = subprocess.run(
-        [sys.executable, "-c", ASK, json.dumps(asked)], capture_output=True, text=True, timeout=300, check=True
+        [sys.executable, "-c", ASK, json.dumps(asked), str(2**30)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
     )
-    complaint, rows = json.loads(done.stdout.splitlines()[-1])
+    complaint, rows, java = json.loads(done.stdout.splitlines()[-1])
     assert complaint.startswith(f"OPUS_GRAPHFRAMES_JARS={tmp_path}/empty.jar does not hold GraphFrames ")
     assert rows == 3
+    assert "TieredStopAtLevel" not in java
 
 
 def test_a_jar_that_is_not_there_is_named_before_spark_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
