@@ -4,6 +4,7 @@ import json
 import random
 import struct
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -57,7 +58,7 @@ def test_the_recall_of_too_few_lists_is_told(tmp_path: Path) -> None:
     vectors = clusters(4_000)
     ids = [str(n) for n in range(4_000)]
     VectorIndex.build(ids, vectors, exact_up_to=0).save(tmp_path)
-    index = faiss.read_index(str(tmp_path / INDEX_FILE))
+    index: Any = faiss.read_index(str(tmp_path / INDEX_FILE))
     index.nprobe = 1
     assert recall(VectorIndex(ids, index), vectors) < 0.9
 

@@ -1,0 +1,62 @@
+"""Tables for people: what is written to a file or a pipe is what rich lays out, with rich or without it."""
+
+import contextlib
+import io
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+from rich.table import Table
+
+from opus_pipelines.cli import show
+from opus_pipelines.reporting.spreadsheets import cell_text
+
+TEXTS = st.one_of(st.text(st.characters(min_codepoint=32, max_codepoint=126)), st.text(max_size=6))
+
+
+def written(columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        show.table(columns, rows)
+    return out.getvalue()
+
+
+def by_rich(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    layout = Table(box=None, pad_edge=False)
+    for column in columns:
+        layout.add_column(column, overflow="fold")
+    for row in rows:
+        layout.add_row(*row)
+    out = io.StringIO()
+    Console(file=out, markup=False, highlight=False, emoji=False, width=10_000).print(layout)
+    return "".join(line.rstrip() + "\n" for line in out.getvalue().splitlines())
+
+
+@given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=6))
+def test_every_text_is_laid_out_as_rich_does(rows: list[tuple[str, str]]) -> None:
+    shown = [tuple(cell_text(text) for text in row) for row in rows]
+    assert written(("first", "a second one"), rows) == by_rich(("first", "a second one"), shown)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(1234.5, "1,234.50"), (0.25, "0.25"), (None, "-"), (True, "yes"), ([1, 2], "1, 2")]
+)
+def test_how_values_are_shown(value: Any, shown: str) -> None:
+    assert written(("name", "n"), [("x", value)]).splitlines()[1].split(maxsplit=1) == ["x", shown]
+
+
+def test_numbers_stand_to_the_right() -> None:
+    assert written(("name", "n"), [("x", 1), ("y", 100)]) == "name    n\nx       1\ny     100\n"
+
+
+def test_a_table_of_plain_text_loads_no_rich() -> None:
+    code = (
+        "import sys; from opus_pipelines.cli import show; show.table(('a', 'b'), [('x', 1)]); "
+        "print('rich' in sys.modules); show.table(('a', 'b'), [('Ä', 1)]); print('rich' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert done.stdout.splitlines() == ["a  b", "x  1", "False", "a  b", "Ä  1", "True"]
