@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a night costs: everything new, one source of twenty changed, nothing new, everything again (`--full`).
 
-    .venv/bin/python benchmarks/nights.py LOG [--sources 20] [--work DIR]
+    .venv/bin/python benchmarks/nights.py LOG [--sources 20] [--nights 4] [--work DIR]
 
 LOG, a real event log, becomes twenty sources of twenty industries. The changed source gets one more small file; nobody
 touches the nineteen others.
@@ -32,6 +32,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("log", type=Path)
     parser.add_argument("--sources", type=int, default=20)
+    parser.add_argument("--nights", type=int, default=len(NIGHTS), help="how many of the nights, from the first")
     parser.add_argument(
         "--work", type=Path, help="folder for the lake and the inputs, kept; default: a temporary one, removed"
     )
@@ -40,7 +41,7 @@ def main() -> int:
     try:
         for number in range(arguments.sources):
             lay_out(arguments.log, work / "history", f"source{number:02}")
-        for place, (night, options) in enumerate(NIGHTS):
+        for place, (night, options) in enumerate(NIGHTS[: arguments.nights]):
             if place == 1:
                 (work / "history" / "source00" / "more.csv").write_text(EXTRA)
             _say(work, night, options)
