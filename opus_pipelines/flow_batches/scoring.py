@@ -117,10 +117,10 @@ def folds_of(tasks: Sequence[FlowTask]) -> Iterator[tuple[list[FlowTask], list[F
 
 
 def without_domain(catalogue: ActivityCatalogue, task: FlowTask, teaching: Sequence[FlowTask]) -> list[FlowTask]:
-    """Returns the teaching tasks whose flows share no application with the task's own flow."""
+    """Returns the teaching tasks whose flows, before and after, share no application with those of the task."""
 
     def used(other: FlowTask) -> set[str]:
-        called = activities(other.expected or Flow())
+        called = [name for flow in (other.expected, other.prior) if flow for name in activities(flow)]
         return {catalogue.by_id[name].application for name in called if name in catalogue.by_id}
 
     own = used(task)

@@ -19,6 +19,15 @@ SHOWN_ONLY = {  # blocks that a test cannot run: page and first line, and why
     ): "it replaces the install that the tests run in",
     ("docs/how-to/forecasts.md", "opus forecast running.csv --source claims"): "it reads an invented export",
     ("docs/how-to/forecasts.md", "opus forecast --source claims"): "it names an invented source",
+    (
+        "docs/how-to/flow-batches.md",
+        "cat > build/flow-intakes/known.jsonl <<'KNOWN'",
+    ): "tests/cli/test_flow_text.py runs the same without starting five processes that load the encoder",
+    (
+        "docs/how-to/flow-batches.md",
+        'opus flow new "Create an issue in Jira" --catalogue '
+        "build/flow-intakes/Northwind/Automation/flows/catalogue.json --to bpmn -o build/flow-intakes/issue.bpmn",
+    ): "tests/cli/test_flow_text.py runs the same, as above",
     ("docs/how-to/operator.md", "opus ui"): "it serves until it is stopped",
     ("docs/how-to/operator.md", "mlflow ui --backend-store-uri sqlite:///build/lake/mlflow/mlflow.db"): "it serves too",
     (

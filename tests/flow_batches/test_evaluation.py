@@ -1,6 +1,7 @@
 """The evaluation of flows from utterances: what teaches, rows by item, means with intervals, and the lake."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -115,3 +116,5 @@ def test_across_domains_no_flow_teaches_that_shares_an_application() -> None:
 
     teaching = [task("jira", JIRA), task("both", SLACK, JIRA), task("board", TRELLO)]
     assert [t.uid for t in without_domain(catalogue(), task("asked", JIRA), teaching)] == ["board"]
+    deleted = replace(task("asked", SLACK), prior=parse(f"x = {SLACK}()\ny = {TRELLO}()"))
+    assert [t.uid for t in without_domain(catalogue(), deleted, teaching)] == ["jira"]

@@ -1,0 +1,57 @@
+"""Tests of Flow-Bench as the utterances of a contract: from the files to flows, scores and pages, without a model."""
+
+import csv
+import shutil
+from pathlib import Path
+
+import pytest
+
+from opus_pipelines.flow_generation.flow_folder import read_folder
+from opus_pipelines.flows.formats.bpmn_reader import read_bpmn
+from opus_pipelines.flows.formats.python_ir import parse, write
+from opus_pipelines.flows.traversal import activities, read_before_set, renamed
+from opus_pipelines.lake.layout import Lake
+from opus_pipelines.reporting.page.render import flow_rows, render_flows
+from opus_pipelines.reporting.views import connect, run
+from tests.flow_batches.batches import written
+from tests.flows.flow_bench import DATA, reason
+
+UIDS = ("1", "2", "7", "40", "74", "81", "88", "97")  # of every kind: linear, conditional and their updates
+
+
+@pytest.mark.data
+@pytest.mark.long
+@pytest.mark.skipif(not DATA.is_dir(), reason=reason)
+def test_shared_tests_become_flows_with_scores_and_pages(tmp_path: Path) -> None:
+    found = read_folder(DATA)
+    tasks = [task for task in found.tasks if task.uid in UIDS]
+    folder = tmp_path / "intakes" / "IBM" / "Automation" / "flows"
+    folder.mkdir(parents=True)
+    shutil.copyfile(DATA / "ootb_catalog.json", folder / "catalogue.json")
+    rows = []
+    for task in tasks:
+        prior = write(task.prior) if task.prior else ""
+        if task.prior_bpmn is not None:
+            prior = f"{task.uid}.bpmn"
+            shutil.copyfile(task.prior_bpmn, folder / prior)
+        rows.append((task.uid, task.utterance, prior, task.sequence))
+    with (folder / "asked.csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("uid", "utterance", "prior", "gold"), *rows])
+    lake = Lake(tmp_path / "lake")
+    (batch,) = written(lake, tmp_path / "intakes")
+    assert batch is not None
+    made = {row["item"]: row for row in batch.rows["flows/flows"]}
+    assert {name: row["reason"] for name, row in made.items() if row["status"] != "written"} == {}
+    for row in made.values():
+        flow = parse(row["sequence"])
+        assert set(activities(flow)) <= set(found.catalogue.by_id)
+        assert read_before_set(flow) == []
+        assert renamed(read_bpmn(row["bpmn"].encode()).flow).body == renamed(flow).body
+    scores = [row for row in batch.rows["flows/scores"] if row["system"] == "flow writer"]
+    assert {row["hallucination"] for row in scores} == {0.0}
+    assert {row["edit_faithfulness"] for row in scores} == {None, 1.0}
+    ((*_, exact, baseline),) = run(connect(lake), "flow_batches").fetchall()
+    utterances = len(made)
+    assert (utterances, exact >= 5, exact > baseline) == (8, True, True)
+    pages = render_flows(flow_rows(connect(lake), None, None))
+    assert len(pages) == 9
