@@ -7,6 +7,7 @@ import contextlib
 import logging
 import os
 import time
+import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -122,14 +123,17 @@ def _run(
         import dagster as dg
 
         from opus_pipelines.definitions import build_defs
+        from resources.event_log import kept_open
         from resources.lake import PROCESS
 
         resolved = build_defs(settings).resolve_job_def(job)
         with dg.DagsterInstance.get() as instance:
             for tags in ({PROCESS: this_process()} | more for more in tags_of(instance)):
-                result = resolved.execute_in_process(
-                    instance=instance, raise_on_error=False, run_config=QUIET | config, tags=tags
-                )
+                run_id = str(uuid.uuid4())
+                with kept_open(instance, run_id):
+                    result = resolved.execute_in_process(
+                        instance=instance, raise_on_error=False, run_config=QUIET | config, tags=tags, run_id=run_id
+                    )
                 problems += (
                     lines_of_failed_checks(result)
                     if result.success

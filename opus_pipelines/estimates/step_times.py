@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from scipy.special import ndtri
 
 from opus_pipelines.estimates.waiting_times import LEVEL_KEYS
 from opus_pipelines.evaluation.calendar import Calendar
@@ -142,6 +141,8 @@ def correlations(cases: pa.Table, passive: Collection[str] = ()) -> dict[str | N
     """
     if not cases.num_rows:
         return {}
+    from scipy.special import ndtri  # a rebuild loads this module and has no use for it
+
     steps = _Steps.of(cases, passive)
     scores = np.full(len(steps.wait), np.nan)
     for _, places in _groups([steps.columns["src"], steps.columns["dst"]], steps.has_wait):

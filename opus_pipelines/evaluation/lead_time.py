@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import ndtr
 
 from opus_pipelines.core.ids import digest
 from opus_pipelines.evaluation.calendar import Calendar
@@ -235,6 +234,8 @@ def _step(workflow: Workflow, task: TaskNode, time: StepTime) -> StepLead:
 @lru_cache(KEPT)
 def _shares(node: str, correlation: float, seed: int, draws: int) -> tuple[Floats, Floats, Floats]:
     """Returns the shares of waiting and working time of one step, and draws of whether the wait contains the work."""
+    from scipy.special import ndtr  # a rebuild loads this module and never draws
+
     common = np.random.default_rng(int(digest("case", seed)[:12], 16)).standard_normal(draws)
     random = np.random.default_rng(int(digest("lead time", seed, node)[:12], 16))
     own = random.standard_normal(draws)

@@ -1,0 +1,45 @@
+"""Dagster's event log kept open: its files are not closed between events, and everything is in them afterwards."""
+
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from resources.event_log import kept_open
+
+RUN = "5a2e2b1c-0000-4000-8000-000000000016"
+
+
+@dg.op
+def step() -> None: ...
+
+
+@dg.job
+def job() -> None:
+    step()
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    return tmp_path / "history" / "runs"
+
+
+def events(instance: dg.DagsterInstance) -> list[str]:
+    return [str(record.event_log_entry.dagster_event_type) for record in instance.get_records_for_run(RUN).records]
+
+
+def test_a_run_is_recorded_whole_and_its_files_are_closed_once(tmp_path: Path, runs: Path) -> None:
+    with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
+        with kept_open(instance, RUN):
+            assert job.execute_in_process(instance=instance, run_id=RUN).success
+            assert {file.name for file in runs.glob("*-wal")} == {"index.db-wal", f"{RUN}.db-wal"}
+        assert list(runs.glob("*-wal")) == []
+        found = events(instance)
+    assert found[0] == "DagsterEventType.RUN_START"
+    assert found[-1] == "DagsterEventType.RUN_SUCCESS"
+    assert "DagsterEventType.STEP_SUCCESS" in found
+
+
+def test_other_storages_are_left_alone() -> None:
+    with dg.DagsterInstance.ephemeral() as instance, kept_open(instance, RUN):
+        assert job.execute_in_process(instance=instance, run_id=RUN).success
