@@ -2,7 +2,7 @@
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import dagster as dg
 
@@ -17,10 +17,10 @@ def kept_open(instance: dg.DagsterInstance, run_id: str) -> Iterator[None]:
     the disk whenever the last connection is closed: that took two thirds of the time. With another storage, nothing is
     done.
     """
-    path_of = getattr(instance.event_log_storage, "path_for_shard", None)
+    path_of: Callable[[str], str] | None = getattr(instance.event_log_storage, "path_for_shard", None)
     with contextlib.ExitStack() as held:
-        for shard in (INDEX, run_id) if path_of is not None else ():
-            connection = held.enter_context(contextlib.closing(sqlite3.connect(path_of(shard))))
+        for file in [] if path_of is None else [path_of(INDEX), path_of(run_id)]:
+            connection = held.enter_context(contextlib.closing(sqlite3.connect(file)))
             # as Dagster sets it for its files; a connection takes part in the log from its first read
             connection.execute("PRAGMA journal_mode = WAL").fetchall()
             connection.execute("SELECT count(*) FROM sqlite_master").fetchall()

@@ -18,7 +18,7 @@ REMEDY = f'name another package there, or its jars in {JARS} (paths separated by
 UNRESOLVED = "unresolved dependency"  # Ivy's words
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 # Of a JVM that reads less than this, most of the CPU time went into compiling code that runs for a second, so that it
-# compiles only with C1, and has one thread to collect garbage. Measured in docs/speed.md.
+# compiles only with C1, and has one thread to collect garbage. Measured in docs/explanation/speed.md.
 SMALL_BYTES = 64 * 2**20
 FOR_SMALL_INPUT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 CONF = {
