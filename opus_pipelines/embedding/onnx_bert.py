@@ -1,7 +1,8 @@
 """A BERT checkpoint as an ONNX graph, run by ONNX Runtime: the token sums of a text without loading torch.
 
 The graph is made in memory from `config.json` and `model.safetensors`, so that there is no converted file that could
-be older than its checkpoint. All numbers stay float32: weights of eight bits found other neighbours (docs/explanation/speed.md).
+be older than its checkpoint. All numbers stay float32: weights of eight bits found other neighbours
+(docs/explanation/speed.md).
 """
 
 import json
