@@ -3,36 +3,34 @@
     python -m benchmarks.flow_models FOLDER [LIMIT]
 
 The endpoint is a program, not a model: it answers with the outline of the first example that a prompt shows, else with
-the first suggested step. It shows that the harness works and what a prompt carries, not how good any model is.
+the first suggested step, and with the first value of each input.
+It shows that the harness works and what a prompt carries, not how good any model is.
 """
 
-import json
 import os
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 from opus_pipelines.cli.main import main
+from tests.language_models.chat_server import Body, ChatServer, schema_of, serving
 from tests.language_models.tiny_model import write_tiny_model
 
 
-class Copying(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        user = body["messages"][1]["content"]
-        options = body["response_format"]["json_schema"]["schema"]["properties"].get("choice", {}).get("enum")
-        content = json.dumps({"choice": options[0]} if options else answer(user))
-        usage = {"prompt_tokens": len(user) // 4, "completion_tokens": len(content) // 4}
-        data = json.dumps({"choices": [{"message": {"content": content}}], "usage": usage}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+def copied(body: Body) -> Any:
+    """The outline of the first example, and of each input the value that shares most words with the step."""
+    own = schema_of(body)
+    if "steps" in own:
+        return answer(body["messages"][1]["content"])
+    return {name: nearest(one) for name, one in own.items()}
 
-    def log_message(self, *_: Any) -> None:
-        pass
+
+def nearest(schema: Body) -> Any:
+    return [nearest(schema["items"])] if schema["type"] == "array" else schema["enum"][1]
+
+
+def counted(body: Body, content: str) -> tuple[int, int]:
+    return len(body["messages"][1]["content"]) // 4, len(content) // 4
 
 
 def answer(user: str) -> dict[str, Any]:
@@ -52,20 +50,34 @@ def answer(user: str) -> dict[str, Any]:
 
 def run(folder: Path, limit: str | None) -> int:
     folder.mkdir(parents=True, exist_ok=True)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Copying)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
     os.environ["no_proxy"] = "127.0.0.1"
+    with serving(ChatServer(copied, counted)) as server:
+        return compare(folder, limit, server.url)
+
+
+def compare(folder: Path, limit: str | None, url: str) -> int:
     settings = folder / "opus.toml"
     settings.write_text(
         f'[causal_lm]\npath = "{write_tiny_model(folder / "tiny").absolute()}"\nmax_prompt_tokens = 1024\nepochs = 1\n'
         "lora_rank = 8\nlearning_rate = 0.01\n"
-        f'[openai_compatible]\nurl = "http://127.0.0.1:{server.server_port}/v1"\nmodel = "gpt-4o-mini"\n'
+        f'[openai_compatible]\nurl = "{url}"\nmodel = "gpt-4o-mini"\n'
     )
-    names = ("composer", "catalogue", "nearest", "frequent", "causal", "lora", "endpoint")
+    names = ("composer", "catalogue", "nearest", "frequent", "pointer", "causal", "lora", "endpoint")
     models = [word for name in names for word in ("--model", name)]
     more = ["--limit", limit] if limit else []
     return main(
-        ["--settings", str(settings), "flow", "compare", *models, *more, "--samples", str(folder / "samples.jsonl")]
+        [
+            "--settings",
+            str(settings),
+            "--lake",
+            str(folder / "lake"),
+            "flow",
+            "compare",
+            *models,
+            *more,
+            "--samples",
+            str(folder / "samples.jsonl"),
+        ]
     )
 
 

@@ -3,17 +3,15 @@ client, and after `opus forget` everywhere in the lake.
 """
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.schemas import CONTEXTS, RUNS
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_table, slug
+from tests.language_models.chat_server import Body, ChatServer, schema_of, serving
 from tests.test_privacy import found
 
 pytestmark = [pytest.mark.spark, pytest.mark.model, pytest.mark.filterwarnings("default")]  # notices of MLflow
@@ -59,46 +57,25 @@ def write_inputs(root: Path) -> None:
         (contract / "one" / "process" / "rule.txt").write_text(f"Check the claim before it is paid. {rule}")
 
 
-class Model(BaseHTTPRequestHandler):
-    """Answers with the first steps of the catalogue, and keeps the prompts that it was sent."""
-
-    prompts: list[str]
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.prompts.append(json.dumps(body, ensure_ascii=False))
-        schema = body["response_format"]["json_schema"]["schema"]
-        names = schema["properties"]["workflows"]["items"]["items"]["enum"]
-        answer = {"message": {"content": json.dumps({"workflows": [names[:3]]})}}
-        usage = {"prompt_tokens": 1_000_000, "completion_tokens": 0}
-        data = json.dumps({"choices": [answer], "usage": usage}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *_: Any) -> None:
-        pass
+def first_steps(body: Body) -> Body:
+    names = schema_of(body)["workflows"]["items"]["items"]["enum"]
+    return {"workflows": [names[:3]]}
 
 
 @pytest.fixture
-def prompts(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    handler = type("Recording", (Model,), {"prompts": []})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    for name, value in {
-        "GENERATION_LWM_BACKEND": "openai_compatible",
-        "OPENAI_COMPATIBLE_URL": f"http://127.0.0.1:{server.server_port}/v1",
-        "OPENAI_COMPATIBLE_MODEL": "small",
-        "OPENAI_COMPATIBLE_USD_PER_MILLION_TOKENS_IN": "0.25",
-        "OPENAI_COMPATIBLE_USD_PER_MILLION_TOKENS_OUT": "0",
-    }.items():
-        monkeypatch.setenv(f"OPUS_{name}", value)
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.setenv("DAGSTER_HOME", "")
-    yield vars(handler)["prompts"]
-    server.shutdown()
-    server.server_close()
+def prompts(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Body]]:
+    with serving(ChatServer(first_steps, lambda _, __: (1_000_000, 0))) as server:
+        for name, value in {
+            "GENERATION_LWM_BACKEND": "openai_compatible",
+            "OPENAI_COMPATIBLE_URL": server.url,
+            "OPENAI_COMPATIBLE_MODEL": "small",
+            "OPENAI_COMPATIBLE_USD_PER_MILLION_TOKENS_IN": "0.25",
+            "OPENAI_COMPATIBLE_USD_PER_MILLION_TOKENS_OUT": "0",
+        }.items():
+            monkeypatch.setenv(f"OPUS_{name}", value)
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        monkeypatch.setenv("DAGSTER_HOME", "")
+        yield server.seen
 
 
 def of_client(lake: Path, client: str) -> list[Path]:
@@ -114,7 +91,7 @@ def counted_steps(root: Path) -> int:
 
 @pytest.mark.usefixtures("spark")
 def test_what_one_client_gave_reaches_no_other_and_goes_when_it_is_forgotten(
-    tmp_path: Path, prompts: list[str], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, prompts: list[Body], capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_inputs(tmp_path)
     lake, history_folder, intakes = (tmp_path / name for name in ("lake", "history", "intakes"))
@@ -126,8 +103,9 @@ def test_what_one_client_gave_reaches_no_other_and_goes_when_it_is_forgotten(
     assert opus("train") == 0
     assert opus("generate", "--intakes", str(intakes)) == 0
 
-    of_planted = [prompt for prompt in prompts if "Roodborst" in prompt]
-    of_other = [prompt for prompt in prompts if "Roodborst" not in prompt]
+    sent = [json.dumps(body, ensure_ascii=False) for body in prompts]
+    of_planted = [prompt for prompt in sent if "Roodborst" in prompt]
+    of_other = [prompt for prompt in sent if "Roodborst" not in prompt]
     assert len(of_planted) == len(of_other) == 1
     assert [word for word in CANARIES for prompt in of_other if word in prompt] == []
     written = {path.relative_to(lake).parts[0] for path in of_client(lake, OTHER)}

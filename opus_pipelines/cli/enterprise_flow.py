@@ -1,7 +1,6 @@
 """The commands `opus flow outline|validate|score|compare`: flows of an enterprise platform. They need no lake."""
 
 import dataclasses
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -25,7 +24,8 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 _CATALOGUE = click.option(
     "--catalogue", type=_FILE, help="TOML or JSON of tables, triggers and actions. Default: that of an invented company"
 )
-MODELS = ("composer", "catalogue", "nearest", "frequent", "causal", "lora", "endpoint")
+PLAIN = ("composer", "catalogue", "nearest", "frequent")
+MODELS = (*PLAIN, "pointer", "causal", "lora", "endpoint")
 PROMPTS = ("zero-shot", "few-shot", "retrieval")
 
 
@@ -165,6 +165,7 @@ def compare(
     catalogue  the same, having read the catalogue's texts only
     nearest    the flow of the most similar requirement of the tune part
     frequent   the most frequent flow of the tune part
+    pointer    the pointer model, trained on the tune part: trigger and steps in order, no flow logic, no inputs
     causal     the model in [causal_lm] path of opus.toml
     lora       the same with a LoRA adapter that is trained on the tune part first
     endpoint   the model of [openai_compatible], with each of the prompts
@@ -196,7 +197,7 @@ def compare(
         raise InputError("no requirement is held out; state a part for each line of --examples")
     chosen = _Writers(catalogue, found, options, price)
     flows = []
-    for name in models or MODELS[:4]:
+    for name in models or PLAIN:
         for writer, paid in chosen.of(name, prompts or PROMPTS):
             flows.append(written(writer, asked, catalogue, paid, Ticker(writer.name, show.note)))
     rows = [_cells(row) for own in flows for row in table(own, catalogue)]
@@ -226,6 +227,7 @@ _HEAD = (
     "HS",
     "HT",
     "failed",
+    "repairs",
     "s",
     "p95",
     "tokens",
@@ -251,8 +253,13 @@ class _Writers:
         """Yields the writers of a name, each with the model whose price counts."""
         from opus_pipelines.flow_writers.model_comparison import plain_writers
 
-        if name in MODELS[:4]:
+        if name in PLAIN:
             yield plain_writers(self.catalogue, self.examples, [name])[0], None
+        elif name == "pointer":
+            from opus_pipelines.embedding.encoder import encoder_of
+            from opus_pipelines.flow_writers.pointer_writer import PointerWriter
+
+            yield PointerWriter(self.catalogue, self.known, encoder_of(self.options.settings().encoder)), None
         elif name == "endpoint":
             yield from self._endpoint(prompts)
         else:
@@ -267,10 +274,10 @@ class _Writers:
         own = settings.openai_compatible
         if not own.url or not own.model:
             raise SettingsError("the endpoint needs [openai_compatible] url and model")
-        key = os.environ.get(own.api_key_variable) if own.api_key_variable else None
+        lake = self.options.lake()
         for prompt in prompts:
             way = promptings(self.known)[prompt]
-            decoder = EndpointDecoder(own, key)
+            decoder = EndpointDecoder(own, lake)
             yield LanguageWriter(self.catalogue, learnt(self.catalogue), decoder, way), self.price or own.model
 
     def _causal(self, name: str, prompts: tuple[str, ...]) -> "Iterator[tuple[FlowWriter, str | None]]":
@@ -313,6 +320,7 @@ def _cells(row: "ModelRow") -> tuple[str, ...]:
         f"{row.hallucinated_steps:.3f}",
         f"{row.hallucinated_tables:.3f}",
         str(row.failed),
+        f"{row.repaired:.2f}",
         f"{row.seconds:.4f}",
         f"{row.seconds_p95:.4f}",
         tokens,

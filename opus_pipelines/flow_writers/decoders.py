@@ -5,13 +5,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from opus_pipelines.core.errors import OpusError
+from opus_pipelines.core.errors import OpusError, SettingsError
 from opus_pipelines.core.model_settings import CausalLm, OpenaiCompatible
 from opus_pipelines.enterprise_flows.catalogue import Catalogue
 from opus_pipelines.enterprise_flows.documents import ACTION, FLOW_LOGIC, LOGIC, Component
 from opus_pipelines.enterprise_flows.outline_grammar import MOST_LINES, OutlineGrammar, sound_blocks
 from opus_pipelines.enterprise_flows.step_choice import StepChoice
+from opus_pipelines.event_logs.costing import shipped_price
 from opus_pipelines.flow_writers.baselines import Known
+from opus_pipelines.flow_writers.input_options import SlotOptions
+from opus_pipelines.flow_writers.input_writing import LEFT_OUT, following, taught
 from opus_pipelines.flow_writers.language_writers import (
     LISTS,
     Prompting,
@@ -20,13 +23,16 @@ from opus_pipelines.flow_writers.language_writers import (
     outline_lines,
     suggested,
 )
-from opus_pipelines.language_models.chat_client import ChatClient, Reply
+from opus_pipelines.lake.layout import Lake
+from opus_pipelines.language_models.chat_client import EndpointError
 from opus_pipelines.language_models.prompt import Prompt
+from opus_pipelines.language_models.text_answers import EndpointText, KeptText, Question
 
 if TYPE_CHECKING:
     from opus_pipelines.language_models.transformer import LanguageModel
 
 MOST_TOKENS = 1_200  # of an outline
+MOST_INPUT_TOKENS = 600  # of the inputs of a step
 _MOST_DEPTH = 6
 
 
@@ -42,7 +48,7 @@ class CausalDecoder:
     """Decodes the likeliest outline greedily; every token is one that the grammar allows."""
 
     def __init__(self, model: "LanguageModel", name: str) -> None:
-        self.name, self.spent, self._model = name, Spent(), model
+        self.name, self.spent, self.dropped, self._model = name, Spent(), 0, model
         self._tokens: dict[str, list[int]] = {}
 
     def outline(self, prompt: Prompt, suggestions: Suggestions) -> list[str]:
@@ -52,13 +58,14 @@ class CausalDecoder:
         written = self._generate(prompt, walk.allowed, MOST_TOKENS)
         return self._completed(walk.lines(written), grammar)
 
-    def choose(self, prompt: Prompt, options: Sequence[str]) -> str:
-        """Returns one option."""
-        walk = _Walk(
-            lambda lines: (tuple(options), False) if not lines else ((), True), self._line_tokens, self._model.end
-        )
-        lines = walk.lines(self._generate(prompt, walk.allowed, 200))
-        return lines[0] if lines else options[0]
+    def fill(self, prompt: Prompt, slots: Sequence[SlotOptions]) -> Mapping[str, Sequence[str]]:
+        """Returns the values of the inputs; each token is one of a line that may follow."""
+        walk = _Walk(lambda lines: following(slots, lines), self._line_tokens, self._model.end)
+        found: dict[str, list[str]] = {}
+        for line in walk.lines(self._generate(prompt, walk.allowed, MOST_INPUT_TOKENS)):
+            name, _, value = line.partition("=")
+            found.setdefault(name, []).append(value)
+        return found
 
     def _completed(self, lines: list[str], grammar: OutlineGrammar) -> list[str]:
         """Closes an outline that the limit of tokens has cut: the first line that may follow, until it may end."""
@@ -145,7 +152,7 @@ class _Walk:
 def fine_tuned(
     base: "LanguageModel", settings: CausalLm, known: Known, context: tuple[Catalogue, StepChoice]
 ) -> "LanguageModel":
-    """Returns a model with a LoRA adapter that has learnt the outlines of known flows. `base` itself is changed."""
+    """Returns a model with a LoRA adapter that has learnt outlines and inputs of known flows. `base` is changed."""
     from opus_pipelines.language_models.lora import Example, fit
     from opus_pipelines.language_models.transformer import apply_adapter, load
 
@@ -157,51 +164,67 @@ def fine_tuned(
         Example(prompting.prompt(text, suggested(catalogue, choice, text).first, catalogue), tuple(outline_lines(flow)))
         for text, flow in known[: settings.cases]
     ]
+    for text, flow in known[: settings.cases]:
+        examples += [Example(prompt, lines) for prompt, lines in taught(catalogue, flow, text)]
     weights = fit(base, examples, settings)
     return apply_adapter(load(settings.path, settings.max_prompt_tokens), weights, settings.lora_rank)
 
 
-class EndpointDecoder:
-    """Asks an OpenAI-compatible endpoint for an outline in a JSON schema; the steps are an enumeration."""
+def _priced(settings: OpenaiCompatible) -> OpenaiCompatible:
+    """The settings with the shipped table's prices where none are stated, so that a limit of dollars can hold.
 
-    def __init__(self, settings: OpenaiCompatible, key: str | None) -> None:
-        self.name, self.spent, self._settings = settings.model, Spent(), settings
-        self._client = ChatClient(settings, key)
-        self.dropped = 0  # steps of answers that were not in the catalogue
+    Raises SettingsError where there is a limit and no price.
+    """
+    price = shipped_price(settings.model) if settings.usd_per_million_tokens_in is None else None
+    if price is not None:
+        stated = {"usd_per_million_tokens_in": price.tokens_in, "usd_per_million_tokens_out": price.tokens_out}
+        return settings.model_copy(update=stated)
+    if settings.spend_limit_usd is not None and settings.usd_per_million_tokens_in is None:
+        raise SettingsError("openai_compatible.spend_limit_usd needs usd_per_million_tokens_in and _out")
+    return settings
+
+
+class EndpointDecoder:
+    """Asks an OpenAI-compatible endpoint in JSON schemas; steps and values of inputs are enumerations.
+
+    Answers are kept in the lake, and the day's limit of dollars holds, as for all questions to an endpoint.
+    """
+
+    def __init__(self, settings: OpenaiCompatible, lake: Lake) -> None:
+        self.name, self.spent = settings.model, Spent()
+        self._model = KeptText(EndpointText(_priced(settings), lake), lake)
+        self.dropped = 0  # steps of answers that are not in the catalogue, or flow logic without a place
 
     def outline(self, prompt: Prompt, suggestions: Suggestions) -> list[str]:
         """Returns the lines of the outline; what the catalogue does not have is dropped, and blocks are made sound."""
-        step = {
-            "type": "object",
-            "properties": {
+        step = _object(
+            {
                 "depth": {"type": "integer", "minimum": 0, "maximum": _MOST_DEPTH},
                 "step": {"type": "string", "enum": [*suggestions.steps, *LOGIC]},
-            },
-            "required": ["depth", "step"],
-            "additionalProperties": False,
-        }
-        schema = {
-            "type": "object",
-            "properties": {
+            }
+        )
+        schema = _object(
+            {
                 "trigger": {"type": "string", "enum": list(suggestions.triggers)},
                 "steps": {"type": "array", "items": step},
-            },
-            "required": ["trigger", "steps"],
-            "additionalProperties": False,
-        }
-        return list(self._ask(prompt, "flow", schema, lambda value: self._lines(value, suggestions)))
+            }
+        )
+        return list(self._ask(prompt, schema, lambda value: self._lines(value, suggestions)))
 
-    def choose(self, prompt: Prompt, options: Sequence[str]) -> str:
-        """Returns one option."""
-        chosen = {"type": "string", "enum": list(options)}
-        properties = {"type": "object", "properties": {"choice": chosen}, "required": ["choice"]}
+    def fill(self, prompt: Prompt, slots: Sequence[SlotOptions]) -> Mapping[str, Sequence[str]]:
+        """Returns the values of the inputs; an input without a value, or of another form, is left out."""
+        values = {s.name: {"type": "string", "enum": [LEFT_OUT, *s.options]} for s in slots}
+        lists = {s.name: {"type": "array", "items": values[s.name], "maxItems": s.most} for s in slots if s.most > 1}
 
-        def use(value: Any) -> str:
-            if not isinstance(value, dict) or value.get("choice") not in options:
-                raise ValueError("the answer is none of the options")
-            return str(value["choice"])
+        def use(value: Any) -> Mapping[str, Sequence[str]]:
+            if not isinstance(value, dict):
+                raise ValueError("the answer is no object of inputs")
+            own = {s.name: value.get(s.name) for s in slots}
+            given = {name: one if isinstance(one, list) else [one] for name, one in own.items() if one is not None}
+            self.dropped += len(set(value) - set(own))
+            return {name: [str(one) for one in some] for name, some in given.items()}
 
-        return str(self._ask(prompt, "choice", {**properties, "additionalProperties": False}, use))
+        return dict(self._ask(prompt, _object({**values, **lists}), use))
 
     def _lines(self, value: Any, suggestions: Suggestions) -> list[str]:
         if not isinstance(value, dict) or not isinstance(value.get("steps"), list):
@@ -222,6 +245,7 @@ class EndpointDecoder:
             if category == FLOW_LOGIC:
                 around.append(components[-1])
         sound = sound_blocks(components)
+        self.dropped += len(components) - len(sound)
         if not sound:
             raise ValueError("no step of the answer is in the catalogue")
         depths: dict[int | None, int] = {None: -1}
@@ -229,25 +253,19 @@ class EndpointDecoder:
             depths[component.order] = depths[component.block] + 1
         return [f"when {value['trigger']}", *("  " * depths[c.order] + c.name for c in sound)]
 
-    def _ask(self, prompt: Prompt, name: str, schema: Mapping[str, Any], use: Callable[[Any], Any]) -> Any:
-        body = {
-            "model": self._settings.model,
-            "messages": [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}],
-            "temperature": 0,
-            "seed": 0,
-            "max_tokens": self._settings.max_tokens,
-            "response_format": {
-                "type": "json_schema",
-                "json_schema": {"name": name, "strict": True, "schema": schema},
-            },
-        }
+    def _ask(self, prompt: Prompt, schema: Mapping[str, Any], use: Callable[[Any], Any]) -> Any:
+        answer = self._model.ask(Question(prompt.system, prompt.user, 0.0, MOST_TOKENS, schema))
+        self.spent.add(answer.tokens_in, answer.tokens_out)
+        try:
+            return use(json.loads(answer.text))
+        except (ValueError, RecursionError) as error:
+            raise EndpointError(f"{self.name}: {error}") from None
 
-        def read(reply: Reply) -> Any:
-            self.spent.add(reply.tokens_in, reply.tokens_out)
-            try:
-                value = json.loads(reply.content)
-            except (ValueError, RecursionError):
-                raise ValueError("the answer is not JSON") from None
-            return use(value)
 
-        return self._client.ask(body, read)
+def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }

@@ -39,7 +39,10 @@ PUBLISHED = (
 
 @dataclass(frozen=True)
 class WrittenFlow:
-    """What one writer made of one requirement. Tokens and dollars are None where they are not known."""
+    """What one writer made of one requirement. Tokens and dollars are None where they are not known.
+
+    `repaired` counts what a language model wrote outside the catalogue, and inputs that had to be taken out.
+    """
 
     model: str
     example: FlowExample
@@ -50,6 +53,7 @@ class WrittenFlow:
     tokens_out: int | None
     cost_usd: float | None
     problem: str = ""
+    repaired: int = 0
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,7 @@ class ModelRow:
     hallucinated_steps: float
     hallucinated_tables: float
     failed: int
+    repaired: float
     seconds: float
     seconds_p95: float
     tokens_in: float | None
@@ -107,6 +112,7 @@ def written(
     for done, example in enumerate(examples, 1):
         spent = writer.spent if isinstance(writer, LanguageWriter) else None
         before = (spent.tokens_in or 0, spent.tokens_out or 0) if spent else (0, 0)
+        repaired = writer.repaired if isinstance(writer, LanguageWriter) else 0
         begun, problem = time.perf_counter(), ""
         try:
             flow = writer.flow(example.text)
@@ -120,7 +126,8 @@ def written(
         if price is not None and None not in tokens:
             cost = ((tokens[0] or 0) * price.tokens_in + (tokens[1] or 0) * price.tokens_out) / MILLION
         scores = flow_scores(flow, [example.flow], catalogue)
-        found.append(WrittenFlow(writer.name, example, flow, scores, seconds, *tokens, cost, problem))
+        repaired = writer.repaired - repaired if isinstance(writer, LanguageWriter) else 0
+        found.append(WrittenFlow(writer.name, example, flow, scores, seconds, *tokens, cost, problem, repaired))
         report(done, len(examples))
     return found
 
@@ -155,6 +162,7 @@ def _row(key: tuple[str, str, str], own: Sequence[WrittenFlow], catalogue: Catal
         rates[0],
         rates[1],
         sum(bool(one.problem) for one in own),
+        fmean(one.repaired for one in own),
         fmean(seconds),
         float(np.percentile(seconds, 95)),
         _mean([one.tokens_in for one in own]),

@@ -4,8 +4,9 @@ What asks decides what an answer may be. The same question of the same model is 
 hash of the question in the folder of the client, so that forgetting a client removes it, too.
 """
 
+import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,12 +25,16 @@ MILLION, LETTERS_A_TOKEN = 1_000_000, 2
 
 @dataclass(frozen=True)
 class Question:
-    """A question: what the model is, what it is asked, how freely it answers, and how long."""
+    """A question: what the model is, what it is asked, how freely it answers, and how long.
+
+    `schema` is the JSON schema that an endpoint's answer must have; None: it answers in words.
+    """
 
     system: str
     user: str
     temperature: float = 0.0
     max_tokens: int = 512
+    schema: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,7 @@ class EndpointText:
         """Returns the answer of the endpoint. Raises OpusError as `ChatClient` does, and for an empty answer."""
         settings = self.settings
         tokens = min(question.max_tokens, settings.max_tokens)
-        body = {
+        body: dict[str, Any] = {
             "model": settings.model,
             "messages": [
                 {"role": "system", "content": question.system},
@@ -80,14 +85,18 @@ class EndpointText:
             "seed": 0,
             "max_tokens": tokens,
         }
-        most = self._usd((len(question.system) + len(question.user)) // LETTERS_A_TOKEN, tokens)
+        if question.schema is not None:
+            form = {"name": "answer", "strict": True, "schema": question.schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": form}
+        letters = len(question.system) + len(question.user) + len(json.dumps(question.schema or ""))
+        most = self._usd(letters // LETTERS_A_TOKEN, tokens)
 
         def use(reply: Reply) -> TextAnswer:
             usd = self._usd(reply.tokens_in, reply.tokens_out)
             self._ledger.correct(most, usd)
-            if not reply.content.strip():
+            if not reply.content.strip() or (question.schema is not None and not _is_json(reply.content)):
                 self._ledger.book(most)  # it is asked again
-                raise ValueError("the answer is empty")
+                raise ValueError("the answer is not JSON" if reply.content.strip() else "the answer is empty")
             return TextAnswer(reply.content.strip(), reply.tokens_in, reply.tokens_out, usd)
 
         self._ledger.book(most)
@@ -162,13 +171,22 @@ class KeptText:
 
     def ask(self, question: Question) -> TextAnswer:
         """Returns the kept answer, or asks and keeps the answer."""
-        file = self._folder / f"{digest(VERSION, self.name, self.version, asdict(question))}.json"
+        asked = {name: value for name, value in asdict(question).items() if value is not None}
+        file = self._folder / f"{digest(VERSION, self.name, self.version, asked)}.json"
         if (kept := _kept(file)) is not None:
             return kept
         self.asked += 1
         answer = self._model.ask(question)
         write_json(file, {k: v for k, v in asdict(answer).items() if k != "is_kept"})
         return answer
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _kept(file: Path) -> TextAnswer | None:

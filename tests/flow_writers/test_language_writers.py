@@ -2,15 +2,13 @@
 
 import json
 import random
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from opus_pipelines.core.errors import OpusError
+from opus_pipelines.core.errors import OpusError, SettingsError
 from opus_pipelines.core.settings import OpenaiCompatible
 from opus_pipelines.enterprise_flows.flow_examples import known
 from opus_pipelines.enterprise_flows.outline_grammar import OutlineGrammar
@@ -22,7 +20,10 @@ from opus_pipelines.enterprise_flows.world.examples import examples, world_catal
 from opus_pipelines.flow_writers.decoders import CausalDecoder, EndpointDecoder
 from opus_pipelines.flow_writers.language_writers import LISTS, LanguageWriter, outline_lines, promptings, suggested
 from opus_pipelines.flow_writers.model_comparison import sample_lines, table, written
+from opus_pipelines.lake.layout import Lake
+from opus_pipelines.language_models.spending import SpendLimitReached
 from opus_pipelines.quality.error_analysis import sample_of
+from tests.language_models.chat_server import Body, ChatServer, schema_of, serving
 from tests.language_models.tiny_model import write_tiny_model
 
 BLOCKS = {
@@ -90,54 +91,36 @@ def test_a_random_model_writes_sound_flows_of_the_catalogue(tmp_path: Path) -> N
     assert again.flow(REQUIREMENT) == flow
 
 
-class Handler(BaseHTTPRequestHandler):
-    """Answers an outline with what `answer` holds, and a choice with the last option."""
-
-    answer: Any
-    seen: list[dict[str, Any]]
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.seen.append(body)
-        schema = body["response_format"]["json_schema"]
-        options = schema["schema"]["properties"].get("choice", {}).get("enum")
-        content = json.dumps({"choice": options[-1]} if options else self.answer)
-        message = {
-            "choices": [{"message": {"content": content}}],
-            "usage": {"prompt_tokens": 900, "completion_tokens": 50},
-        }
-        data = json.dumps(message).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, *_: Any) -> None:
-        pass
+def last(schema: dict[str, Any]) -> Any:
+    return [last(schema["items"])] if schema["type"] == "array" else schema["enum"][-1]
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
+    """Answers an outline with what `answer` says, and inputs with the last of their values."""
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    handler = type("Scripted", (Handler,), {"answer": {}, "seen": []})
-    running = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=running.serve_forever, daemon=True).start()
-    vars(running)["handler"] = handler
-    yield running
-    running.shutdown()
-    running.server_close()
+    with serving(ChatServer(lambda _: {})) as running:
+        yield running
 
 
-def writer_of(server: Any) -> LanguageWriter:
-    url = f"http://127.0.0.1:{server.server_port}/v1"
-    decoder = EndpointDecoder(OpenaiCompatible(url=url, model="gpt-4o-mini", attempts=1, backoff_seconds=0.0), None)
+def answering(outline: Any) -> Callable[[Body], Any]:
+    def answer(body: Body) -> Any:
+        own = schema_of(body)
+        return outline if "steps" in own else {name: last(one) for name, one in own.items()}
+
+    return answer
+
+
+def writer_of(server: ChatServer, lake: Path, **more: Any) -> LanguageWriter:
+    settings = OpenaiCompatible(url=server.url, model="gpt-4o-mini", attempts=1, backoff_seconds=0.0, **more)
+    decoder = EndpointDecoder(settings, Lake(lake))
     return LanguageWriter(
         world_catalogue(), learnt(world_catalogue()), decoder, promptings(known(examples()))["retrieval"]
     )
 
 
-def test_what_an_endpoint_invents_does_not_come_out(server: Any) -> None:
-    server.handler.answer = {
+def test_what_an_endpoint_invents_does_not_come_out(server: ChatServer, tmp_path: Path) -> None:
+    outline = {
         "trigger": "record_create",
         "steps": [
             {"depth": 0, "step": "drop_tables"},
@@ -147,37 +130,51 @@ def test_what_an_endpoint_invents_does_not_come_out(server: Any) -> None:
             7,
         ],
     }
-    writer = writer_of(server)
+    server.answer = answering(outline)
+    writer = writer_of(server, tmp_path)
     flow = writer.flow(REQUIREMENT)
     assert [c.name for c in flow.components] == ["look_up_records", "send_email"]
     assert hallucinations(flow, world_catalogue())[0][0] == 0
-    schema = server.handler.seen[0]["response_format"]["json_schema"]["schema"]
-    assert "drop_tables" not in schema["properties"]["steps"]["items"]["properties"]["step"]["enum"]
-    assert (
-        flow.components[0].input("table")
-        == server.handler.seen[1]["response_format"]["json_schema"]["schema"]["properties"]["choice"]["enum"][-1]
-    )
+    assert "drop_tables" not in schema_of(server.seen[0])["steps"]["items"]["properties"]["step"]["enum"]
+    asked = [schema_of(body) for body in server.seen[1:]]
+    assert [list(own) for own in asked[:2]] == [["table"], ["condition"]]
+    assert flow.trigger is not None
+    assert flow.trigger.inputs[0].value == asked[0]["table"]["enum"][-1]
+    assert writer.repaired == 3
+    assert structure_errors(flow, world_catalogue()) == []
+    paid = len(server.seen)
+    assert writer_of(server, tmp_path).flow(REQUIREMENT) == flow
+    assert len(server.seen) == paid
+
+
+def test_a_limit_of_dollars_holds_by_the_shipped_prices(server: ChatServer, tmp_path: Path) -> None:
+    server.answer = answering({"trigger": "daily", "steps": [{"depth": 0, "step": "log"}]})
+    with pytest.raises(SpendLimitReached):
+        writer_of(server, tmp_path, spend_limit_usd=1e-9).flow(REQUIREMENT)
+    assert server.seen == []
+    with pytest.raises(SettingsError, match="spend_limit_usd"):
+        EndpointDecoder(OpenaiCompatible(url="http://x", model="unpriced", spend_limit_usd=1), Lake(tmp_path))
 
 
 @pytest.mark.parametrize("answer", [{}, [], {"trigger": "full_moon", "steps": []}, {"trigger": "daily", "steps": [{}]}])
-def test_an_answer_without_a_step_is_an_error(server: Any, answer: Any) -> None:
-    server.handler.answer = answer
+def test_an_answer_without_a_step_is_an_error(server: ChatServer, answer: Any, tmp_path: Path) -> None:
+    server.answer = answering(answer)
     with pytest.raises(OpusError):
-        writer_of(server).flow(REQUIREMENT)
+        writer_of(server, tmp_path).flow(REQUIREMENT)
 
 
-def test_a_comparison_has_quality_tokens_dollars_and_samples(server: Any) -> None:
-    server.handler.answer = {"trigger": "record_create", "steps": [{"depth": 0, "step": "send_email"}]}
+def test_a_comparison_has_quality_tokens_dollars_and_samples(server: ChatServer, tmp_path: Path) -> None:
+    server.answer = answering({"trigger": "record_create", "steps": [{"depth": 0, "step": "send_email"}]})
     held_out = [e for e in examples() if e.part == "held out"][:4]
-    flows = written(writer_of(server), held_out, world_catalogue(), "gpt-4o-mini")
+    flows = written(writer_of(server, tmp_path), held_out, world_catalogue(), "gpt-4o-mini")
     (row,) = table(flows, world_catalogue())
-    assert (row.model, row.n, row.tokens_in, row.tokens_out, row.failed) == ("gpt-4o-mini, retrieval", 4, 900, 50, 0)
-    assert row.cost_usd == pytest.approx((900 * 0.15 + 50 * 0.60) / 1e6)
+    assert (row.model, row.n, row.tokens_in, row.tokens_out, row.failed) == ("gpt-4o-mini, retrieval", 4, 3600, 200, 0)
+    assert row.cost_usd == pytest.approx((3600 * 0.15 + 200 * 0.60) / 1e6)
     assert (row.hallucinated_steps, row.hallucinated_tables) == (0, 0)
     low, high = row.means["flowsim"][1:]
     assert 0 <= low <= row.means["flowsim"][0] <= high <= 1
-    server.handler.answer = {}
-    failed = written(writer_of(server), held_out[:1], world_catalogue(), "gpt-4o-mini")
+    server.answer = answering({})
+    failed = written(writer_of(server, tmp_path / "other"), held_out[:1], world_catalogue(), "gpt-4o-mini")
     assert failed[0].problem
     assert failed[0].scores.flowsim == 0
     samples = [sample_of(json.loads(line)) for line in sample_lines(flows)]
