@@ -1,4 +1,4 @@
-"""The pointer model as a writer: sequences of flows, and outlines within the catalogue after a training on few flows."""
+"""The pointer model as a writer: sequences of flows, outlines of the catalogue after a training on few flows."""
 
 from collections.abc import Sequence
 
