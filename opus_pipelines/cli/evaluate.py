@@ -132,6 +132,8 @@ def _evaluate_utterances(
         note(f"left out: {line}")
     settings = options.settings()
     lake = Lake(settings.paths.lake)
+    with lake.lock():
+        lake.ensure_empty()  # before the encoder keeps vectors there: a lake without lake.json is of format 1
     learnt = read_set(how["learning"], catalogue).asked if how["learning"] else []
     encoder = CachedEncoder(encoder_of(settings.encoder), lake.kept / "embeddings")
     evaluation = run(given, encoder, chosen[0] if chosen else "folds", learnt, Ticker("flows", note))

@@ -35,7 +35,7 @@ class Answer:
     flow: Flow | None
     bpmn: str | None = None
     retrieved: tuple[Retrieved, ...] | None = None
-    seconds: float = 0.0
+    seconds: float | None = None
     reason: str | None = None
 
 
@@ -49,7 +49,7 @@ def score_row(task: FlowTask, answer: Answer, catalogue: ActivityCatalogue, alik
         "tags": list(task.tags),
         "recall_10": _recall(task, answer, FEW),
         "recall_50": _recall(task, answer, MANY),
-        "duration_ms": 1000 * answer.seconds,
+        "duration_ms": None if answer.seconds is None else 1000 * answer.seconds,
         "cost_usd": 0.0,
     }
 

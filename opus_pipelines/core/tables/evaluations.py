@@ -192,7 +192,7 @@ _SCORES = """
     recall_10          float         share of the reference's activities among the ten retrieved ones and those of the
                                      prior; NULL for a control
     recall_50          float         the same among fifty
-    duration_ms        ms            time that the flow took
+    duration_ms        ms            time that the flow took; NULL for a control
     tokens_in          int64         tokens read by a language model; NULL where none was asked
     tokens_out         int64         tokens that it wrote
     cost_usd           usd           price of the tokens; 0 where no language model was asked, NULL where it is unknown
