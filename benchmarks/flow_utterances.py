@@ -56,7 +56,7 @@ def main(given: Sequence[str]) -> int:
 
 
 def read_utterances(file: Path, part: str) -> list[FlowTask]:
-    """The tasks of one part of a file with a JSON object a line: uid, part, utterance, tags, flow and, edited, prior."""
+    """The tasks of one part of the file; each line has uid, part, utterance, tags, flow and, of an edit, prior."""
     tasks = []
     for line in file.read_text("utf-8").splitlines():
         row = json.loads(line)
@@ -71,7 +71,9 @@ def print_scores(name: str, tasks: Sequence[FlowTask], scores: Sequence[TaskScor
     low, high = interval(values, [task.uid for task in tasks])
     f1 = sum(rating.activity_f1 for rating in scores) / len(scores)
     share = sum(values) / len(values)
-    print(f"\n{name}: {sum(values):.0f} of {len(values)} semantic = {share:.3f} ({low:.2f} to {high:.2f}), activity F1 {f1:.3f}")
+    print(
+        f"\n{name}: {sum(values):.0f} of {len(values)} semantic = {share:.3f} ({low:.2f} to {high:.2f}), activity F1 {f1:.3f}"
+    )
     for tag in sorted({tag for task in tasks for tag in task.tags}):
         own = [value for task, value in zip(tasks, values, strict=True) if tag in task.tags]
         print(f"  {tag:<28} {sum(own):3.0f} of {len(own)}")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.word_stems import EMPTY, stem
-from opus_pipelines.flow_generation.operations import UNKNOWN, operation_of, operation_of_verb
+from opus_pipelines.flow_text.operations import UNKNOWN, operation_of, operation_of_verb
 
 MAX_ACTIVITIES = 20_000  # of one catalogue
 MAX_DESCRIPTION = 4_000  # characters; more is left out

@@ -13,7 +13,7 @@ from opus_pipelines.core.word_stems import EMPTY
 from opus_pipelines.flow_generation.activities import Activity, ActivityCatalogue
 from opus_pipelines.flow_generation.activity_index import ActivityIndex, ClauseWords, NounPhrase
 from opus_pipelines.flow_generation.applications import ApplicationNames
-from opus_pipelines.flow_generation.clauses import Clause
+from opus_pipelines.flow_text.clauses import Clause
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from opus_pipelines.core.word_stems import EMPTY, stem
 from opus_pipelines.flow_generation.activities import ActivityCatalogue, acronyms, joined
 from opus_pipelines.flow_generation.applications import ApplicationNames
-from opus_pipelines.flow_generation.clauses import Clause
-from opus_pipelines.flow_generation.operations import UNKNOWN, operations_of_verb
+from opus_pipelines.flow_text.clauses import Clause
+from opus_pipelines.flow_text.operations import UNKNOWN, operations_of_verb
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,9 +11,9 @@ from difflib import SequenceMatcher
 from opus_pipelines.flow_generation.activities import ActivityCatalogue, split_words
 from opus_pipelines.flow_generation.activity_features import FeatureTable, Query
 from opus_pipelines.flow_generation.activity_ranker import ActivityRanker
-from opus_pipelines.flow_generation.clauses import STEP, Clause, clauses_of, words_of
-from opus_pipelines.flow_generation.operations import operations_of_verb
 from opus_pipelines.flow_generation.synthesis import shown_object
+from opus_pipelines.flow_text.clauses import STEP, Clause, clauses_of, words_of
+from opus_pipelines.flow_text.operations import operations_of_verb
 from opus_pipelines.flows.model import Flow
 from opus_pipelines.flows.traversal import activities
 
@@ -56,7 +56,7 @@ class ActivityRetriever:
         used = list(dict.fromkeys(activities(prior)))[:MAX_STEPS] if prior else []
         applications = frozenset(by_id[a].application for a in used if a in by_id) - {""}
         named = table.names.named(utterance)
-        clauses = [clause for clause in clauses_of(utterance) if clause.words][:MAX_CLAUSES]
+        clauses = [clause for clause in table.names.clauses(utterance) if clause.words][:MAX_CLAUSES]
         queries = [Query(clause, "", named, applications, frozenset(used)) for clause in clauses]
         verbs = [word.lower() for word in words_of(utterance) if operations_of_verb(word)]
         for verb in list(dict.fromkeys(verbs))[:MAX_OPERATIONS] if len(clauses) <= 2 else ():
@@ -70,7 +70,7 @@ class ActivityRetriever:
 
 def by_cosine(catalogue: ActivityCatalogue, table: FeatureTable, utterance: str, by_clause: bool = True) -> list[str]:
     """Returns all activities by the cosine of their text with the utterance, or with its best clause; a baseline."""
-    texts = [clause.text for clause in clauses_of(utterance) if clause.words] if by_clause else [utterance]
+    texts = [clause.text for clause in table.names.clauses(utterance) if clause.words] if by_clause else [utterance]
     scores = (table.texts @ table.vectors(texts or [utterance]).T).max(axis=1)
     return [catalogue.activities[i].id for i in (-scores).argsort(kind="stable")]
 

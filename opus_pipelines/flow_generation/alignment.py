@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from opus_pipelines.flow_generation.activity_features import Habits, Query
 from opus_pipelines.flow_generation.activity_ranker import ActivityRanker
-from opus_pipelines.flow_generation.clauses import STEP, clauses_of
 from opus_pipelines.flow_generation.flow_folder import FlowTask
 from opus_pipelines.flow_generation.synthesis import Example
+from opus_pipelines.flow_text.clauses import STEP
 from opus_pipelines.flows.model import Call, Flow, UserTask
 from opus_pipelines.flows.traversal import activities, walk
 
@@ -32,7 +32,7 @@ def pairs(task: FlowTask, ranker: ActivityRanker) -> list[tuple[Query, str | Non
     """
     if task.expected is None:
         return []
-    clauses = [clause for clause in clauses_of(task.utterance) if clause.kind == STEP]
+    clauses = [clause for clause in ranker.table.names.clauses(task.utterance) if clause.kind == STEP]
     wanted = _wanted(task.expected, task.prior)
     named, prior = context_of(task.utterance, task.prior, ranker)
     by_id = ranker.table.catalogue.by_id

@@ -9,11 +9,13 @@ from lemminflect import getAllLemmas
 
 from opus_pipelines.core.word_stems import EMPTY, stem
 from opus_pipelines.flow_generation.activities import Activity, ActivityCatalogue, split_words
+from opus_pipelines.flow_text.clauses import Clause, clauses_of
 
 _WORD = re.compile(r"[^\W_]+")
 _LONGEST = 5  # words of a name
 _ORDINARY = 0.3  # what one ordinary word of a longer name counts ("teams" of Microsoft Teams)
 _ACRONYM = 0.7
+DISTINCT = 0.5  # the weight from which a name means its application
 
 
 class ApplicationNames:
@@ -50,6 +52,16 @@ class ApplicationNames:
             proper = {stem(word) for word in words if word[0].isupper()}
             names[activity.id] = frozenset(word for word in proper - own if not common[word])
         return names
+
+    @cached_property
+    def spoken(self) -> frozenset[str]:
+        """The names that distinctly mean an application, each in lower case and written as one word."""
+        distinct = {name for name, weights in self._weights.items() if max(weights.values()) >= DISTINCT}
+        return frozenset(distinct.union(*self._described.values()))
+
+    def clauses(self, text: str) -> list[Clause]:
+        """Returns the clauses of a text; a name such as "Finance and Operations" is not split."""
+        return clauses_of(text, self.spoken)
 
     def proper_names(self, activity: Activity) -> frozenset[str]:
         """Returns the stems of proper names that only the description of the activity states: "Outlook"."""

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from opus_pipelines.flow_generation.clauses import STEP, clauses_of
 from opus_pipelines.flow_generation.flow_folder import FlowTask
+from opus_pipelines.flow_text.clauses import STEP, clauses_of
 from opus_pipelines.flows.model import Flow
 
 if TYPE_CHECKING:

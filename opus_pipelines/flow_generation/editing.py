@@ -5,11 +5,15 @@ from dataclasses import dataclass, replace
 
 from opus_pipelines.flow_generation.activities import content_stems
 from opus_pipelines.flow_generation.activity_features import Query
-from opus_pipelines.flow_generation.clauses import CONDITION as CONDITION_CLAUSE
-from opus_pipelines.flow_generation.clauses import ELSE, STEP, Clause, clauses_of
-from opus_pipelines.flow_generation.conditions import read_condition
 from opus_pipelines.flow_generation.edit_places import all_blocks, known_attribute, spoken_loop, targets, variables
-from opus_pipelines.flow_generation.edit_texts import (
+from opus_pipelines.flow_generation.generator import MAX_CLAUSES, Drafter, FlowWriter, GenerationError
+from opus_pipelines.flow_generation.step_matching import StepMatcher
+from opus_pipelines.flow_generation.structure import FlowBuilder, Parts, excludes
+from opus_pipelines.flow_generation.synthesis import shown_object
+from opus_pipelines.flow_text.clauses import CONDITION as CONDITION_CLAUSE
+from opus_pipelines.flow_text.clauses import ELSE, STEP, Clause
+from opus_pipelines.flow_text.conditions import read_condition
+from opus_pipelines.flow_text.edit_texts import (
     ADD,
     CONDITION,
     GUARD,
@@ -19,10 +23,6 @@ from opus_pipelines.flow_generation.edit_texts import (
     edits_in,
     imperative,
 )
-from opus_pipelines.flow_generation.generator import MAX_CLAUSES, Drafter, FlowWriter, GenerationError
-from opus_pipelines.flow_generation.step_matching import StepMatcher
-from opus_pipelines.flow_generation.structure import FlowBuilder, Parts, excludes
-from opus_pipelines.flow_generation.synthesis import shown_object
 from opus_pipelines.flows.edits import (
     AddElse,
     Delete,
@@ -134,7 +134,7 @@ class _Editor:
 
     def _condition_of(self, text: str, inside: str = "") -> Expression:
         """The condition of a text; for a step inside a loop it may speak of the loop's item."""
-        clause = next((c for c in clauses_of(text) if c.kind == CONDITION_CLAUSE), None)
+        clause = next((c for c in self.writer.ranker.table.names.clauses(text) if c.kind == CONDITION_CLAUSE), None)
         if clause is None:
             raise EditError(f"{text[:120]!r} is no condition; say it with if")
         parts = Parts(self.drafter.step, self.drafter.listing, self.writer.habits)
@@ -199,7 +199,7 @@ class _Editor:
 
     def _deleting_activity(self, wish: EditText) -> list[Operation]:
         """An activity that deletes, where no step of the flow fits what is to be removed."""
-        clause = next((c for c in clauses_of(wish.new) if c.kind == STEP), None)
+        clause = next((c for c in self.writer.ranker.table.names.clauses(wish.new) if c.kind == STEP), None)
         if clause is None:
             raise self._missing(wish.old)
         best = self.writer.ranker.ranked(self.drafter.query(clause), 1)[0]
@@ -267,7 +267,7 @@ class _Editor:
         return [max(scored, key=lambda s: s[:2])[2]]
 
     def _clause(self, text: str, verb: str) -> Clause:
-        found = next((c for c in clauses_of(text) if c.kind == STEP), None)
+        found = next((c for c in self.writer.ranker.table.names.clauses(text) if c.kind == STEP), None)
         mention = self.matcher.mention(text)
         if found is None or not (mention.clause.verb or verb):
             return mention.clause if found is None else found
@@ -298,7 +298,7 @@ class _Editor:
                 Query(Clause(STEP, words, verb), "", dict.fromkeys(mention.applications, 1.0)), 1
             )[0]
             return (self.drafter.call(best.activity, best.probability)[0],)
-        steps = [c for c in clauses_of(new) if c.kind == STEP]
+        steps = [c for c in self.writer.ranker.table.names.clauses(new) if c.kind == STEP]
         if not mention.clause.verb or not steps:
             steps = [self._clause(new, verb)]
         self.drafter.carried = activity.application if activity is not None else ""
@@ -312,7 +312,7 @@ class _Editor:
     # adding
 
     def _add(self, wish: EditText) -> list[Operation]:
-        clauses = clauses_of(wish.new)[:MAX_CLAUSES]
+        clauses = self.writer.ranker.table.names.clauses(wish.new)[:MAX_CLAUSES]
         steps = [clause for clause in clauses if clause.kind == STEP]
         if clauses and not steps and any(c.kind == CONDITION_CLAUSE for c in clauses):
             return [SetCondition(self._last_if(wish.new).id, self._condition_of(wish.new))]

@@ -15,10 +15,7 @@ from opus_pipelines.flow_generation.activities import HTTP_NAME, Activity, Activ
 from opus_pipelines.flow_generation.activity_features import FeatureTable, Query, noun_phrase
 from opus_pipelines.flow_generation.activity_ranker import ActivityRanker, train
 from opus_pipelines.flow_generation.alignment import habits_of, learning_examples, pairs
-from opus_pipelines.flow_generation.clauses import STEP, Clause, clauses_of
-from opus_pipelines.flow_generation.conditions import ConditionHabits
 from opus_pipelines.flow_generation.flow_folder import FlowTask
-from opus_pipelines.flow_generation.operations import operations_of_verb
 from opus_pipelines.flow_generation.structure import (
     FlowBuilder,
     Parts,
@@ -29,6 +26,9 @@ from opus_pipelines.flow_generation.structure import (
 )
 from opus_pipelines.flow_generation.synthesis import examples, shown_object
 from opus_pipelines.flow_generation.user_tasks import UserTaskClassifier, user_task_text
+from opus_pipelines.flow_text.clauses import STEP, Clause
+from opus_pipelines.flow_text.conditions import ConditionHabits
+from opus_pipelines.flow_text.operations import operations_of_verb
 from opus_pipelines.flows.expressions import Comparison, Literal, Path, is_name
 from opus_pipelines.flows.model import Block, Call, Flow, Statement, UserTask
 from opus_pipelines.flows.traversal import activities, expressions, identified, walk
@@ -73,7 +73,7 @@ class FlowWriter:
         Raises UtteranceError for an utterance that cannot be read, and GenerationError where it asks for no step.
         """
         drafter = Drafter(self, utterance, None)
-        block = drafter.block(clauses_of(utterance)[:MAX_CLAUSES])
+        block = drafter.block(self.ranker.table.names.clauses(utterance)[:MAX_CLAUSES])
         if not block:
             raise GenerationError("the utterance asks for no step; say what the flow should do, verb first")
         return Written(identified(Flow(block)), tuple(drafter.chosen))
@@ -112,7 +112,8 @@ class Drafter:
         if self.writer.tasks.probability(query) >= USER_TASK:
             return self.user_task(clause)
         found = self.writer.ranker.ranked(query, 1)[0]
-        return self.call(found.activity, found.probability)
+        statement, thing = self.call(found.activity, found.probability)
+        return statement, replace(thing, plural=thing.several and asks_for_several(clause))
 
     def user_task(self, clause: Clause) -> tuple[Statement, Thing]:
         """Returns a user task with the clause as its text."""
@@ -145,7 +146,8 @@ class Drafter:
         fits = activity.operation == "retrieve" and bool(stems & {*activity.object_stems, *activity.described_stems})
         if not fits or (max(named.values(), default=0.0) < 0.3 and found.probability < LEAST_LISTED):
             return None
-        return self.call(found.activity, found.probability)
+        statement, thing = self.call(found.activity, found.probability)
+        return statement, replace(thing, plural=True)
 
     def fresh(self, name: str) -> str:
         """Returns the name, with a number where it is taken."""
@@ -164,12 +166,29 @@ def times(clause: Clause) -> int:
     return _NUMBERS.get(word, 1) if creates else 1
 
 
+def asks_for_several(clause: Clause) -> bool:
+    """Returns whether the object of a clause is plural: "all the users", "files"."""
+    words = noun_phrase(clause).words
+    last = words[-1].lower() if words else ""
+    return last.endswith("s") and not last.endswith(("ss", "us", "is"))
+
+
 def resolved(clause: Clause, things: Sequence[Thing]) -> Clause:
     """Returns a clause whose pronoun object is replaced by what was made or retrieved last: "invoke it"."""
     words = list(clause.words)
-    if len(words) <= 3 and words[-1].lower() in ("it", "them", "this", "these", "those") and things:
-        named = things[-1].variable.rstrip("_0123456789").split("_")
+    if not things or len(words) < 2:
+        return clause
+    named = things[-1].variable.rstrip("_0123456789").split("_")
+    last = words[-1].lower()
+    if last in ("it", "them", "this", "these", "those"):
         return replace(clause, words=(*words[:-1], "the", *named))
+    lower = [word.lower() for word in words]
+    if last in ("one", "another") and len(words) <= 4:
+        return replace(
+            clause, words=(*words[: -1 if lower[-2:-1] == ["new"] else 1], "new", *named[:-1], singular(named[-1]))
+        )
+    if lower[1] in ("it", "them") and len(words) > 2:
+        return replace(clause, words=(words[0], "the", *named, *words[2:]))
     return clause
 
 
@@ -188,9 +207,9 @@ def thing_of(call: Call, activity: Activity | None) -> Thing:
     own = frozenset(stem(word) for word in call.variable.split("_"))
     if activity is None:
         return result_thing(call, own, True)
-    return result_thing(
-        call, own | {*activity.object_stems, *activity.described_stems}, activity.operation == "retrieve"
-    )
+    several = activity.operation == "retrieve"
+    stems = own | {*activity.object_stems, *activity.described_stems}
+    return result_thing(call, stems, several, call.variable.endswith("s") and not call.variable.endswith("ss"))
 
 
 def things_of(flow: Flow, catalogue: ActivityCatalogue) -> list[Thing]:

@@ -14,10 +14,10 @@ from opus_pipelines.core.model_settings import OpenaiCompatible
 from opus_pipelines.flow_generation.activities import split_words
 from opus_pipelines.flow_generation.activity_features import Query
 from opus_pipelines.flow_generation.activity_retrieval import ActivityRetriever
-from opus_pipelines.flow_generation.clauses import STEP, Clause, clauses_of
 from opus_pipelines.flow_generation.demonstrations import Demonstration, Demonstrations
 from opus_pipelines.flow_generation.generator import FlowWriter, GenerationError, Written
 from opus_pipelines.flow_generation.user_tasks import user_task_text
+from opus_pipelines.flow_text.clauses import STEP, Clause, clauses_of
 from opus_pipelines.flows.expressions import FlowError
 from opus_pipelines.flows.formats.python_ir import parse, quoted, write
 from opus_pipelines.flows.model import Call, Flow, For, If, Statement

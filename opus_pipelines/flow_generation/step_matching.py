@@ -7,8 +7,8 @@ from opus_pipelines.core.word_stems import EMPTY, stem
 from opus_pipelines.flow_generation.activities import Activity, content_stems
 from opus_pipelines.flow_generation.activity_features import Query, noun_phrase
 from opus_pipelines.flow_generation.activity_ranker import ActivityRanker
-from opus_pipelines.flow_generation.clauses import STEP, Clause
-from opus_pipelines.flow_generation.operations import lemma_of_verb, operations_of_verb
+from opus_pipelines.flow_text.clauses import STEP, Clause
+from opus_pipelines.flow_text.operations import lemma_of_verb, operations_of_verb
 from opus_pipelines.flows.model import Call, Flow, UserTask
 from opus_pipelines.flows.traversal import walk
 

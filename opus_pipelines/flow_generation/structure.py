@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from opus_pipelines.core.word_stems import EMPTY, stem
-from opus_pipelines.flow_generation.clauses import CONDITION, ELSE, LOOP, STEP, WHILE, Clause
-from opus_pipelines.flow_generation.conditions import ConditionHabits, ConditionText, read_condition
-from opus_pipelines.flow_generation.operations import operations_of_verb
+from opus_pipelines.flow_text.clauses import CONDITION, ELSE, LOOP, STEP, WHILE, Clause
+from opus_pipelines.flow_text.conditions import ConditionHabits, ConditionText, described, read_condition, undescribed
+from opus_pipelines.flow_text.operations import operations_of_verb
 from opus_pipelines.flows.expressions import Comparison, Expression, Path, is_name, negated
 from opus_pipelines.flows.model import Block, Branch, Call, For, If, Statement, UserTask, While
 
@@ -21,12 +21,16 @@ _PRONOUNS = frozenset(["it", "its", "them", "their", "they", "this", "each", "th
 
 @dataclass(frozen=True)
 class Thing:
-    """A variable, the stems of what it holds, and whether it is one item of a loop or a result that may be several."""
+    """A variable, the stems of what it holds, and whether it is one item of a loop or a result that may be several.
+
+    `plural` says that the text asks for several ("all the tickets"), so that a condition on it holds for each of them.
+    """
 
     variable: str
     stems: frozenset[str]
     several: bool = False
     loop: str = ""
+    plural: bool = False
 
 
 @dataclass
@@ -56,7 +60,7 @@ class FlowBuilder:
     def __init__(self, parts: Parts, things: Sequence[Thing] = ()) -> None:
         self.parts, self.things = parts, list(things)
         self._scopes = [_Scope("root")]
-        self._last_condition: ConditionText | None = None
+        self._compared: Thing | None = None
 
     def build(self, clauses: Sequence[Clause]) -> Block:
         """Returns the block of the clauses."""
@@ -150,12 +154,15 @@ class FlowBuilder:
         stems = (source.stems if source else frozenset()) | {stem(word) for word in head if word.lower() not in EMPTY}
         self._scopes.append(_Scope("for", variable=variable, expression=iterable, sentence=clause.sentence))
         self.things.append(Thing(variable, stems, loop=variable))
-        if restriction := filter_of(clause.words):
+        condition = described(clause.words) if head else None
+        restriction = filter_of(clause.words)
+        if restriction:
             condition = read_condition(replace(clause, kind=CONDITION, words=restriction), self.parts.habits)
+        if condition is not None:
             self._scopes.append(_Scope("if", expression=condition.expression(variable), sentence=clause.sentence))
         if postfixed is not None:
             self._add(postfixed)
-            if restriction:
+            if condition is not None:
                 self._close()
             self._close()
 
@@ -163,19 +170,44 @@ class FlowBuilder:
         """Reads "delete all tasks that are closed" as a loop over tasks that were retrieved before."""
         words = [word.lower() for word in clause.words]
         changes = operations_of_verb(clause.verb)[:1] in (("update",), ("delete",))
+        if changes and self._ones(clause, words):
+            return True
         if not changes or len(words) < 3 or words[1] not in ("all", "every", "each", "these", "those"):
             return False
-        if self._scopes[-1].kind == "for" or not any(t.several for t in self.things):
+        if self._scopes[-1].kind == "for":
             return False
         head = _before_place(clause.words[2:])
         source = next((t for t in reversed(self.things) if t.several and head and stem(head[-1]) in t.stems), None)
-        if source is None:
+        if source is None and not (head and filter_of(clause.words[2:])):
             return False
         made = self.parts.step(replace(clause, words=(clause.words[0], "the", *head)), self.things)
         if made is None:
             return False
         self._add(made[0])
         self._loop(replace(clause, kind=LOOP, words=clause.words[2:], marker="all", postfix=True))
+        return True
+
+    def _ones(self, clause: Clause, words: Sequence[str]) -> bool:
+        """Reads "update the ones that are open" as a condition on each of the things that were last spoken of."""
+        start = 2 if words[1:2] == ["those"] else 3 if words[1:3] in (["the", "ones"], ["all", "those"]) else 0
+        restriction = filter_of(("it", *clause.words[start:])) if start and len(words) > start else ()
+        source = next((t for t in reversed(self.things) if t.several or t.loop == t.variable != ""), None)
+        if not restriction or source is None:
+            return False
+        condition = read_condition(replace(clause, kind=CONDITION, words=restriction), self.parts.habits)
+        made = self.parts.step(
+            replace(clause, words=(clause.words[0], "the", *source.variable.split("_"))), self.things
+        )
+        if made is None:
+            return False
+        item = source.variable
+        if source.several:
+            item = item_name([singular(source.variable)], source)
+            self._scopes.append(_Scope("for", variable=item, expression=Path((source.variable,))))
+            self.things.append(Thing(item, source.stems, loop=item))
+        self._add(If((Branch(condition.expression(item), (made[0],)),)))
+        if source.several:
+            self._close()
         return True
 
     def subject(self, condition: ConditionText) -> Thing | None:
@@ -191,11 +223,13 @@ class FlowBuilder:
         items = [thing for thing in self.things if thing.loop and thing.loop == thing.variable]
         if items and (condition.attribute or condition.pronoun):
             return items[-1]
-        return next((thing for thing in reversed(self.things) if thing.stems), None) if self.things else None
+        if not condition.subject and self._compared in self.things:
+            return self._compared
+        return next((thing for thing in reversed(self.things) if thing.stems), None)
 
     def expression(self, condition: ConditionText) -> Expression:
         """Returns the condition on the variable that it speaks of."""
-        thing = self.subject(condition)
+        self._compared = thing = self.subject(condition)
         if thing is not None:
             return condition.expression(thing.variable)
         name = "_".join(word.lower() for word in condition.subject if word.isidentifier()) or "item"
@@ -208,12 +242,12 @@ class FlowBuilder:
             if listed is not None:
                 self._add(listed[0])
                 self.things.append(listed[1])
+        if clause.postfix and self._scopes[-1].statements:
+            self._guard(condition)
+            return
+        self._each(condition, clause)
         expression = self.expression(condition)
         scope = self._scopes[-1]
-        if clause.postfix and scope.statements:
-            inner = scope.statements.pop()
-            self._add(If((Branch(expression, (inner,)),)))
-            return
         if scope.kind in ("if", "else") and (clause.alternative or (not clause.opens and self._excludes(expression))):
             scope = self._reopened()
         elif clause.alternative or self._excludes(expression):
@@ -227,6 +261,29 @@ class FlowBuilder:
             scope.kind, scope.expression = "if", expression
             return
         self._scopes.append(_Scope("if", expression=expression, sentence=clause.sentence))
+
+    def _guard(self, condition: ConditionText) -> None:
+        """Puts the condition behind a step around it; it does not speak of what the step makes."""
+        inner = self._scopes[-1].statements.pop()
+        made = [thing for thing in self.things if thing.variable == getattr(inner, "variable", "")]
+        self.things = [thing for thing in self.things if thing not in made]
+        opened = self._each(condition, None)
+        self._add(If((Branch(self.expression(condition), (inner,)),)))
+        if opened:
+            self._close()
+        self.things += made
+
+    def _each(self, condition: ConditionText, clause: Clause | None) -> bool:
+        """Opens a loop where the condition compares an attribute of several things: "get all users. If the role is …"."""
+        thing = self.subject(condition)
+        if thing is None or not thing.plural or not condition.attribute:
+            return False
+        while len(self._scopes) > 1 and self._scopes[-1].kind in ("if", "else") and clause and clause.opens:
+            self._close()
+        item = item_name([singular(thing.variable)], thing)
+        self._scopes.append(_Scope("for", variable=item, expression=Path((thing.variable,)), sentence=-1))
+        self.things.append(Thing(item, thing.stems, loop=item))
+        return True
 
     def _reopened(self) -> _Scope:
         """Closes the body of the innermost if and opens what comes otherwise."""
@@ -245,6 +302,11 @@ class FlowBuilder:
 
     def _while(self, clause: Clause) -> None:
         condition = read_condition(replace(clause, kind=CONDITION), self.parts.habits)
+        if condition.subject and self._source(condition.subject) is None and not clause.postfix:
+            listed = self.parts.listing(replace(clause, words=condition.subject))
+            if listed is not None:
+                self._add(listed[0])
+                self.things.append(replace(listed[1], plural=False))
         expression = self.expression(condition)
         expression = negated(expression) if clause.marker == "until" else expression
         scope = _Scope("while", expression=expression, sentence=clause.sentence)
@@ -291,10 +353,11 @@ def _before_place(words: Sequence[str]) -> list[str]:
             for i, word in enumerate(words)
             if word.lower()
             in ("in", "from", "on", "that", "which", "who", "whose", "with", "within", "marked", "flagged")
+            or (i and _is_filter(words, i))
         ),
         len(words),
     )
-    kept = list(words[: end or len(words)])
+    kept = undescribed(words[: end or len(words)])
     return [word for word in kept if word.lower() not in ("one", "single", *EMPTY)]
 
 
@@ -310,7 +373,21 @@ def filter_of(words: Sequence[str]) -> tuple[str, ...]:
             return (*words[:place], "has", *words[place + 1 :])
         if lower[place] in ("marked", "flagged", "labeled", "labelled") and lower[place + 1 : place + 2] == ["as"]:
             return (*words[:place], "is", *words[place + 2 :])
+        if _is_filter(words, place):
+            if lower[place] in OWNERS and lower[place + 1] in ("by", "to"):
+                return (*words[:place], "has", OWNERS[lower[place]], *words[place + 2 :])
+            return (*words[:place], "is", *words[place:])
     return ()
+
+
+OWNERS = {"owned": "owner", "assigned": "assignee", "created": "creator", "authored": "author", "managed": "manager"}
+_COMPARATIVES = ("larger", "bigger", "smaller", "greater", "higher", "lower", "older", "newer", "more", "less")
+
+
+def _is_filter(words: Sequence[str], place: int) -> bool:
+    """Whether a participle with its complement or a comparison begins at the place: "owned by Ann", "larger than 5"."""
+    word, following = words[place].lower(), words[place + 1].lower() if place + 1 < len(words) - 1 else ""
+    return (word in OWNERS and following in ("by", "to")) or (word in _COMPARATIVES and following == "than")
 
 
 def item_name(words: Sequence[str], source: Thing | None) -> str:
@@ -335,6 +412,6 @@ def several_name(word: str) -> str:
     return word[:-1] + "ies" if word.endswith("y") and word[-2:-1] not in "aeiou" else word + "s"
 
 
-def result_thing(statement: Call | UserTask, stems: frozenset[str], several: bool) -> Thing:
+def result_thing(statement: Call | UserTask, stems: frozenset[str], several: bool, plural: bool = False) -> Thing:
     """Returns the variable that a statement sets."""
-    return Thing(statement.variable, stems, several)
+    return Thing(statement.variable, stems, several, plural=several and plural)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from opus_pipelines.flow_generation.activities import Activity, ActivityCatalogue, split_words
 from opus_pipelines.flow_generation.activity_features import Query
-from opus_pipelines.flow_generation.clauses import STEP, Clause
+from opus_pipelines.flow_text.clauses import STEP, Clause
 
 _VERBS = {
     "retrieve": ("retrieve", "get", "fetch", "list", "find", "look up", "check", "pull"),

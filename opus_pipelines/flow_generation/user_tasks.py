@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from opus_pipelines.flow_generation.activities import ActivityCatalogue
 from opus_pipelines.flow_generation.activity_features import FEATURES, Query
 from opus_pipelines.flow_generation.activity_ranker import ActivityRanker
-from opus_pipelines.flow_generation.clauses import STEP, Clause
-from opus_pipelines.flow_generation.operations import operations_of_verb
 from opus_pipelines.flow_generation.synthesis import Example, shown_object
+from opus_pipelines.flow_text.clauses import STEP, Clause
+from opus_pipelines.flow_text.operations import operations_of_verb
 from opus_pipelines.requirements.grammar.verbs import is_base
 
 if TYPE_CHECKING:

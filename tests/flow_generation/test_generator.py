@@ -3,11 +3,11 @@
 import pytest
 
 from opus_pipelines.flow_generation.activity_retrieval import ActivityRetriever, by_edit_distance, recall
-from opus_pipelines.flow_generation.clauses import UtteranceError
 from opus_pipelines.flow_generation.editing import EditError, edited
 from opus_pipelines.flow_generation.flow_folder import FlowTask
 from opus_pipelines.flow_generation.generator import FlowWriter, learn
 from opus_pipelines.flow_generation.predictions import predict
+from opus_pipelines.flow_text.clauses import UtteranceError
 from opus_pipelines.flows.expressions import FlowError
 from opus_pipelines.flows.formats.bpmn_reader import read_bpmn
 from opus_pipelines.flows.formats.python_ir import parse, write

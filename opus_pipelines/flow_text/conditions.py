@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from opus_pipelines.core.word_stems import EMPTY
-from opus_pipelines.flow_generation.clauses import Clause
+from opus_pipelines.flow_text.clauses import Clause
 from opus_pipelines.flows.expressions import (
     COMPARATORS,
     Comparator,
@@ -150,6 +150,43 @@ def read_condition(clause: Clause, habits: ConditionHabits) -> ConditionText:
     return found
 
 
+# What an adjective before a noun says: "every urgent ticket".
+_ADJECTIVES = {
+    **dict.fromkeys(["urgent", "critical"], "priority"),
+    **dict.fromkeys(["hot", "cold", "warm"], "rating"),
+    **dict.fromkeys(
+        "open closed completed pending resolved unresolved overdue expired failed cancelled canceled approved rejected "
+        "unpaid paid inactive active archived draft".split(),
+        "status",
+    ),
+}
+# Participles and adjectives that name a status; others, such as "compliant", hold or do not hold.
+_STATUSES = frozenset(word for word, attribute in _ADJECTIVES.items() if attribute == "status")
+
+
+def described(words: Sequence[str]) -> ConditionText | None:
+    """Returns what the adjectives before a noun say as a condition: "low priority incident" → priority == "low"."""
+    plain = [part for word in words for part in (word.split("-") if "-" in word else [word])]
+    lower = [word.lower() for word in plain]
+    for place, word in enumerate(lower[:-1]):
+        if word in _ATTRIBUTES and 0 < place and lower[place - 1] not in EMPTY | {"each", "every", "all"}:
+            return ConditionText(pronoun=True, attribute=word, operator="==", value=_value(plain[place - 1 : place]))
+        if word in _ADJECTIVES and lower[place + 1] not in _ATTRIBUTES:
+            return ConditionText(pronoun=True, attribute=_ADJECTIVES[word], operator="==", value=word)
+        if word in ("that", "which", "who", "whose", "with"):
+            break
+    return None
+
+
+def undescribed(words: Sequence[str]) -> list[str]:
+    """Returns the words of a noun without the adjectives that `described` reads."""
+    found = described(words)
+    if found is None:
+        return list(words)
+    gone = {str(found.value).lower(), found.attribute, f"{found.value}-{found.attribute}".lower()}
+    return [word for word in words if word.lower() not in gone]
+
+
 def _opposite(condition: ConditionText) -> ConditionText:
     opposites = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
     if condition.operator:
@@ -206,7 +243,7 @@ class _Reader:
         negated = bool(_NEGATIONS & set(self.lower))
         around = (text[: match.start()] + " " + text[match.end() :]).split()
         for pattern, operator in ((_AT_LEAST, ">="), (_AT_MOST, "<="), (_GREATER, ">"), (_LESS, "<")):
-            number = re.search(pattern.pattern + r"\s*(\d+)", text)
+            number = re.search(rf"(?:{pattern.pattern})\s*(\d{{1,15}})\b", text)
             if number:
                 rest = text[number.end() :].split() or around
                 return self._subject(rest, operator=operator, value=int(number.group(1)))
@@ -218,6 +255,8 @@ class _Reader:
         value: Scalar = float(number.group()) if "." in number.group() else int(number.group())
         before = [word for word in text[: match.start()].split() if word not in _BE | _HAVE]
         subject, attribute = self._split(before)
+        if not attribute and re.match(r"larger|bigger|smaller", match.group()):
+            attribute = "size"
         return self._subject(subject, attribute=attribute, operator=operator, value=value)
 
     def _copula(self, place: int) -> ConditionText:
@@ -241,7 +280,12 @@ class _Reader:
         known = self.habits.attributes.get(str(value).lower())
         if known:
             return self._subject(subject, attribute=known, operator=operator, value=value)
-        if len(values) == 1 and not _quoted(values[0]) and _is_state(values[0].lower()):
+        if (
+            len(values) == 1
+            and not _quoted(values[0])
+            and _is_state(values[0].lower())
+            and values[0].lower() not in _STATUSES
+        ):
             return self._subject(subject, attribute=_name(values), negated=negated)
         return self._subject(subject, attribute="status", operator=operator, value=value)
 

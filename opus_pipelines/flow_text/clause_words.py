@@ -137,8 +137,8 @@ VERBS = frozenset(
     ]
 )
 POLITE = re.compile(
-    r"^(?:(?:please|kindly|hi|hello|hey)\b[, ]*|(?:can|could|would|will) you (?:please )?|(?:i|we)(?:'d| would)? "
-    r"(?:want|need|like|wish|have)(?: you)? to |i'm going to |let's |let us |make sure (?:to |that you )?|be sure to |"
+    r"^(?:(?:please|kindly|hi|hello|hey)\b[, ]*|(?:can|could|would|will) you (?:please )?|(?:i|we)(?:'d| would)?(?: also)? "
+    r"(?:want|need|like|wish|have)(?: you)? to |(?:it|the flow|the system) (?:should|must) (?:also )?|i'm going to |let's |let us |make sure (?:to |that you )?|be sure to |"
     r"help me (?:to )?|(?:the|this) (?:flow|workflow|process|automation) (?:should|must|will|needs to) |"
     r"build (?:me )?a (?:flow|workflow|process) (?:that|to|which) (?:will )?)+",
     re.IGNORECASE,
@@ -146,6 +146,7 @@ POLITE = re.compile(
 CONDITION_WORDS = frozenset(["if", "when", "whenever", "unless", "provided"])
 LOOPS = re.compile(
     r"(?:(?:for|in|within|from|on|inside|of|to|with|over) )?(?:each|every)(?: one)?(?: of)?\b|for all(?: of)?\b|"
+    r"(?:to|for|of) all(?: the)?(?= (?:\S+ ){1,3}(?:whose|who|that|which)\b)|"
     r"(?:loop|iterate|go) (?:over|through|across)(?: all| each| every)?(?: of)?\b"
 )
 ELSES = re.compile(r"(?:or )?(?:else|otherwise)\b(?!,? if\b)|if not\b(?= ?,|$| then)|in (?:any|all) other cases?\b|"

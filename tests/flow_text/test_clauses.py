@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opus_pipelines.flow_generation.clauses import (
+from opus_pipelines.flow_text.clauses import (
     CONDITION,
     ELSE,
     LOOP,

@@ -5,14 +5,15 @@ ticket and a task"). The words of a clause keep their order and their case.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 
 from opus_pipelines.core.errors import OpusError
-from opus_pipelines.flow_generation import clause_words as lexicon
-from opus_pipelines.flow_generation.operations import operations_of_verb
+from opus_pipelines.flow_text import clause_words as lexicon
+from opus_pipelines.flow_text.operations import operations_of_verb
+from opus_pipelines.flow_text.rewriting import rewritten
 from opus_pipelines.requirements.grammar.verbs import is_base
 
 MAX_UTTERANCE = 8_000  # characters
@@ -69,12 +70,16 @@ def words_of(utterance: str) -> list[str]:
     return words
 
 
-def clauses_of(utterance: str) -> list[Clause]:
-    """Returns the clauses of an utterance. Raises UtteranceError where it is empty or too long."""
+def clauses_of(utterance: str, applications: Collection[str] = ()) -> list[Clause]:
+    """Returns the clauses of an utterance in the order of their steps.
+
+    `applications` are names in lower case, each written as one word. Raises UtteranceError where the utterance is empty
+    or too long.
+    """
     words_of(utterance)
     found: list[Clause] = []
-    for number, sentence in enumerate(_sentences(utterance)):
-        found += _Reader(sentence, number, last_verb(found)).clauses()
+    for number, sentence in enumerate(rewritten(_sentences(utterance), applications)):
+        found += _Reader(sentence, number, last_verb(found), applications).clauses()
     return found
 
 
@@ -107,8 +112,8 @@ def _lower(word: str) -> str:
 class _Reader:
     """Reads one sentence from left to right."""
 
-    def __init__(self, words: list[str], sentence: int, verb: str) -> None:
-        self.words, self.sentence, self.verb = words, sentence, verb
+    def __init__(self, words: list[str], sentence: int, verb: str, applications: Collection[str]) -> None:
+        self.words, self.sentence, self.verb, self.applications = words, sentence, verb, applications
         self.lower = [_lower(word) for word in words]
         self.found: list[Clause] = []
         self.at = 0
@@ -184,10 +189,16 @@ class _Reader:
             self._condition(1 if self.lower[self.at] in lexicon.CONDITION_WORDS else 2, adverbs)
         elif self._matches(lexicon.WHILES) and (size := self._matches(lexicon.WHILES)):
             self._header(WHILE, size, adverbs)
-        elif size := self._matches(lexicon.LOOPS):
+        elif size := self._matches(lexicon.LOOPS) or self._fronted_plural():
             self._header(LOOP, size, adverbs)
         else:
             self._step(adverbs)
+
+    def _fronted_plural(self) -> int:
+        """1 where "for urgent tickets, …" begins."""
+        if self.lower[self.at] != "for" or "," not in self.lower[self.at + 2 : self.at + 7]:
+            return 0
+        return int(self.lower[self.lower.index(",", self.at) - 1].endswith("s"))
 
     def _add(self, clause: Clause) -> None:
         self.found.append(replace(clause, sentence=self.sentence))
@@ -242,6 +253,10 @@ class _Reader:
         if self.lower[start] in lexicon.PREPOSITIONS and self.lower[end : end + 1] == [","] and not shares:
             self.fronted, self.at = words, end  # "in slack, search for it" is "search for it in slack"
             return
+        if shares and self.lower[start] in lexicon.PREPOSITIONS:
+            before = self.found[-1].words[0 if self.found[-1].shares_verb else 1 :]
+            cut = next((i for i, word in enumerate(before) if word.lower() in lexicon.PREPOSITIONS), len(before))
+            words = (*before[:cut], *words)
         words, self.fronted = (*words, *self.fronted), ()
         if not shares:
             self.verb = words[0]
@@ -305,7 +320,13 @@ class _Reader:
             and self.lower[after] not in lexicon.DETERMINERS - {"the", "its", "their"}
         ):
             return False
-        return self.lower[after] not in lexicon.PREPOSITIONS
+        if self.lower[after] in lexicon.PREPOSITIONS:
+            return self._names_application(after + 1)
+        return True
+
+    def _names_application(self, place: int) -> bool:
+        """Whether an application stands at the place: "post it in slack and on teams" is two steps."""
+        return any("".join(self.lower[place : place + size]) in self.applications for size in (1, 2, 3))
 
     def _is_imperative(self, place: int) -> bool:
         """Whether the word at the place may be an imperative: a verb's base form that no noun phrase explains."""

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from opus_pipelines.flow_generation.clauses import MAX_UTTERANCE, UtteranceError
-from opus_pipelines.flow_generation.operations import lemma_of_verb
+from opus_pipelines.flow_text.clauses import MAX_UTTERANCE, UtteranceError
+from opus_pipelines.flow_text.operations import lemma_of_verb
 
 REMOVE, REPLACE, CONDITION, NEGATE, ADD, GUARD = "remove", "replace", "condition", "negate", "add", "guard"
 _REMOVE = re.compile(
