@@ -1,12 +1,16 @@
 """Where an edit belongs in a flow: the condition that a text speaks of, the loop of its item, and blocks."""
 
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from opus_pipelines.core.word_stems import EMPTY, stem
 from opus_pipelines.flow_generation.activities import content_stems, split_words
+from opus_pipelines.flow_generation.structure import singular
+from opus_pipelines.flows.edits import Operation, SetCondition, SetLoopHeader
 from opus_pipelines.flows.expressions import Comparison, Expression, Literal, Not, Path, paths
-from opus_pipelines.flows.model import Block, Flow, For, If
+from opus_pipelines.flows.model import Block, Call, Flow, For, If
 from opus_pipelines.flows.traversal import blocks_of, walk
 
 
@@ -59,6 +63,59 @@ def targets(text: str) -> list[str]:
     """Returns the texts of several steps that are named together; the whole text where it names one."""
     parts = [part.strip() for part in text.replace(" as well as ", " and ").replace(", and ", " and ").split(" and ")]
     return parts if len(parts) > 1 and all(parts) else [text]
+
+
+_LOOPING = re.compile(
+    r"^(?:loop|iterate|go|run|cycle)\w* (?:over|through|across)(?: all| each| every)?(?: of)?(?: the)? (?P<what>\w+)",
+    re.IGNORECASE,
+)
+
+
+def changed_constant(prior: Flow, old: str, new: str) -> Operation | None:
+    """Returns the change of the condition whose constant is the old text; None where no condition has it."""
+    old = old.strip("\"' ").lower()
+    words = [word.strip("\"'.,").lower() for part in old.split() for word in part.split("-")]
+    for statement in walk(prior.body):
+        for branch in statement.branches if isinstance(statement, If) else ():
+            condition = branch.condition
+            if not isinstance(condition, Comparison) or not isinstance(condition.right, Literal):
+                continue
+            value = str(condition.right.value).lower()
+            attribute = getattr(condition.left, "parts", ("",))[-1].lower()
+            near = len(words) <= 4 and value in words and attribute in (*words, *new.lower().replace("-", " ").split())
+            if old and (old == value or near):
+                return SetCondition(
+                    branch.id or statement.id, replace(condition, right=Literal(_new_value(new, attribute, words)))
+                )
+    return None
+
+
+def _new_value(new: str, attribute: str, old: Sequence[str]) -> str:
+    """The constant of the new text: the word before the attribute, the quoted one, or the last one."""
+    quoted = re.search(r"\"([^\"]+)\"|'([^']+)'", new)
+    if quoted:
+        return quoted[1] or quoted[2]
+    words = [word.strip("\"'.,") for part in new.split() for word in part.split("-")]
+    place = next((i for i, word in enumerate(words) if word.lower() == attribute), None)
+    if place and words[place - 1].lower() not in EMPTY:
+        return words[place - 1]
+    kept = [word for word in words if word.lower() not in {attribute, "one", "ones", *old} | EMPTY]
+    return kept[-1] if kept else words[-1]
+
+
+def changed_loop(prior: Flow, new: str) -> Operation | None:
+    """Returns the change of the last loop's header for "loop over the contacts"; None for another text."""
+    match = _LOOPING.match(new.strip())
+    loops = [statement for statement in walk(prior.body) if isinstance(statement, For)]
+    if match is None or not loops:
+        return None
+    wanted = stem(match["what"])
+    for statement in walk(prior.body):
+        if isinstance(statement, Call) and wanted in {stem(word) for word in statement.variable.split("_")}:
+            variable = singular(statement.variable)
+            name = variable if variable != statement.variable else f"{variable}_item"
+            return SetLoopHeader(loops[-1].id, Path((statement.variable,)), name)
+    return None
 
 
 def all_blocks(block: Block) -> Iterator[Block]:

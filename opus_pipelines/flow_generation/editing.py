@@ -5,7 +5,15 @@ from dataclasses import dataclass, replace
 
 from opus_pipelines.flow_generation.activities import content_stems
 from opus_pipelines.flow_generation.activity_features import Query
-from opus_pipelines.flow_generation.edit_places import all_blocks, known_attribute, spoken_loop, targets, variables
+from opus_pipelines.flow_generation.edit_places import (
+    all_blocks,
+    changed_constant,
+    changed_loop,
+    known_attribute,
+    spoken_loop,
+    targets,
+    variables,
+)
 from opus_pipelines.flow_generation.generator import MAX_CLAUSES, Drafter, FlowWriter, GenerationError
 from opus_pipelines.flow_generation.step_matching import StepMatcher
 from opus_pipelines.flow_generation.structure import FlowBuilder, Parts, excludes
@@ -37,9 +45,9 @@ from opus_pipelines.flows.edits import (
     applied,
     described,
 )
-from opus_pipelines.flows.expressions import Comparison, Expression, Literal
+from opus_pipelines.flows.expressions import Expression
 from opus_pipelines.flows.model import Block, Call, Flow, For, If, Statement, UserTask
-from opus_pipelines.flows.traversal import blocks_of, expressions, identified, ids, walk, without_ids
+from opus_pipelines.flows.traversal import blocks_of, expressions, identified, ids, walk, with_variables, without_ids
 
 _END_WORDS = frozenset(
     [
@@ -56,6 +64,11 @@ _END_WORDS = frozenset(
         "loop",
         "end",
         "flow",
+        "of",
+        "been",
+        "steps",
+        "else",
+        "anything",
     ]
 )
 LEAST_DELETING = 0.5  # the probability from which "delete the board" asks for an activity where no step fits
@@ -165,8 +178,8 @@ class _Editor:
             if not loops:
                 raise self._missing(wish.old)
             return [Unwrap(loops[-1].id)]
-        chosen: list[Call | UserTask] = []
-        for text in targets(wish.old):
+        chosen = self.matcher.by_place(wish.old)
+        for text in [] if chosen else targets(wish.old):
             found_steps = self.matcher.find(text)
             if not found_steps and text == wish.old:
                 return self._deleting_activity(wish)
@@ -212,9 +225,9 @@ class _Editor:
     # replacing
 
     def _replace(self, wish: EditText) -> list[Operation]:
-        constant = self._constant(wish)
-        if constant is not None:
-            return [constant]
+        changed = changed_constant(self.prior, wish.old, wish.new) or changed_loop(self.prior, wish.new)
+        if changed is not None:
+            return [changed]
         old = self.matcher.find(wish.old) if wish.old else self._counterparts(wish.new)
         if not old and wish.old:
             old = self._counterparts(wish.new)
@@ -229,24 +242,6 @@ class _Editor:
             if len(new) > 1:
                 operations.append(Insert(new[1:], "after", step.id))
         return operations
-
-    def _constant(self, wish: EditText) -> Operation | None:
-        """A condition whose constant is the old text gets the new one."""
-        old, new = wish.old.strip("\"' ").lower(), wish.new.strip(" ")
-        for statement in walk(self.prior.body):
-            for branch in statement.branches if isinstance(statement, If) else ():
-                condition = branch.condition
-                if not isinstance(condition, Comparison) or not isinstance(condition.right, Literal):
-                    continue
-                value = str(condition.right.value).lower()
-                attribute = getattr(condition.left, "parts", ("",))[-1].lower()
-                words = [word.strip("\"'.,") for word in old.split()]
-                if old and (
-                    old == value or (len(words) <= 4 and value in words and attribute in (*words, *new.lower().split()))
-                ):
-                    found = [word.strip("\"'.,") for word in new.split() if word.strip("\"'.,").lower() != attribute]
-                    return SetCondition(branch.id or statement.id, replace(condition, right=Literal(found[-1])))
-        return None
 
     def _counterparts(self, new: str) -> list[Call | UserTask]:
         """The steps that a new step replaces where the old one is not named: those most like it; the last of equals."""
@@ -330,6 +325,7 @@ class _Editor:
             target = self._anchor(wish.anchor)
             if target is not None:
                 return [Insert(block, "before" if wish.where == "before" else "after", target)]
+            return [Insert(block, "prepend" if wish.where == "before" else "append")]
         if wish.where == "begin":
             return [Insert(block, "prepend")]
         return list(self._placed(block, wish))
@@ -371,9 +367,12 @@ class _Editor:
         loops = [s for s in walk(self.prior.body) if isinstance(s, For)]
         if isinstance(statement, For):
             same = next((loop for loop in reversed(loops) if loop.iterable == statement.iterable), None)
-            if same is not None:
-                return Insert(statement.body, "append", same.id)
-            return Insert((statement,))
+            if same is None:
+                return Insert((statement,))
+            inner = with_variables(Flow(statement.body), {statement.variable: same.variable}).body
+            if len(inner) == 1 and isinstance(inner[0], If):
+                return self._inserted(inner[0], wish)
+            return Insert(inner, "append", same.id)
         if isinstance(statement, If):
             read = {path for e in expressions(statement) for path in variables(e)}
             ifs = [s for s in walk(self.prior.body) if isinstance(s, If) and not s.orelse]

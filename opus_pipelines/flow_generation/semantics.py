@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from opus_pipelines.core.word_stems import stems
 from opus_pipelines.flow_generation.activities import ActivityCatalogue
 from opus_pipelines.flows.expressions import Comparison, Expression, Literal, Not, Path, map_paths, negated
-from opus_pipelines.flows.model import Block, Branch, Call, Flow, For, If, Statement, UserTask
+from opus_pipelines.flows.model import Block, Branch, Call, Flow, For, If, Statement, UserTask, While
 from opus_pipelines.flows.traversal import (
     expressions,
     map_expressions,
@@ -179,10 +179,17 @@ class _Bindings:
             variable = self._bind(statement.variable)
             return For(variable, iterable, self.block(statement.body))
         if isinstance(statement, If):
-            branches = tuple(
-                Branch(self._read(branch.condition), self.block(branch.body)) for branch in statement.branches
-            )
-            return If(branches, self.block(statement.orelse))
+            conditions = [self._read(branch.condition) for branch in statement.branches]  # before any branch binds
+            entry, found = dict(self._names), []
+            for branch, condition in zip(statement.branches, conditions, strict=True):
+                self._names = dict(entry)
+                found.append(Branch(condition, self.block(branch.body)))
+            after, self._names = self._names, dict(entry)
+            orelse = self.block(statement.orelse)
+            self._names = self._names if statement.orelse else after
+            return If(tuple(found), orelse)
+        if isinstance(statement, While):
+            return While(self._read(statement.condition), self.block(statement.body))
         if expressions(statement):
             statement = map_expressions(statement, self._read)
         return statement

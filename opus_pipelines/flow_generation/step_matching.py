@@ -17,6 +17,15 @@ _STEP_WORDS = re.compile(
     r"parts?|calls?|node|operation)\s+(?:(?:to|that|which|for|of|where|it)\s+)*(?:we\s+|you\s+|it\s+)?",
     re.IGNORECASE,
 )
+_PLACES = {
+    word: place
+    for place, words in enumerate(("first 1st", "second 2nd", "third 3rd", "fourth 4th", "fifth 5th", "sixth 6th"), 1)
+    for word in words.split()
+}
+_ORDINAL = "(?:last|final|" + "|".join(_PLACES) + ")"
+_BY_PLACE = re.compile(
+    rf"(?:the )?(?:very )?(?P<places>{_ORDINAL}(?:,? (?:and )?(?:the )?{_ORDINAL})*) (?:steps?|tasks?|activit(?:y|ies)|actions?|ones?)"
+)
 _KIND_WORDS = frozenset(["skill", "step", "task", "activity", "action", "operation", "call", "api"])
 _WORD = re.compile(r"\"[^\"]*\"|[\w.'-]+")
 
@@ -57,8 +66,20 @@ class StepMatcher:
         clause = Clause(STEP, tuple([verb, *words[1:]] if has_verb else ["", *words]), verb)
         return Mention(clause, distinct, operation)
 
+    def by_place(self, text: str) -> list[Call | UserTask]:
+        """Returns the steps that a text names by their place: "the last step", "the second and third steps"."""
+        match = _BY_PLACE.fullmatch(text.strip(" .,;:").lower())
+        found = []
+        for word in re.findall(_ORDINAL, match["places"]) if match else ():
+            place = len(self.steps) if word in ("last", "final") else _PLACES.get(word, 0)
+            if 1 <= place <= len(self.steps):
+                found.append(self.steps[place - 1])
+        return found
+
     def find(self, text: str) -> list[Call | UserTask]:
         """Returns the steps that a text means, in the order of the flow; empty where none fits."""
+        if placed := self.by_place(text):
+            return placed
         mention = self.mention(text)
         by_id = self.ranker.table.catalogue.by_id
         calls = [(s, by_id[s.activity]) for s in self.steps if isinstance(s, Call) and s.activity in by_id]

@@ -169,7 +169,7 @@ def described(words: Sequence[str]) -> ConditionText | None:
     plain = [part for word in words for part in (word.split("-") if "-" in word else [word])]
     lower = [word.lower() for word in plain]
     for place, word in enumerate(lower[:-1]):
-        if word in _ATTRIBUTES and 0 < place and lower[place - 1] not in EMPTY | {"each", "every", "all"}:
+        if word in _ATTRIBUTES and place > 0 and lower[place - 1] not in EMPTY | {"each", "every", "all"}:
             return ConditionText(pronoun=True, attribute=word, operator="==", value=_value(plain[place - 1 : place]))
         if word in _ADJECTIVES and lower[place + 1] not in _ATTRIBUTES:
             return ConditionText(pronoun=True, attribute=_ADJECTIVES[word], operator="==", value=word)

@@ -11,7 +11,7 @@ REMOVE, REPLACE, CONDITION, NEGATE, ADD, GUARD = "remove", "replace", "condition
 _REMOVE = re.compile(
     r"^(?:(?:please|also|and|then|just)\s+)*(?:remove|delete|drop|skip|omit|exclude|eliminate|discard|do not|don't|"
     r"dont|never|no need (?:to|for)|there(?:'s| is) no need (?:to|for)|(?:you|we|i) (?:do not|don't) (?:need|want|have) "
-    r"(?:you )?(?:to|the|a)?|no longer|get rid of|leave out|take out|cut|cancel|avoid|stop|without)\s+(?P<old>.+)$",
+    r"(?:you )?(?:to|the|a)?(?: anymore)?|(?:we |i |you |they )?no longer(?: (?:want|need|have) to| (?:want|need))?|never mind|get rid of|leave out|take out|cut|cancel|avoid|stop|without)\s+(?P<old>.+)$",
     re.IGNORECASE,
 )
 _PAIRS = [
@@ -23,8 +23,27 @@ _PAIRS = [
         r"^(?P<new>.+?),?\s+(?:instead of|rather than|in place of)\s+(?P<old>.+)$",
         r"^(?:change|switch|convert|turn|move|modify|update)\s+(?:from\s+)?(?P<old>.+?)\s+(?:to|into)\s+(?P<new>.+)$",
         r"^(?:do not|don't)\s+(?P<old>.+?),?\s+(?:but|instead,?|rather)\s+(?P<new>.+)$",
+        r"^(?:do not|don't|stop) (?:use|using) (?P<old>.+?)[,;]\s*(?:but )?(?P<new>use .+)$",
+        r"^(?P<new>.+?),? (?:and )?not (?P<old>(?:from|in|with|to|on|by|via|using) .+)$",
     )
 ]
+_USE = re.compile(
+    r"^(?:please )?(?:use|make it|go with|choose|pick|take|prefer|have|be|it should be)\s+", re.IGNORECASE
+)
+_NOT_DONE = re.compile(
+    r"^(?P<what>.+?)\s+(?:should|must|need|needs|will|shall|does|do)(?: not|n't)\s+(?:need to )?(?:to )?be\s+(?P<verb>\w+)"
+    r"(?:\s+(?:any ?more|any longer|at all))?$",
+    re.IGNORECASE,
+)
+_BETWEEN = re.compile(
+    r"^(?P<step>.+?),?\s+\b(?:in )?between\b\s+(?P<anchor>.+?)\s+and\s+.+$|"
+    r"^(?:in )?between\s+(?P<first>[^,]+?)\s+and\s+[^,]+,\s*(?P<then>.+)$",
+    re.IGNORECASE,
+)
+_BEFORE_ALL = r"\b(?:before|prior to) (?:anything|everything|all)(?: else| of (?:this|that|it))?\b,?|"
+_ADDED = re.compile(
+    r"^(?:in addition|additionally|furthermore|also|as well|moreover|on top of that|besides)\b,?\s*", re.IGNORECASE
+)
 _INSTEAD = re.compile(r"^(?P<new>.+?),?\s+instead$|^instead,?\s+(?P<other>.+)$", re.IGNORECASE)
 _SET_CONDITION = re.compile(
     r"^(?:please )?(?:change|set|update|modify|replace|edit)\s+(?:the\s+)?(?:if\s+)?(?:condition|check|criteria|criterion|filter)"
@@ -49,7 +68,8 @@ _PLACE_FIRST = re.compile(
     r"^(?P<where>before|after|prior to|once|following)\s+(?P<anchor>[^,]+),\s*(?P<step>.+)$", re.IGNORECASE
 )
 _BEGIN = re.compile(
-    r"\b(?:at|in|to) the (?:very )?(?:beginning|start|top)\b|\bas (?:the|a) (?:very )?first (?:step|task|action|activity)\b|^(?:first|start by|begin by|to begin with|initially)\b,?\s*",
+    _BEFORE_ALL
+    + r"\b(?:at|in|to) the (?:very )?(?:beginning|start|top)\b|\bas (?:the|a) (?:very )?first (?:step|task|action|activity)\b|^(?:first|start by|begin by|to begin with|initially)\b,?\s*",
     re.IGNORECASE,
 )
 _END = re.compile(
@@ -94,15 +114,19 @@ def edits_in(utterance: str) -> list[EditText]:
 
 
 def _wishes(sentence: str) -> list[EditText]:
+    sentence = _ADDED.sub("", sentence)
     if not sentence:
         return []
+    if match := _NOT_DONE.match(sentence):
+        return _wishes(f"do not {lemma_of_verb(match['verb'])} {match['what']}")
     if match := _SET_CONDITION.match(sentence):
         return [EditText(CONDITION, match["new"])]
     if _NEGATE.match(sentence):
         return [EditText(NEGATE)]
     for pattern in _PAIRS:
         if match := pattern.match(sentence):
-            return [EditText(REPLACE, match["new"].strip(), match["old"].strip())]
+            new, old = _USE.sub("", match["new"].strip()), _USE.sub("", match["old"].strip())
+            return [EditText(REPLACE, _spelt_out(new, old), old)]
     if match := _INSTEAD.match(sentence):
         return [EditText(REPLACE, (match["new"] or match["other"]).strip())]
     if match := _ONLY_IF.match(sentence):
@@ -121,16 +145,29 @@ def _wishes(sentence: str) -> list[EditText]:
     return [_addition(sentence)]
 
 
+def _spelt_out(new: str, old: str) -> str:
+    """Returns the new text with "it" or "one" replaced by the object of the old one: "creating a lead in X, create it in Y"."""
+    words = re.match(
+        r"^\w+ing\s+(?:an?|the|all|all the|every)?\s*(?P<thing>[\w ]+?)(?:\s+(?:in|on|from|to|with|using|via|by|for)\b.*)?$",
+        old,
+    )
+    if words is None:
+        return new
+    return re.sub(r"(?<=\w )(?:it|them|one)\b", f"the {words['thing']}", new, count=1)
+
+
 def _addition(sentence: str) -> EditText:
     if match := _ELSE.match(sentence):
         return EditText(ADD, _imperative(match["rest"]), orelse=True)
     where, anchor, text = "", "", sentence
-    if match := _PLACE_FIRST.match(sentence) or _PLACE.match(sentence):
+    if match := _BETWEEN.match(sentence):
+        where, anchor, text = "after", match["anchor"] or match["first"], match["step"] or match["then"]
+    elif _BEGIN.search(sentence):
+        where, text = "begin", _BEGIN.sub("", sentence).strip(" ,")
+    elif match := _PLACE_FIRST.match(sentence) or _PLACE.match(sentence):
         position = match["where"].lower()
         where = "before" if position in ("before", "prior to") else "after"
         anchor, text = match["anchor"].strip(), match["step"].strip()
-    elif _BEGIN.search(sentence):
-        where, text = "begin", _BEGIN.sub("", sentence).strip(" ,")
     elif _END.search(sentence):
         where, text = "end", _END.sub("", sentence).strip(" ,")
     if match := _ADD_STEP.match(text):
