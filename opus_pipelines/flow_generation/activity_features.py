@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from opus_pipelines.core.word_stems import EMPTY
 from opus_pipelines.flow_generation.activities import Activity, ActivityCatalogue
-from opus_pipelines.flow_generation.activity_index import ActivityIndex, ClauseWords, NounPhrase
+from opus_pipelines.flow_generation.activity_index import MAKING, ActivityIndex, ClauseWords, NounPhrase
 from opus_pipelines.flow_generation.applications import ApplicationNames
 from opus_pipelines.flow_text.clauses import Clause
 
@@ -41,7 +41,13 @@ FEATURES = (
     "activity_learnt",  # how often they use the activity
     "used_before",  # the activity is a step already
     "sibling_of_step",  # a step of the flow that is edited does something else to the same object
+    "object_of_verb",  # the verb names the object that the activity makes: "comment on it", "notify the team"
+    "made_new",  # the clause speaks of something new, and the activity makes something
+    "retrieved_whole",  # it speaks of all things or a list, and the activity retrieves
+    "object_excess_of_id",  # share of the words of the object in the id that the clause does not have
+    "like_learnt",  # how near the nearest clause is that was learnt for this activity
 )
+_NEAR = 0.4  # the cosine from which a learnt clause counts
 _PLACES = frozenset(
     (
         "to from in on of for at by with within into about using via through under as inside across between "
@@ -131,11 +137,21 @@ class FeatureTable:
         self.habits = habits or Habits()
         self.names = ApplicationNames(catalogue)
         self._vectors: dict[str, np.ndarray] = {}
+        self._learnt: tuple[list[str], list[int]] = ([], [])
+        self.leaves_out = False
+
+    def with_examples(self, examples: Sequence[tuple[str, str]]) -> "FeatureTable":
+        """Returns a table that knows clauses with their activities, for the feature `like_learnt`."""
+        table = self.with_habits(self.habits)
+        place = self._index.place
+        known = [(text, place[activity]) for text, activity in examples if activity in place]
+        table._learnt = ([text for text, _ in known], [at for _, at in known])
+        return table
 
     def with_habits(self, habits: Habits) -> "FeatureTable":
         """Returns a table with other habits that shares the vectors."""
         table = FeatureTable(self.catalogue, self.encoder, habits)
-        table._vectors, table.names = self._vectors, self.names
+        table._vectors, table.names, table._learnt = self._vectors, self.names, self._learnt
         table.__dict__.update(texts=self.texts, _objects=self._objects, _index=self._index)
         return table
 
@@ -206,7 +222,32 @@ class FeatureTable:
         table[:, 16], table[:, 17] = self._habits
         table[[index.place[used] for used in query.used if used in index.place], 18] = 1.0
         table[:, 19] = index.siblings(query.used)
+        table[:, 20] = index.object_of_verb(words)
+        lower = [word.lower() for word in clause.words[:5]]
+        making = index.operations_in(MAKING)
+        table[:, 21] = making if "new" in lower or "another" in lower else 0.0
+        whole = (
+            not {"all", "every"}.isdisjoint(lower) or lower[1:4] == ["a", "list", "of"] or lower[1:3] == ["list", "of"]
+        )
+        table[:, 22] = index.operations_in(frozenset(["retrieve"])) if whole else 0.0
+        table[:, 23] = index.excess_of_id(words)
+        table[:, 24] = self._like_learnt(clause.text, text)
         return table
+
+    def _like_learnt(self, text: str, vector: "np.ndarray") -> "np.ndarray":
+        """How near the nearest learnt clause of each activity is, from 0 at `_NEAR` to 1; while the weights are learnt,
+        a clause is not compared with itself.
+        """
+        import numpy as np
+
+        near = np.zeros(len(self.catalogue.activities), np.float32)
+        texts, places = self._learnt
+        if texts:
+            cosines = self.vectors(texts) @ vector
+            if self.leaves_out:
+                cosines[[i for i, other in enumerate(texts) if other == text]] = 0.0
+            np.maximum.at(near, places, np.clip((cosines - _NEAR) / (1 - _NEAR), 0.0, 1.0).astype(np.float32))
+        return near
 
 
 def _best(named: Mapping[str, float]) -> float:

@@ -10,7 +10,7 @@ from opus_pipelines.core.word_stems import EMPTY, stem
 from opus_pipelines.flow_generation.activities import ActivityCatalogue, acronyms, joined
 from opus_pipelines.flow_generation.applications import ApplicationNames
 from opus_pipelines.flow_text.clauses import Clause
-from opus_pipelines.flow_text.operations import UNKNOWN, operations_of_verb
+from opus_pipelines.flow_text.operations import UNKNOWN, lemma_of_verb, operations_of_verb
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,6 +19,13 @@ _WORD = re.compile(r"[^\W_]+(?:'s)?")
 _QUALIFIERS = frozenset(
     ["new", "another", "existing", "latest", "available", "corresponding", "first", "second", "last", "called", "named"]
 )
+MAKING = frozenset(["create", "send", "upload", "publish", "put", "add", "append"])
+# What verbs of communication make where they name no object: "notify the team in Slack".
+_IMPLIED = {
+    **dict.fromkeys("notify inform alert ping tell remind announce broadcast post text share".split(), ("message",)),
+    **dict.fromkeys(["email", "mail"], ("email", "mail", "message")),
+    **dict.fromkeys(["schedule", "meet"], ("event", "meeting")),
+}
 _SHORT = 4  # letters of the longest short form, such as "pr" or "acct"
 
 
@@ -43,6 +50,7 @@ class ClauseWords:
     heads: frozenset[str]
     short: str
     operations: tuple[str, ...]
+    verb: str = ""
 
     @classmethod
     def of(cls, clause: Clause, phrase: NounPhrase) -> "ClauseWords":
@@ -54,7 +62,9 @@ class ClauseWords:
         heads = frozenset([phrase.head, *joined(stems_of_phrase[-2:])]) if phrase.head else frozenset[str]()
         short = phrase.head if len(phrase.head) <= _SHORT else ""
         everything = frozenset(content) | joined(content)
-        return cls(tuple(dict.fromkeys(content)), everything, heads, short, operations_of_verb(verb))
+        return cls(
+            tuple(dict.fromkeys(content)), everything, heads, short, operations_of_verb(verb), lemma_of_verb(verb)
+        )
 
 
 class ActivityIndex:
@@ -139,6 +149,24 @@ class ActivityIndex:
         known = 1.0 - self._marked([self._operations.get(UNKNOWN, ())])
         other = known - possible if words.operations else np.zeros(self._size, np.float32)
         return np.stack([usual, possible, other], axis=1)
+
+    def object_of_verb(self, words: ClauseWords) -> "np.ndarray":
+        """Returns 1 for each activity that makes what the verb names: a message of "notify", a comment of "comment"."""
+        own = stem(words.verb)
+        implied = {stem(thing) for thing in _IMPLIED.get(words.verb, ())}
+        alike = {word for word in self._last if word == own or (len(own) > 5 and word[:6] == own[:6])}
+        made = self._marked(self._last.get(word, ()) for word in implied | (alike if words.verb else set()))
+        return made * self.operations_in(MAKING)
+
+    def operations_in(self, operations: frozenset[str]) -> "np.ndarray":
+        """Returns 1 for each activity with one of these operations."""
+        return self._marked(self._operations.get(name, ()) for name in operations)
+
+    def excess_of_id(self, words: ClauseWords) -> "np.ndarray":
+        """Returns the share of the object's words in the id that a clause does not have, weighted by rarity."""
+        columns = [self._column[word] for word in words.all | words.heads if word in self._column]
+        found: np.ndarray = 1.0 - self._objects[:, columns].sum(axis=1)
+        return found
 
     def by_application(self, weights: Mapping[str, float]) -> "np.ndarray":
         """Returns for each activity the weight of its application; 0 for one that states none."""

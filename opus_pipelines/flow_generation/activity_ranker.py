@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 HARDEST = 60  # activities beside the right one that an example is trained against
 PENALTY = 0.02  # of the squared weights, for each example
 # Where training starts: the sign that each feature has by its meaning. It is also what the ranker knows untrained.
-FIRST_WEIGHTS = (8, 4, 2, 4, 1.5, 0.5, 1, -2, 1.5, 1, -2, 4, -3, 2, 0.5, 1, 1, 1, -0.3, 1)
+FIRST_WEIGHTS = (8, 4, 2, 4, 1.5, 0.5, 1, -2, 1.5, 1, -2, 4, -3, 2, 0.5, 1, 1, 1, -0.3, 1, 1.5, 1, 1, -0.5, 2)
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,7 @@ def train(
     if not known:
         return ActivityRanker(table, start)
     table.encode([example.query for example, _ in known])
+    table.leaves_out = True
     rows, importance = [], []
     for example, weight in known:
         features = table.rows(example.query).astype(np.float64)
@@ -81,6 +82,7 @@ def train(
             chosen = np.concatenate([chosen, np.repeat(chosen[-1:], HARDEST + 1 - len(chosen), axis=0)])
         rows.append(chosen)
         importance.append(weight)
+    table.leaves_out = False
     data, weights = np.stack(rows), np.asarray(importance) / sum(importance)
 
     def loss(guess: "np.ndarray") -> tuple[float, "np.ndarray"]:

@@ -162,7 +162,7 @@ def times(clause: Clause) -> int:
     """Returns how often a step is done: "create two leads" is two steps; 1 where no small number stands by the verb."""
     place = 0 if clause.shares_verb else 1
     word = clause.words[place].lower() if clause.kind == STEP and len(clause.words) > place + 1 else ""
-    creates = operations_of_verb(clause.verb)[:1] in (("create",), ("upload",), ("send",))
+    creates = operations_of_verb(clause.verb)[:1] in (("create",), ("upload",), ("send",), ("add",), ("put",))
     return _NUMBERS.get(word, 1) if creates else 1
 
 
@@ -245,9 +245,11 @@ def learn(
     made = examples(catalogue, MADE, SEED)
     ranker = ActivityRanker(table.with_habits(habits_of(known, first)))
     for _ in range(2):  # the second round aligns with the learnt weights
-        real = [(example, 1.0) for example in learning_examples(known, ranker)]
+        aligned = learning_examples(known, ranker)
+        table = ranker.table.with_examples([(example.query.clause.text, example.activity) for example in aligned])
+        real = [(example, 1.0) for example in aligned]
         share = max(1.0, float(len(real))) / len(made)
-        ranker = train(ranker.table, [*real, *((example, share) for example in made)])
+        ranker = train(table, [*real, *((example, share) for example in made)])
     classifier = UserTaskClassifier(ranker)
     classifier.train([pair for task in known for pair in pairs(task, ranker)], made, SEED)
     return FlowWriter(ranker, classifier, condition_habits(known))

@@ -12,13 +12,14 @@ _VERBS: Mapping[str, str] = {
     "schedule book register publish push append attach put upload enter introduce establish start launch "
     "initiate record compile prepare provision instantiate save store notify email mail message alert inform "
     "announce report share assign invite issue issu duplicate copy clone reply respond comment subscribe plan "
-    "arrange organize organise apply include request order",
+    "arrange organize organise apply include request order tag label ping tell remind announce broadcast text hire "
+    "onboard enroll enrol",
     "retrieve": "retrieve get fetch list find look check search read show see view obtain pull collect gather query "
     "load return access extract acquire browse display pick identify review grab lookup locate inspect scan "
-    "select receive monitor examine",
+    "select receive monitor examine request",
     "update": "update change modify edit set rename adjust alter revise upsert mark assign close resolve fix correct "
     "refresh complete reopen move amend reset patch replace move archive convert transition switch "
-    "increase decrease enrich append overwrite override",
+    "increase decrease enrich append overwrite override enable disable activate deactivate reschedule",
     "delete": "delete remove cancel drop erase destroy discard clear purge eliminate revoke unsubscribe clean trash",
     "upsert": "upsert upload put save store",
     "download": "download export save",
