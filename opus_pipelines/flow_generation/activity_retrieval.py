@@ -11,6 +11,7 @@ from difflib import SequenceMatcher
 from opus_pipelines.flow_generation.activities import ActivityCatalogue, split_words
 from opus_pipelines.flow_generation.activity_features import FeatureTable, Query
 from opus_pipelines.flow_generation.activity_ranker import ActivityRanker
+from opus_pipelines.flow_generation.applications import DISTINCT
 from opus_pipelines.flow_generation.synthesis import shown_object
 from opus_pipelines.flow_text.clauses import STEP, Clause, clauses_of, words_of
 from opus_pipelines.flow_text.operations import operations_of_verb
@@ -42,12 +43,14 @@ class ActivityRetriever:
         queries = self.queries(utterance, prior)
         self.ranker.table.encode(queries)
         best: dict[str, Retrieved] = {}
+        ranks: dict[str, int] = {}
         for query in queries:
-            for found in self.ranker.ranked(query, len(self.ranker.table.catalogue.activities)):
+            for rank, found in enumerate(self.ranker.ranked(query, len(self.ranker.table.catalogue.activities))):
                 known = best.get(found.activity)
                 if known is None or found.score > known.score:
                     best[found.activity] = Retrieved(found.activity, found.score, query.clause.text)
-        return sorted(best.values(), key=lambda r: (-r.score, r.activity))[:count]
+                ranks[found.activity] = min(rank, ranks.get(found.activity, rank))
+        return sorted(best.values(), key=lambda r: (ranks[r.activity], -r.score, r.activity))[:count]
 
     def queries(self, utterance: str, prior: Flow | None) -> list[Query]:
         """Returns the queries of an utterance."""
@@ -65,6 +68,13 @@ class ActivityRetriever:
                     words = (verb, "the", *shown_object(by_id[step]))
                     clause = Clause(STEP, words, verb)
                     queries.append(Query(clause, by_id[step].application, named, applications, frozenset(used)))
+        others = [name for name, weight in named.items() if weight >= DISTINCT and name not in applications]
+        for application in others[:MAX_OPERATIONS] if len(clauses) <= 2 else ():
+            for step in used:  # "use another application": its activities that do the same
+                if step in by_id:
+                    activity = by_id[step]
+                    words = (activity.operation, "the", *shown_object(activity), "in", *table.names.shown(application).split())
+                    queries.append(Query(Clause(STEP, words, activity.operation), application, {application: 1.0}))
         return queries
 
 
