@@ -15,7 +15,33 @@ if TYPE_CHECKING:
 HARDEST = 60  # activities beside the right one that an example is trained against
 PENALTY = 0.02  # of the squared weights, for each example
 # Where training starts: the sign that each feature has by its meaning. It is also what the ranker knows untrained.
-FIRST_WEIGHTS = (8, 4, 2, 4, 1.5, 0.5, 1, -2, 1.5, 1, -2, 4, -3, 2, 0.5, 1, 1, 1, -0.3, 1, 1.5, 1, 1, -0.5, 2)
+FIRST_WEIGHTS = (
+    7.8,
+    4.2,
+    1.3,
+    3.5,
+    1,
+    0.1,
+    1.4,
+    -1.5,
+    1.3,
+    1.4,
+    -2.4,
+    3.4,
+    -2.5,
+    3,
+    1.6,
+    1.2,
+    1,
+    1,
+    -1.8,
+    2,
+    2.4,
+    1.3,
+    0.7,
+    0,
+    2.1,
+)
 
 
 @dataclass(frozen=True)

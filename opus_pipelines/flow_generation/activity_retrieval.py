@@ -73,7 +73,13 @@ class ActivityRetriever:
             for step in used:  # "use another application": its activities that do the same
                 if step in by_id:
                     activity = by_id[step]
-                    words = (activity.operation, "the", *shown_object(activity), "in", *table.names.shown(application).split())
+                    words = (
+                        activity.operation,
+                        "the",
+                        *shown_object(activity),
+                        "in",
+                        *table.names.shown(application).split(),
+                    )
                     queries.append(Query(Clause(STEP, words, activity.operation), application, {application: 1.0}))
         return queries
 
