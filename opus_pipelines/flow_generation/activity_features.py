@@ -54,6 +54,16 @@ _PLACES = frozenset(
         "against regarding called named when where that which who if so before after"
     ).split()
 )
+# What verbs make that have it as no object: "comment on the issue", "tag the case".
+_NOMINAL = {
+    "comment": "comment",
+    "reply": "reply",
+    "respond": "reply",
+    "subscribe": "subscription",
+    "post": "message",
+    "tag": "tag",
+    "label": "label",
+}
 _LIGHT = frozenset(
     [
         "copy",
@@ -112,6 +122,9 @@ class Habits:
 def noun_phrase(clause: Clause) -> NounPhrase:
     """Returns the object of a clause: "create a copy of the zendesk ticket" → zendesk, ticket."""
     words = list(clause.words if clause.shares_verb else clause.words[1:])
+    verb = clause.verb.lower()
+    if verb in _NOMINAL and words and (words[0].lower() in _PLACES or verb in ("tag", "label")):
+        return NounPhrase((_NOMINAL[verb],))
     if words and words[0].lower() in ("out", "up", "back", "off", "down", "on", "in", "at", "for", "into", "to"):
         words = words[1:]
     for _ in range(2):

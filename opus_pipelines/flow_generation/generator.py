@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 MADE = 400  # clauses made from the catalogue
 SEED = 17
-USER_TASK = 0.5  # the probability from which a clause is a user task
+USER_TASK = 0.6  # the probability from which a clause is a user task
 LEAST_LISTED = 0.25  # the probability of an activity from which the list of a loop is retrieved by a step of its own
 MAX_CLAUSES = 60
 _NUMBERS = {"two": 2, "2": 2, "three": 3, "3": 3, "four": 4, "4": 4, "five": 5, "5": 5, "both": 2}
@@ -133,7 +133,7 @@ class Drafter:
         self.used.append(name)
         self.chosen.append((name, probability))
         statement = Call(name, self.fresh(variable_name(activity)))
-        return statement, thing_of(statement, activity)
+        return statement, replace(thing_of(statement, activity), shown=tuple(shown_object(activity)))
 
     def listing(self, clause: Clause) -> tuple[Call, Thing] | None:
         """Returns the call that retrieves what a loop or condition speaks of; None where no activity fits."""
@@ -178,7 +178,7 @@ def resolved(clause: Clause, things: Sequence[Thing]) -> Clause:
     words = list(clause.words)
     if not things or len(words) < 2:
         return clause
-    named = things[-1].variable.rstrip("_0123456789").split("_")
+    named = list(things[-1].shown) or things[-1].variable.rstrip("_0123456789").split("_")
     last = words[-1].lower()
     if last in ("it", "them", "this", "these", "those"):
         return replace(clause, words=(*words[:-1], "the", *named))

@@ -31,6 +31,7 @@ class Thing:
     several: bool = False
     loop: str = ""
     plural: bool = False
+    shown: tuple[str, ...] = ()
 
 
 @dataclass

@@ -2,8 +2,10 @@
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from opus_pipelines.core.word_stems import stem
 from opus_pipelines.flow_generation.activities import ActivityCatalogue
 from opus_pipelines.flow_generation.activity_features import FEATURES, Query
 from opus_pipelines.flow_generation.activity_ranker import ActivityRanker
@@ -39,6 +41,15 @@ _HUMAN = [
     "calculate",
     "assess",
 ]
+# What people work on; words of the catalogue are left out, and the classifier does not look the others up.
+_THINGS = (
+    "laptop office receipt presentation speech visa flight hotel lunch badge training medicine package parcel budget room machine "
+    "proposal feedback background identity credential agreement signature interview results documents paperwork form desk key"
+).split()
+_DOING = (
+    "order prepare clean book start begin fill print deliver pack arrange plan sign hand give bring install repair inspect scan "
+    "pay talk discuss draft pick collect wait decide"
+).split()
 _OWN_KINDS = ["cosine", "coverage", "usual_operation", "possible_operation", "other_operation", "other_application"]
 _SUPPORT = ["application", "carried_application", "application_in_utterance", "application_in_prior"]
 _COLUMNS = [FEATURES.index(name) for name in _OWN_KINDS]
@@ -68,7 +79,8 @@ class UserTaskClassifier:
         rows, labels, weights = [], [], []
         weight = max(1.0, len(made) / max(1, len(learnt)))
         human = [_human(example, draw, self.ranker.table.catalogue) for example in made[: len(made) // 4]]
-        self.ranker.table.encode([q for q, _ in learnt] + [e.query for e in made] + human)
+        elsewhere = _elsewhere(made[: len(made) // 4], draw, self.ranker.table.catalogue)
+        self.ranker.table.encode([q for q, _ in learnt] + [e.query for e in made] + human + elsewhere)
         for query, activity in learnt:
             if not is_base(query.clause.verb.lower()):
                 continue
@@ -83,10 +95,10 @@ class UserTaskClassifier:
             rows.append(self._row(example.query, self._fitting(example)))
             labels.append(True)
             weights.append(0.3)
-        for query in human:
+        for query, counts in [*((q, 2.0) for q in human), *((q, 0.5) for q in elsewhere)]:
             rows.append(self._row(query, ()))
             labels.append(True)
-            weights.append(2.0)
+            weights.append(counts)
         model = LogisticRegression(C=10.0, max_iter=2000)
         model.fit(np.stack(rows), np.asarray(labels), sample_weight=np.asarray(weights))
         self._model = model
@@ -114,14 +126,26 @@ class UserTaskClassifier:
         scores = features @ self.ranker.weights
         scores[list(hidden)] = -np.inf
         best = features[int(np.argmax(scores))]
+        top = float(scores.max()) / 20.0
         known = float(bool(operations_of_verb(query.clause.verb)))
         match = max(best[FEATURES.index("object_head")], best[FEATURES.index("object_described")])
         possible = float(best[FEATURES.index("possible_operation")])
         support = max(best[FEATURES.index(name)] for name in _SUPPORT)
         elsewhere = float(support == 0 and bool(query.carried or query.prior))
         return np.concatenate(
-            [best[_COLUMNS], [elsewhere, known, known * match, possible * match, known * (1.0 - best[0])]]
+            [best[_COLUMNS], [elsewhere, known, known * match, possible * match, known * (1.0 - best[0]), top, match]]
         )
+
+
+def _elsewhere(made: Sequence[Example], draw: random.Random, catalogue: ActivityCatalogue) -> list[Query]:
+    """Clauses about things that the catalogue does not know: "order the laptop"."""
+    things = [thing for thing in _THINGS if stem(thing) not in catalogue.rarity]
+    found = []
+    for example in made:
+        words = (draw.choice(_DOING), draw.choice(("the", "a", "a new", "all the")), draw.choice(things or _THINGS))
+        clause = Clause(STEP, tuple(" ".join(words).split()), verb=words[0])
+        found.append(replace(example.query, clause=clause))
+    return found
 
 
 def _human(example: Example, draw: random.Random, catalogue: ActivityCatalogue) -> Query:

@@ -264,7 +264,10 @@ class _Reader:
         if self.lower[place] in ("it's", "they're"):
             before = ["it"]
         negated = self.lower[place] in _NEGATIONS or bool(_NEGATIONS & {word.lower() for word in after[:2]})
-        values = [word for word in after if word.lower() not in _FILLERS | _NEGATIONS | {"to", "than"}]
+        end = next(
+            (i for i, word in enumerate(after) if i and word.lower() in ("using", "via", "through", "by")), len(after)
+        )
+        values = [word for word in after[:end] if word.lower() not in _FILLERS | _NEGATIONS | {"to", "than"}]
         subject, attribute = self._split([word.lower() if word != word.title() else word for word in before])
         operator = "!=" if negated else "=="
         if not values:

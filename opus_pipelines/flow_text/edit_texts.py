@@ -35,6 +35,11 @@ _NOT_DONE = re.compile(
     r"(?:\s+(?:any ?more|any longer|at all))?$",
     re.IGNORECASE,
 )
+_CONDITION_BEFORE = re.compile(
+    r"^(?:please )?(?:add|insert|put|include)\s+(?:an? |the )?(?:new )?(?:condition|check|if)(?:\s+(?:that checks|to check|that|which checks))?\s+"
+    r"(?P<new>(?:if|whether|that|when)\s+.+?)\s+(?:before|around|for)\s+(?P<old>.+)$",
+    re.IGNORECASE,
+)
 _BETWEEN = re.compile(
     r"^(?P<step>.+?),?\s+\b(?:in )?between\b\s+(?P<anchor>.+?)\s+and\s+.+$|"
     r"^(?:in )?between\s+(?P<first>[^,]+?)\s+and\s+[^,]+,\s*(?P<then>.+)$",
@@ -129,6 +134,8 @@ def _wishes(sentence: str) -> list[EditText]:
             return [EditText(REPLACE, _spelt_out(new, old), old)]
     if match := _INSTEAD.match(sentence):
         return [EditText(REPLACE, (match["new"] or match["other"]).strip())]
+    if match := _CONDITION_BEFORE.match(sentence):
+        return [EditText(GUARD, re.sub(r"^(?:whether|that)", "if", match["new"]), _imperative(match["old"]))]
     if match := _ONLY_IF.match(sentence):
         return [EditText(GUARD, match["new"], match["old"])]
     if match := _REMOVE.match(sentence):

@@ -23,7 +23,7 @@ _PASSIVE = frozenset(["is", "are", "gets", "get", "was", "were"])
 _BREAKS = frozenset([",", "and", "then", "but", ":"])
 _CHECK = re.compile(r"\b(?:check|see|verify|determine|find out|test)(?: to see)? (?:if|whether)\b")
 _SO = re.compile(
-    r"^(?:if|when) (?:so|yes|true|that is the case|it does|it is|they do|they are|that's the case)\b ?,?|^in that case\b ?,?"
+    r"^(?:if|when) (?:so|yes|true|that is the case|that's the case)\b ?,?|^(?:if|when) (?:it does|it is|they do|they are)(?: ,|$)|^in that case\b ?,?"
 )
 _NOT_SO = re.compile(r"\bif not so\b|\bif (?:that|this) is not the case\b")
 _SPEAKING = frozenset(
