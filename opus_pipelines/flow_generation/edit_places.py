@@ -65,6 +65,7 @@ def targets(text: str) -> list[str]:
     return parts if len(parts) > 1 and all(parts) else [text]
 
 
+_CONSTANT = re.compile(r"^(?:be |is |to )?(?:\"[^\"]+\"|'[^']+'|\d+)(?: in the (?:condition|if|check))?[.\s]*$")
 _LOOPING = re.compile(
     r"^(?:loop|iterate|go|run|cycle)\w* (?:over|through|across)(?: all| each| every)?(?: of)?(?: the)? (?P<what>\w+)",
     re.IGNORECASE,
@@ -83,7 +84,8 @@ def changed_constant(prior: Flow, old: str, new: str) -> Operation | None:
             value = str(condition.right.value).lower()
             attribute = getattr(condition.left, "parts", ("",))[-1].lower()
             near = len(words) <= 4 and value in words and attribute in (*words, *new.lower().replace("-", " ").split())
-            if old and (old == value or near):
+            names_attribute = len(words) <= 4 and attribute in words and _CONSTANT.match(new)
+            if old and (old == value or near or names_attribute):
                 return SetCondition(
                     branch.id or statement.id, replace(condition, right=Literal(_new_value(new, attribute, words)))
                 )

@@ -23,6 +23,7 @@ from opus_pipelines.flow_text.clauses import ELSE, STEP, Clause
 from opus_pipelines.flow_text.conditions import read_condition
 from opus_pipelines.flow_text.edit_texts import (
     ADD,
+    ALWAYS,
     CONDITION,
     GUARD,
     NEGATE,
@@ -121,6 +122,8 @@ class _Editor:
             return [NegateCondition(self._last_if("the condition").id)]
         if wish.kind == ADD:
             return self._add(wish)
+        if wish.kind == ALWAYS:
+            return self._always(wish)
         if wish.kind == GUARD:
             return self._guard(wish)
         return self._replace(wish)
@@ -131,6 +134,16 @@ class _Editor:
         if not steps:
             raise self._missing(wish.old)
         return [Wrap(step.id, step.id, self._condition_of(wish.new, step.id)) for step in steps]
+
+    def _always(self, wish: EditText) -> list[Operation]:
+        """Takes steps out of the condition that they stand under; without one the step is new."""
+        steps = {step.id for step in self.matcher.find(wish.old)}
+        around = [
+            s
+            for s in walk(self.prior.body)
+            if isinstance(s, If) and steps & set(ids(s.branches[0].body)) and not s.orelse
+        ]
+        return [Unwrap(around[-1].id)] if around else self._add(EditText(ADD, wish.old))
 
     def _missing(self, text: str) -> EditError:
         steps = [s.activity if isinstance(s, Call) else f"user task {s.text!r}" for s in self.matcher.steps]

@@ -187,7 +187,7 @@ def resolved(clause: Clause, things: Sequence[Thing]) -> Clause:
         return replace(
             clause, words=(*words[: -1 if lower[-2:-1] == ["new"] else 1], "new", *named[:-1], singular(named[-1]))
         )
-    if lower[1] in ("it", "them") and len(words) > 2:
+    if lower[1] in ("it", "them") and len(words) > 2 and "new" not in lower:
         return replace(clause, words=(words[0], "the", *named, *words[2:]))
     return clause
 

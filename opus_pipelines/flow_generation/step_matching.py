@@ -1,12 +1,13 @@
 """Which steps of a flow a text means: "the slack message", "the step to create an issue", "all create skills"."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from opus_pipelines.core.word_stems import EMPTY, stem
 from opus_pipelines.flow_generation.activities import Activity, content_stems
 from opus_pipelines.flow_generation.activity_features import Query, noun_phrase
 from opus_pipelines.flow_generation.activity_ranker import ActivityRanker
+from opus_pipelines.flow_generation.applications import DISTINCT
 from opus_pipelines.flow_text.clauses import STEP, Clause
 from opus_pipelines.flow_text.operations import lemma_of_verb, operations_of_verb
 from opus_pipelines.flows.model import Call, Flow, UserTask
@@ -92,6 +93,10 @@ class StepMatcher:
         if names:
             return [step for step, activity in calls if activity.application in names]
         fitting = [step for step, activity in calls if self._fits(mention, step, activity)]
+        if not fitting and mention.applications:  # an ordinary word may be part of a name: "object" of Object Storage
+            named = self.ranker.table.names.named(text)
+            mention = replace(mention, applications=frozenset(n for n, w in named.items() if w >= DISTINCT))
+            fitting = [step for step, activity in calls if self._fits(mention, step, activity)]
         if not fitting:
             return []
         scores = {r.activity: r.score for r in self.ranker.ranked(Query(mention.clause), len(by_id))}

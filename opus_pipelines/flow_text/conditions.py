@@ -131,6 +131,8 @@ class ConditionText:
         path = Path((variable, *([self.attribute] if self.attribute else [])))
         if self.operator in COMPARATORS:
             operator: Comparator = self.operator
+            if operator in ("in", "not in"):
+                return Comparison(Literal(self.value), operator, path)
             return Comparison(path, operator, Literal(self.value))
         return Not(path) if self.negated else path
 
@@ -208,6 +210,12 @@ class _Reader:
             match = pattern.search(text)
             if match and re.search(r"\d", text[match.end() :]):
                 return self._comparison(text, match, operator)
+        holds = re.search(r"\b(?:contains?|includes?|mentions?)\b", text)
+        if holds and any(_quoted(word) for word in self.words):
+            before = text[: holds.start()].split()
+            subject, attribute = self._split([word for word in before if word not in _NEGATIONS | {"does", "do"}])
+            operator = "not in" if _NEGATIONS & set(before) else "in"
+            return self._subject(subject, attribute=attribute, operator=operator, value=_value(self.words))
         be = next((i for i, word in enumerate(self.lower) if self._is_verb(i, word)), None)
         if be is not None:
             return self._copula(be)
@@ -274,6 +282,8 @@ class _Reader:
             return self._subject(subject, attribute=attribute, negated=negated)
         if len(values) >= 2 and not attribute and values[-1].lower() in _ATTRIBUTES:
             return self._subject(subject, attribute=values[-1].lower(), operator=operator, value=_value(values[:-1]))
+        if not attribute and after[:1] and after[0].lower() in ("from", "in") and values[0][:1].isupper():
+            attribute = "country"
         if attribute:
             value = _value(values)
             return self._subject(subject, attribute=attribute, operator=operator, value=value)

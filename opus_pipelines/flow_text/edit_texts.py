@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from opus_pipelines.flow_text.clauses import MAX_UTTERANCE, UtteranceError
 from opus_pipelines.flow_text.operations import lemma_of_verb
 
-REMOVE, REPLACE, CONDITION, NEGATE, ADD, GUARD = "remove", "replace", "condition", "negate", "add", "guard"
+REMOVE, REPLACE, CONDITION, NEGATE, ADD = "remove", "replace", "condition", "negate", "add"
+GUARD, ALWAYS = "guard", "always"
 _REMOVE = re.compile(
     r"^(?:(?:please|also|and|then|just)\s+)*(?:remove|delete|drop|skip|omit|exclude|eliminate|discard|do not|don't|"
     r"dont|never|no need (?:to|for)|there(?:'s| is) no need (?:to|for)|(?:you|we|i) (?:do not|don't) (?:need|want|have) "
@@ -40,11 +41,30 @@ _CONDITION_BEFORE = re.compile(
     r"(?P<new>(?:if|whether|that|when)\s+.+?)\s+(?:before|around|for)\s+(?P<old>.+)$",
     re.IGNORECASE,
 )
+_ALWAYS = re.compile(
+    r"^(?:please )?(?:always\s+)?(?P<old>.+?),?\s+(?:regardless|no matter|unconditionally|whatever|independent(?:ly)? of|in (?:any|every|all) cases?\b)"
+    r".*$|^always\s+(?P<step>.+)$",
+    re.IGNORECASE,
+)
+_ONLY_DONE = re.compile(
+    r"^(?P<what>.+?)\s+(?:should|must|may|can|is to|will)\s+only\s+be\s+(?P<verb>\w+)\s+(?P<new>(?:if|when|unless)\s+.+)$",
+    re.IGNORECASE,
+)
+_SHOULD_BE = re.compile(
+    r"^(?P<old>(?:the )?[\w ]{1,40}?)\s+(?:should|must|needs to|has to|ought to)\s+(?:now )?be\s+(?:(?:changed|set|equal) to )?"
+    r"(?P<new>\"[^\"]+\"|'[^']+'|\d+)$",
+    re.IGNORECASE,
+)
+_TWO = re.compile(
+    r"^(?:replace|substitute|swap|exchange)\s+(?P<old>.+?)\s+(?:with|by|for)\s+(?P<new>.+?)\s+and\s+(?P<other>.+?)\s+(?:with|by|for)\s+(?P<then>.+)$",
+    re.IGNORECASE,
+)
 _BETWEEN = re.compile(
     r"^(?P<step>.+?),?\s+\b(?:in )?between\b\s+(?P<anchor>.+?)\s+and\s+.+$|"
     r"^(?:in )?between\s+(?P<first>[^,]+?)\s+and\s+[^,]+,\s*(?P<then>.+)$",
     re.IGNORECASE,
 )
+_EACH = re.compile(r"^(?:also )?(?:delete|cancel|remove)\s.+\s(?:for|in|of|from) (?:each|every)\b", re.IGNORECASE)
 _BEFORE_ALL = r"\b(?:before|prior to) (?:anything|everything|all)(?: else| of (?:this|that|it))?\b,?|"
 _ADDED = re.compile(
     r"^(?:in addition|additionally|furthermore|also|as well|moreover|on top of that|besides)\b,?\s*", re.IGNORECASE
@@ -55,7 +75,10 @@ _SET_CONDITION = re.compile(
     r"(?:\s+from\s+.+?)?\s+(?:to|with|by|so that it checks|so that)\s+(?:be\s+)?(?:check\s+)?(?:if\s+|whether\s+|when\s+|that\s+)?(?P<new>.+)$",
     re.IGNORECASE,
 )
-_NEGATE = re.compile(r"^(?:please )?(?:negate|invert|reverse|flip)\s+(?:the\s+)?(?:if|condition|check)", re.IGNORECASE)
+_NEGATE = re.compile(
+    r"^(?:please )?(?:negate|invert|reverse|flip)\s+(?:the\s+)?(?:if|condition|check)|^(?:please )?(?:do|check|test|use) (?:for )?the opposite\b",
+    re.IGNORECASE,
+)
 _ELSE = re.compile(
     r"^(?:please )?(?:add|insert|include|create)\s+(?:an?\s+)?else\s*(?:branch|case|condition|clause|statement|block|part)?"
     r"\s*(?:that|which|to|where(?: you)?|and|:|,|with)?\s*(?P<rest>.+)$",
@@ -122,6 +145,14 @@ def _wishes(sentence: str) -> list[EditText]:
     sentence = _ADDED.sub("", sentence)
     if not sentence:
         return []
+    if match := _TWO.match(sentence):
+        return [EditText(REPLACE, match["new"], match["old"]), EditText(REPLACE, match["then"], match["other"])]
+    if match := _ONLY_DONE.match(sentence):
+        return [EditText(GUARD, match["new"], f"{lemma_of_verb(match['verb'])} {match['what']}")]
+    if match := _SHOULD_BE.match(sentence):
+        return [EditText(REPLACE, match["new"], match["old"])]
+    if match := _ALWAYS.match(sentence):
+        return [EditText(ALWAYS, sentence, match["old"] or match["step"])]
     if match := _NOT_DONE.match(sentence):
         return _wishes(f"do not {lemma_of_verb(match['verb'])} {match['what']}")
     if match := _SET_CONDITION.match(sentence):
@@ -138,6 +169,8 @@ def _wishes(sentence: str) -> list[EditText]:
         return [EditText(GUARD, re.sub(r"^(?:whether|that)", "if", match["new"]), _imperative(match["old"]))]
     if match := _ONLY_IF.match(sentence):
         return [EditText(GUARD, match["new"], match["old"])]
+    if _EACH.match(sentence):
+        return [_addition(sentence)]
     if match := _REMOVE.match(sentence):
         if guard := _IF.search(match["old"]):
             return [EditText(GUARD, f"unless {guard['condition']}", match["old"][: guard.start()].strip(" ,"))]
