@@ -30,12 +30,12 @@ from opus_pipelines.flow_batches.scoring import (
 )
 from opus_pipelines.flow_batches.utterance_files import UtteranceRow
 from opus_pipelines.flow_generation.activities import Activity
-from opus_pipelines.flow_generation.clauses import UtteranceError
 from opus_pipelines.flow_generation.editing import EditError
 from opus_pipelines.flow_generation.flow_folder import FlowTask
 from opus_pipelines.flow_generation.generator import FlowWriter, GenerationError, learn
-from opus_pipelines.flow_generation.operations import UNKNOWN
 from opus_pipelines.flow_generation.predictions import Prediction, predict
+from opus_pipelines.flow_text.clauses import UtteranceError
+from opus_pipelines.flow_text.operations import UNKNOWN
 from opus_pipelines.flows.expressions import FlowError
 from opus_pipelines.flows.model import UserTask
 from opus_pipelines.flows.traversal import activities, walk

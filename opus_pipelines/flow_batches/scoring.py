@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 from opus_pipelines.flow_generation.activities import ActivityCatalogue
 from opus_pipelines.flow_generation.activity_features import FeatureTable
 from opus_pipelines.flow_generation.activity_retrieval import ActivityRetriever, Retrieved, recall
-from opus_pipelines.flow_generation.clauses import STEP, UtteranceError, clauses_of
 from opus_pipelines.flow_generation.flow_folder import FlowTask
 from opus_pipelines.flow_generation.generator import FlowWriter
 from opus_pipelines.flow_generation.scores import faithfulness, score
 from opus_pipelines.flow_generation.semantics import same_stems
+from opus_pipelines.flow_text.clauses import STEP, UtteranceError, clauses_of
 from opus_pipelines.flows.expressions import FlowError
 from opus_pipelines.flows.formats.bpmn_reader import read_bpmn
 from opus_pipelines.flows.formats.python_ir import write

@@ -15,8 +15,8 @@ from typing import Any
 from opus_pipelines.core.errors import InputError, OpusError
 from opus_pipelines.core.safe_text import xml_text
 from opus_pipelines.core.settings_files import hard_link_reason
-from opus_pipelines.flow_generation.clauses import MAX_UTTERANCE, UtteranceError, words_of
 from opus_pipelines.flow_generation.flow_folder import FlowTask, FolderError, inside
+from opus_pipelines.flow_text.clauses import MAX_UTTERANCE, UtteranceError, words_of
 from opus_pipelines.flows.expressions import FlowError
 from opus_pipelines.flows.formats.bpmn_reader import read_bpmn
 from opus_pipelines.flows.formats.python_ir import parse, write

@@ -5,6 +5,7 @@ The features are figures in [0, 1] or small whole numbers; `activity_ranker` lea
 
 import re
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
@@ -155,17 +156,19 @@ class FeatureTable:
 
     def with_examples(self, examples: Sequence[tuple[str, str]]) -> "FeatureTable":
         """Returns a table that knows clauses with their activities, for the feature `like_learnt`."""
-        table = self.with_habits(self.habits)
         place = self._index.place
         known = [(text, place[activity]) for text, activity in examples if activity in place]
-        table._learnt = ([text for text, _ in known], [at for _, at in known])
-        return table
+        return self._copy(self.habits, ([text for text, _ in known], [at for _, at in known]))
 
     def with_habits(self, habits: Habits) -> "FeatureTable":
         """Returns a table with other habits that shares the vectors."""
-        table = FeatureTable(self.catalogue, self.encoder, habits)
-        table._vectors, table.names, table._learnt = self._vectors, self.names, self._learnt
+        return self._copy(habits, self._learnt)
+
+    def _copy(self, habits: Habits, learnt: tuple[list[str], list[int]]) -> "FeatureTable":
+        table = copy(self)
         table.__dict__.update(texts=self.texts, _objects=self._objects, _index=self._index)
+        table.__dict__.pop("_habits", None)
+        table.__dict__.update(habits=habits, _learnt=learnt)
         return table
 
     @cached_property

@@ -7,10 +7,10 @@ from itertools import pairwise
 
 from opus_pipelines.core.word_stems import EMPTY, stem
 from opus_pipelines.flow_generation.activities import content_stems, split_words
-from opus_pipelines.flow_generation.structure import singular
+from opus_pipelines.flow_generation.things import singular
 from opus_pipelines.flows.edits import Operation, SetCondition, SetLoopHeader
 from opus_pipelines.flows.expressions import Comparison, Expression, Literal, Not, Path, paths
-from opus_pipelines.flows.model import Block, Call, Flow, For, If
+from opus_pipelines.flows.model import Block, Call, Flow, For, If, Statement, UserTask
 from opus_pipelines.flows.traversal import blocks_of, walk
 
 
@@ -132,3 +132,24 @@ def variables(expression: Expression) -> Iterator[str]:
     """Yields the variables that an expression reads."""
     for path in paths(expression):
         yield path.parts[0]
+
+
+def outermost(prior: Flow, targets: Sequence[Call | UserTask]) -> list[Statement]:
+    """Returns the steps, or the loop, while or if whose body they are whole."""
+    gone = {step.id for step in targets}
+    found: list[Statement] = []
+
+    def visit(block: Block) -> None:
+        for statement in block:
+            inner = [s for part in blocks_of(statement) for s in walk(part) if isinstance(s, Call | UserTask)]
+            if isinstance(statement, Call | UserTask):
+                if statement.id in gone:
+                    found.append(statement)
+            elif inner and all(s.id in gone for s in inner):
+                found.append(statement)
+            else:
+                for part in blocks_of(statement):
+                    visit(part)
+
+    visit(prior.body)
+    return found

@@ -10,6 +10,7 @@ from opus_pipelines.flow_generation.edit_places import (
     changed_constant,
     changed_loop,
     known_attribute,
+    outermost,
     spoken_loop,
     targets,
     variables,
@@ -48,7 +49,7 @@ from opus_pipelines.flows.edits import (
 )
 from opus_pipelines.flows.expressions import Expression
 from opus_pipelines.flows.model import Block, Call, Flow, For, If, Statement, UserTask
-from opus_pipelines.flows.traversal import blocks_of, expressions, identified, ids, walk, with_variables, without_ids
+from opus_pipelines.flows.traversal import expressions, identified, ids, walk, with_variables, without_ids
 
 _END_WORDS = frozenset(
     [
@@ -199,29 +200,7 @@ class _Editor:
             if not found_steps:
                 raise self._missing(text)
             chosen += [step for step in found_steps if step not in chosen]
-        return [Delete(step.id) for step in self._outermost(chosen)]
-
-    def _outermost(self, targets: list[Call | UserTask]) -> list[Statement]:
-        """The steps, or the loop or while whose body they are whole."""
-        gone = {step.id for step in targets}
-        found: list[Statement] = []
-
-        def visit(block: Block) -> None:
-            for statement in block:
-                inner = [s for b in blocks_of(statement) for s in walk(b) if isinstance(s, Call | UserTask)]
-                if (inner and not isinstance(statement, If) and all(s.id in gone for s in inner)) or (
-                    inner and isinstance(statement, If) and all(s.id in gone for s in inner)
-                ):
-                    found.append(statement)
-                elif isinstance(statement, Call | UserTask):
-                    if statement.id in gone:
-                        found.append(statement)
-                else:
-                    for part in blocks_of(statement):
-                        visit(part)
-
-        visit(self.prior.body)
-        return found
+        return [Delete(step.id) for step in outermost(self.prior, chosen)]
 
     def _deleting_activity(self, wish: EditText) -> list[Operation]:
         """An activity that deletes, where no step of the flow fits what is to be removed."""

@@ -16,15 +16,9 @@ from opus_pipelines.flow_generation.activity_features import FeatureTable, Query
 from opus_pipelines.flow_generation.activity_ranker import ActivityRanker, train
 from opus_pipelines.flow_generation.alignment import habits_of, learning_examples, pairs
 from opus_pipelines.flow_generation.flow_folder import FlowTask
-from opus_pipelines.flow_generation.structure import (
-    FlowBuilder,
-    Parts,
-    Thing,
-    result_thing,
-    several_name,
-    singular,
-)
+from opus_pipelines.flow_generation.structure import FlowBuilder, Parts
 from opus_pipelines.flow_generation.synthesis import examples, shown_object
+from opus_pipelines.flow_generation.things import Thing, result_thing, several_name, singular
 from opus_pipelines.flow_generation.user_tasks import UserTaskClassifier, user_task_text
 from opus_pipelines.flow_text.clauses import STEP, Clause
 from opus_pipelines.flow_text.conditions import ConditionHabits

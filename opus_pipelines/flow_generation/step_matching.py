@@ -25,7 +25,8 @@ _PLACES = {
 }
 _ORDINAL = "(?:last|final|" + "|".join(_PLACES) + ")"
 _BY_PLACE = re.compile(
-    rf"(?:the )?(?:very )?(?P<places>{_ORDINAL}(?:,? (?:and )?(?:the )?{_ORDINAL})*) (?:steps?|tasks?|activit(?:y|ies)|actions?|ones?)"
+    rf"(?:the )?(?:very )?(?P<places>{_ORDINAL}(?:,? (?:and )?(?:the )?{_ORDINAL})*) "
+    r"(?:steps?|tasks?|activit(?:y|ies)|actions?|ones?)"
 )
 _KIND_WORDS = frozenset(["skill", "step", "task", "activity", "action", "operation", "call", "api"])
 _WORD = re.compile(r"\"[^\"]*\"|[\w.'-]+")

@@ -43,12 +43,13 @@ _HUMAN = [
 ]
 # What people work on; words of the catalogue are left out, and the classifier does not look the others up.
 _THINGS = (
-    "laptop office receipt presentation speech visa flight hotel lunch badge training medicine package parcel budget room machine "
-    "proposal feedback background identity credential agreement signature interview results documents paperwork form desk key"
+    "laptop office receipt presentation speech visa flight hotel lunch badge training medicine package parcel budget "
+    "room machine proposal feedback background identity credential agreement signature interview results documents "
+    "paperwork form desk key"
 ).split()
 _DOING = (
-    "order prepare clean book start begin fill print deliver pack arrange plan sign hand give bring install repair inspect scan "
-    "pay talk discuss draft pick collect wait decide"
+    "order prepare clean book start begin fill print deliver pack arrange plan sign hand give bring install repair "
+    "inspect scan pay talk discuss draft pick collect wait decide"
 ).split()
 _OWN_KINDS = ["cosine", "coverage", "usual_operation", "possible_operation", "other_operation", "other_application"]
 _SUPPORT = ["application", "carried_application", "application_in_utterance", "application_in_prior"]

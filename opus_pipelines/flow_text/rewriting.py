@@ -106,7 +106,7 @@ def _checked(words: list[str]) -> list[str]:
 
 
 def _imperative_frame(words: list[str]) -> list[str]:
-    """ "Finish by updating the topic" → update the topic."""
+    """Reads "finish by updating the topic" as "update the topic"."""
     lower = [word.lower() for word in words[:3]]
     if len(words) > 2 and lower[0] in _FRAMES and lower[1] in ("by", "with", "off") and is_gerund(words[2]):
         return imperatives(words[2:])
@@ -114,7 +114,7 @@ def _imperative_frame(words: list[str]) -> list[str]:
 
 
 def _by_doing(words: list[str]) -> list[str]:
-    """ "Onboard a person by adding them and mailing them" → add them and mail them."""
+    """Reads "onboard a person by adding them and mailing them" as "add them and mail them"."""
     for place in range(2, len(words) - 1):
         doing = words[place + 1]
         if words[place].lower() == "by" and is_gerund(doing) and operations_of_verb(doing) and doing.lower() != "using":
@@ -187,7 +187,7 @@ def _same_verb(anchor: Sequence[str], words: Sequence[str]) -> bool:
 
 
 def _passives(words: list[str]) -> list[str]:
-    """ "The file should be stored in a folder" → store the file in a folder."""
+    """Reads "the file should be stored in a folder" as "store the file in a folder"."""
     start = 0
     for place in range(len(words)):
         word = words[place].lower()
@@ -225,7 +225,7 @@ def _has_verb(words: Sequence[str]) -> bool:
 
 
 def _indirect(words: list[str]) -> list[str]:
-    """ "Send each member a mail" → for each member, send a mail; "delete each object" → for each object, delete it."""
+    """Reads "send each member a mail" as "for each member, send a mail"."""
     for place in range(1, len(words)):
         if words[place].lower() not in ("each", "every") or place + 1 >= len(words):
             continue
