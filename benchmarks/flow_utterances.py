@@ -17,8 +17,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.flow_bench import alike_by, fault
+from benchmarks.flow_bench import fault
 from opus_pipelines.embedding.encoder import Encoder
+from opus_pipelines.flow_batches.scoring import alike_by
 from opus_pipelines.flow_generation.flow_folder import FlowTask, read_folder
 from opus_pipelines.flow_generation.generator import learn
 from opus_pipelines.flow_generation.predictions import predictions
