@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from opus_pipelines.core.ids import digest
 from opus_pipelines.core.schemas import ALIASES, CONTEXTS
 from opus_pipelines.forecasting.context_counts import START, ContextCounts, CountedContexts
 from opus_pipelines.forecasting.traces import Trace, TraceTable, Vocabulary
@@ -48,6 +49,25 @@ class LakeContexts:
         own = aliases.filter(pc.equal(aliases["source"], source))
         task_of = dict(zip(own["task_key"].to_pylist(), own["task_id"].to_pylist(), strict=True))
         return cls(rows, task_of) if rows.num_rows and task_of else None
+
+    @property
+    def content_hash(self) -> str:
+        """A hash of what forecasts of the source use: the task of each activity, and the contexts of these tasks alone.
+
+        So a snapshot with other contexts of other tasks changes no forecast of this source.
+        """
+        known = pa.array(sorted(set(self.task_of.values())), pa.string())
+        lists = self.rows["tasks"].combine_chunks()
+        foreign = np.bincount(
+            pc.list_parent_indices(lists).to_numpy(),
+            pc.invert(pc.is_in(pc.list_flatten(lists), known)).to_numpy(zero_copy_only=False),
+            minlength=len(lists),
+        )
+        following = self.rows["next_task"]
+        own = pc.or_(pc.is_null(following), pc.is_in(following, known)).to_numpy() & (foreign == 0)
+        rows = self.rows.filter(pa.array(own)).select(["context_id", "next_task", "transitions"])
+        deepest = pc.max(self.rows["depth"]).as_py()
+        return digest(deepest, sorted(self.task_of.items()), [rows[name].to_pylist() for name in rows.schema.names])
 
     def counts(self, vocabulary: Vocabulary, table: TraceTable) -> "TaskCounts | None":
         """The counts of the tasks that the activities of `vocabulary` became.

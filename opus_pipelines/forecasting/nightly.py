@@ -34,15 +34,23 @@ def refresh(lake: Lake, settings: Forecasts) -> Refreshed:
     if not asked:
         return Refreshed({}, (), {})
     # Here, so that a night without open cases does not load scikit-learn.
-    from opus_pipelines.forecasting.publish import ForecastOptions, forecast_source, is_published, publish, request_of
+    from opus_pipelines.forecasting.publish import (
+        ForecastOptions,
+        forecast_id,
+        forecast_source,
+        is_published,
+        publish,
+        request_of,
+    )
 
     for source, rule in asked.items():
         try:
-            request = request_of(lake, source, None, ForecastOptions(rule))
-            if not request.running:
-                continue
-            if is_published(lake, request):
+            options = ForecastOptions(rule)
+            if is_published(lake, source, forecast_id(lake, source, None, options)):
                 unchanged.append(source)
+                continue
+            request = request_of(lake, source, None, options)
+            if not request.running:
                 continue
             publish(lake, forecast_source(lake, request))
             cases[source] = len(request.running)

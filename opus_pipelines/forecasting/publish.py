@@ -79,15 +79,32 @@ def request_of(
     Raises:
         InputError: the lake has no such source.
     """
-    folders, snapshot = sources_of(lake), lake.required_snapshot()
+    history = history_records(_folder_of(lake, source), options.open_rule)
+    asked = [r for r in history if r.trace.is_open] if running is None else running
+    until = max((r.trace.times[-1] for r in (history if running is None else asked)), default=0.0)
+    forecast = forecast_id(lake, source, running, options)
+    return ForecastRequest(forecast, source, lake.required_snapshot(), history, asked, until, options)
+
+
+def forecast_id(lake: Lake, source: str, running: Sequence[CaseRecord] | None, options: ForecastOptions) -> str:
+    """The id of a forecast: a hash of everything that it is made from. The cases of history are not read.
+
+    A new snapshot that has the same history of the source, and the same contexts of its tasks, gives the same id.
+
+    Raises:
+        InputError: the lake has no such source.
+    """
+    folder, contexts = _folder_of(lake, source), LakeContexts.of(lake, source)
+    cases = [[r.trace.case_id, list(r.trace.activities), list(r.trace.times)] for r in running or ()]
+    used = None if contexts is None else contexts.content_hash
+    return make_id("f", source, digest(VERSION, folder.name, used, running is None, cases, repr(options)))
+
+
+def _folder_of(lake: Lake, source: str) -> Path:
+    folders = sources_of(lake)
     if source not in folders:
         raise InputError(f"no source {source!r} in the lake; there are: {', '.join(sorted(folders)) or 'none'}")
-    history = history_records(folders[source], options.open_rule)
-    asked = [r for r in history if r.trace.is_open] if running is None else running
-    cases = [[r.trace.case_id, list(r.trace.activities), list(r.trace.times)] for r in asked]
-    identity = digest(VERSION, folders[source].name, snapshot, running is None, cases, repr(options))
-    until = max((r.trace.times[-1] for r in (history if running is None else asked)), default=0.0)
-    return ForecastRequest(make_id("f", source, identity), source, snapshot, history, asked, until, options)
+    return folders[source]
 
 
 def forecast_source(lake: Lake, request: ForecastRequest) -> SourceForecast:
@@ -116,9 +133,9 @@ def forecast_source(lake: Lake, request: ForecastRequest) -> SourceForecast:
     return SourceForecast(request.id, request.source, cases, [head | row for one in found for row in _step_rows(one)])
 
 
-def is_published(lake: Lake, request: ForecastRequest) -> bool:
+def is_published(lake: Lake, source: str, forecast: str) -> bool:
     """Whether the lake has this very forecast."""
-    return lake.folder(FORECAST_STEPS, source_key=request.source, forecast_key=request.id).is_dir()
+    return lake.folder(FORECAST_STEPS, source_key=source, forecast_key=forecast).is_dir()
 
 
 def _contexts(lake: Lake, source: str, history: Sequence[CaseRecord], running: set[str]) -> LakeContexts | None:

@@ -59,6 +59,14 @@ def test_open_cases_have_not_ended_and_cases_to_forecast_teach_nothing() -> None
     assert found.probabilities(table)[table.code == vocabulary.activities.index("d"), 0].min() > 0.8
 
 
+def test_contexts_of_other_tasks_are_no_part_of_what_a_source_uses() -> None:
+    def of(cases: list[str], activities: str = "abcd") -> str:
+        return LakeContexts(lake(cases).rows, {a: f"t{a}" for a in activities}).content_hash
+
+    assert of(CASES * 3) == of(CASES * 3 + ["xyxy", "yx"] * 3)
+    assert len({of(CASES * 3), of(CASES * 4), of(CASES * 3, "abcde"), of([*CASES * 3, "ad", "ad", "ad"])}) == 4
+
+
 def test_activities_that_became_one_task_share_its_probability() -> None:
     own = traces(["ab", "aB", "ab"] * 3)
     vocabulary = Vocabulary.of(own)

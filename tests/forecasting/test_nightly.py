@@ -1,13 +1,14 @@
 """The night forecasts the open cases of history again where something changed, and never fails for it."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from opus_pipelines.core.schemas import CASES, FORECAST_CASES
+from opus_pipelines.core.schemas import CASES, FORECAST_CASES, IMPLEMENTATIONS
 from opus_pipelines.core.settings import Forecasts
 from opus_pipelines.forecasting.nightly import refresh
-from opus_pipelines.lake.layout import Lake, dataset_folder, read_table, table_of, write_table
+from opus_pipelines.lake.layout import Lake, dataset_folder, read_table, table_of, write_json, write_table
 from tests.forecast_fixtures import claims_lake
 
 BY_STATE = Forecasts(open_cases={"claims": "state"})
@@ -28,6 +29,25 @@ def test_open_cases_are_forecast_once(lake: Lake) -> None:
 
     assert (first.cases, first.unchanged) == ({"claims": 1}, ())
     assert (second.cases, second.unchanged) == ({}, ("claims",))
+    assert published(lake) == ["c040"]
+
+
+@pytest.mark.parametrize(("history", "is_unchanged"), [("h1", True), ("h2", False)])
+def test_a_new_snapshot_forecasts_only_sources_whose_history_changed(
+    lake: Lake, history: str, is_unchanged: bool
+) -> None:
+    refresh(lake, BY_STATE)
+    old = lake.folder(IMPLEMENTATIONS, source_key="claims", content="h1")
+    folder = lake.folder(IMPLEMENTATIONS, source_key="claims", content=history)
+    if folder != old:
+        shutil.copytree(old, folder)
+    manifest = {"inputs": {"sources": [{"source": "claims", "folder": folder.relative_to(lake.root).as_posix()}]}}
+    write_json(lake.snapshot_folder("w2") / "manifest.json", manifest)
+    write_json(lake.root / "wkg" / "current.json", {"snapshot": "w2"})
+
+    done = refresh(lake, BY_STATE)
+
+    assert (done.unchanged, done.cases) == ((("claims",), {}) if is_unchanged else ((), {"claims": 1}))
     assert published(lake) == ["c040"]
 
 

@@ -12,7 +12,7 @@ FORECAST_CASES = dataset(
     case_id                  string        as the source has it
     client                   string        client of the case
     contract                 string        contract of the case
-    snapshot                 id            snapshot of the Work Knowledge Graph whose history was used
+    snapshot                 id            snapshot that the forecast was made from; kept while its history is the same
     steps                    int64         events so far
     last_activity            string        the last of them
     last_event_at            ts            when it happened
