@@ -17,7 +17,7 @@ export HF_HUB_OFFLINE := 1
 export TRANSFORMERS_OFFLINE := 1
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: help run test test-fast test-nightly coverage lint types imports lock docs ui gallery clean
+.PHONY: help run test test-fast test-nightly coverage lint types imports lock sbom audit docs ui gallery clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -65,6 +65,14 @@ imports: .venv/.installed ## who may import whom (import-linter)
 
 lock: .venv/.installed ## pin requirements.lock anew from pyproject.toml, with the hash of every file
 	@$(BIN)/uv pip compile -q --no-header --no-annotate --generate-hashes pyproject.toml --extra dev --extra docs -o requirements.lock
+
+sbom: .venv/.installed ## a software bill of materials of what is locked, CycloneDX as JSON: build/sbom.json
+	@mkdir -p build
+	$(BIN)/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml --of JSON --output-reproducible -o build/sbom.json
+	echo "sbom       $(abspath build/sbom.json)"
+
+audit: .venv/.installed ## known vulnerabilities of what is locked; where the index cannot be asked, it says so and fails
+	@$(BIN)/python scripts/audit.py requirements.lock
 
 docs: .venv/.installed ## write docs/reference from the code, then the site into build/site; a broken link is an error
 	@$(BIN)/python scripts/reference.py

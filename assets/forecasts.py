@@ -8,6 +8,7 @@ import dagster as dg
 from assets.failing import reason_first
 from assets.specs import POOL, made, spec
 from opus_pipelines.forecasting import nightly
+from opus_pipelines.forecasting.publish import VERSION
 from resources.lake import LakeRun
 
 GROUP = "forecasts"
@@ -17,7 +18,10 @@ GROUP = "forecasts"
     name="forecast_open_cases",
     can_subset=True,
     pool=POOL,
-    specs=[spec(name, GROUP, ["wkg/snapshot"]) for name in ("forecasts/cases", "forecasts/next_steps")],
+    specs=[
+        spec(name, GROUP, ["wkg/snapshot"], code_version=f"forecasts={VERSION}")
+        for name in ("forecasts/cases", "forecasts/next_steps")
+    ],
 )
 @reason_first
 def forecasts(context: dg.AssetExecutionContext, run: LakeRun) -> Iterator[dg.MaterializeResult[None]]:

@@ -15,6 +15,7 @@ from pydantic import Field
 
 from assets.checks import FAILED_INTAKES, RESULT_CHECKS, check_key, selected, warning
 from assets.failing import reason_first
+from assets.inputs import INTAKES
 from assets.partitions import CONTRACTS
 from assets.specs import POOL, key, made, spec
 from opus_pipelines.core.check_results import CheckResult
@@ -42,7 +43,7 @@ logger = logging.getLogger("opus_pipelines.generate")
 
 POINTER = "workflows/current"
 LINEAGE = {
-    "generation/intakes": ["wkg/snapshot"],
+    "generation/intakes": [INTAKES, "wkg/snapshot"],
     "generation/intentions": ["generation/intakes", "wkg/snapshot"],
     "generation/neighbours": ["generation/intentions"],
     "generation/subgraph_tasks": ["generation/intentions"],

@@ -8,6 +8,7 @@ import dagster as dg
 
 from assets.checks import DAMAGED, HELD_BACK, HISTORY_CHECKS, REJECTED_WHOLE, check_key, selected, warning
 from assets.failing import reason_first
+from assets.inputs import HISTORY
 from assets.specs import POOL, made, spec
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.versions import versions_of
@@ -33,7 +34,7 @@ class ReadHistory(dg.Config):
 @dg.multi_asset(
     name="read_history",
     specs=[
-        spec(f"history/{name}", GROUP, code_version=versions_of("history"))
+        spec(f"history/{name}", GROUP, [HISTORY], code_version=versions_of("history"))
         for name in ("implementations", "rejects", "sources")
     ],
     check_specs=[*HISTORY_CHECKS, REJECTED_WHOLE, HELD_BACK, DAMAGED],

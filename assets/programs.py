@@ -6,7 +6,7 @@ import dagster as dg
 from pydantic import Field
 
 from assets.failing import reason_first
-from assets.specs import made, spec
+from assets.specs import POOL, made, spec
 from opus_pipelines.programs.drafts import program_of
 from opus_pipelines.programs.experiment import Plan, experiment, log_curves, publish, summaries
 from opus_pipelines.programs.planning_set import MANUAL
@@ -26,6 +26,7 @@ class ImprovePrograms(dg.Config):
 
 @dg.multi_asset(
     name="programs",
+    pool=POOL,
     specs=[spec("programs/searches", GROUP), spec("programs/curves", GROUP, ["programs/searches"])],
 )
 @reason_first

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from assets.failing import reason_first
 from assets.specs import POOL, made, spec
+from opus_pipelines.lwm.pointer.model import VERSION as MODEL_VERSION
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.training.tracking import Tracking
 from opus_pipelines.training.train import TrainingOptions, can_learn, train
@@ -37,6 +38,7 @@ class TrainPointer(dg.Config):
             ["wkg/snapshot"],
             about="the trained pointer model: a challenger, or the champion where it is better beyond the interval",
             kinds=("safetensors", "mlflow"),
+            code_version=f"pointer={MODEL_VERSION}",
         )
     ],
     pool=POOL,

@@ -8,6 +8,7 @@ import dagster as dg
 
 from assets.checks import EMBEDDED_CHECKS, MINED_CHECKS, selected
 from assets.failing import reason_first
+from assets.inputs import SETTINGS
 from assets.partitions import register
 from assets.specs import POOL, key, made, spec
 from assets.summary import shown, summary
@@ -45,7 +46,7 @@ class Mine(dg.Config):
         spec(
             f"wkg/{name}",
             GROUP,
-            ["history/implementations"],
+            ["history/implementations", SETTINGS],
             kinds=("spark", "parquet"),
             code_version=f"{versions_of('names')} {versions_of('mining')} wkg={ALGORITHM_VERSIONS['wkg']}",
         )

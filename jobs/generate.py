@@ -12,7 +12,8 @@ from assets.partitions import CONTRACTS
 PARTITION = "dagster/partition"  # the tag by which Dagster knows the contract of a run
 JOB = dg.define_asset_job(
     "generate",
-    selection=dg.AssetSelection.groups("generation", "workflows", "reports"),
+    selection=dg.AssetSelection.groups("generation", "workflows", "reports")
+    | dg.AssetSelection.assets(["inputs", "intakes"]),
     description="Make the ranked workflows of the chosen contracts; what is up to date is skipped.",
 )
 

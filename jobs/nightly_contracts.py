@@ -12,6 +12,7 @@ from opus_pipelines.generation.contracts import contracts_of
 from opus_pipelines.generation.results.staleness import is_current
 from opus_pipelines.lake.layout import Lake
 
+OBSERVED = dg.AssetSelection.assets(["inputs", "intakes"])  # the run observes it; the night does not wait for that
 GENERATED = dg.AssetSelection.groups("generation", "workflows", "reports")
 
 
@@ -39,7 +40,7 @@ def condition(settings: Settings) -> dg.AutomationCondition[dg.AssetKey]:
             return dg.AutomationResult(context, true_subset=subset)
 
     schedule = settings.schedule
-    night = dg.AutomationCondition.on_cron(schedule.nightly, schedule.timezone)
+    night = dg.AutomationCondition.on_cron(schedule.nightly, schedule.timezone).ignore(OBSERVED)
     return night.newly_true() & AsksForTheNight()
 
 

@@ -7,7 +7,8 @@ from opus_pipelines.core.settings import Schedule
 NIGHTLY = "nightly"  # the schedule's name
 JOB = dg.define_asset_job(
     "rebuild",
-    selection=dg.AssetSelection.groups("history", "wkg", "forecasts"),
+    selection=dg.AssetSelection.groups("history", "wkg", "forecasts")
+    | dg.AssetSelection.assets(["inputs", "history"], ["inputs", "settings"]),
     description="Read what changed, mine, embed, check, publish a snapshot, forecast the open cases.",
 )
 

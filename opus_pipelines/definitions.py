@@ -8,14 +8,14 @@ from typing import Any
 
 import dagster as dg
 
-from assets import evaluations, flows, forecasts, generation, history, programs, training, wkg
-from assets.specs import key
+from assets import evaluations, flows, forecasts, generation, history, inputs, programs, training, wkg
+from assets.specs import key, spec
 from jobs import flows as flow_job
-from jobs import generate, nightly_contracts, rebuild, train, watch_history, watch_intakes
+from jobs import generate, nightly_contracts, rebuild, train, watch_history, watch_intakes, watch_runs
 from opus_pipelines.core.settings import Settings
 from resources.encoder import EncoderResource
 from resources.lake import WAIT_SECONDS, LakeRun
-from resources.settings import of_environment
+from resources.settings import SettingsResource, of_environment
 from resources.spark import SparkResource
 
 
@@ -40,6 +40,8 @@ def build_defs(
     )
     return dg.Definitions(
         assets=[
+            inputs.observe_history,
+            inputs.observe_intakes,
             history.history,
             wkg.mine,
             wkg.embed,
@@ -50,6 +52,7 @@ def build_defs(
             programs.programs,
             evaluations.compare_flows,
             flows.write_flows,
+            spec("ops/runs", "ops"),
         ],
         asset_checks=[wkg.check_mined, wkg.check_embedded],
         jobs=[rebuild.JOB, generate.JOB, train.JOB, flow_job.JOB],
@@ -58,8 +61,10 @@ def build_defs(
             watch_history.history_changed(settings),
             watch_intakes.intakes_changed(settings),
             nightly_contracts.sensor(settings.schedule),
+            *watch_runs.recorded(settings),
         ],
         resources={
+            "settings": SettingsResource.of(settings),
             "run": LakeRun.of(settings),
             "spark": SparkResource.of(settings),
             "encoder": EncoderResource.of(settings),
@@ -75,5 +80,10 @@ def defs() -> dg.Definitions:
 
     The resources read the settings in the process that runs: importing this module reads no environment.
     """
-    resources = {"run": LakeRun(wait_seconds=WAIT_SECONDS), "spark": SparkResource(), "encoder": EncoderResource()}
+    resources = {
+        "settings": SettingsResource(),
+        "run": LakeRun(wait_seconds=WAIT_SECONDS),
+        "spark": SparkResource(),
+        "encoder": EncoderResource(),
+    }
     return build_defs(of_environment(), resources)

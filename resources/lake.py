@@ -15,6 +15,7 @@ from pydantic import Field, PrivateAttr
 from opus_pipelines.core.errors import LakeError, LakeHeld
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.lock import is_alive, this_process
+from resources import usage
 from resources.settings import WithSettings
 
 PROCESS = "opus/process"  # the tag of a run that names the process it runs in
@@ -39,6 +40,7 @@ class LakeRun(WithSettings):
     """
 
     wait_seconds: float = Field(0.0, description="how long to wait for another run that writes to the lake")
+    _cpu_before: float = PrivateAttr(default=0.0)
     _held: contextlib.ExitStack = PrivateAttr(default_factory=contextlib.ExitStack)
 
     def setup_for_execution(self, context: dg.InitResourceContext) -> None:
@@ -47,6 +49,7 @@ class LakeRun(WithSettings):
         The holder of the lock knows that every other run still marked as running is dead or waits.
         """
         run, instance = context.run, context.instance
+        self._cpu_before = usage.cpu_ms()
         if run is not None and instance is not None and PROCESS not in run.tags:
             instance.add_run_tags(run.run_id, {PROCESS: this_process()})
         try:
@@ -57,8 +60,10 @@ class LakeRun(WithSettings):
             fail_dead_runs(instance, run.run_id)
 
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
-        """Releases the lock."""
+        """Releases the lock, and tells Dagster what the run used."""
         self._held.close()
+        if context.run is not None and context.instance is not None:
+            usage.tell(context.instance, context.run.run_id, self._cpu_before)
 
     @cached_property
     def lake(self) -> Lake:

@@ -30,6 +30,10 @@ class WithSettings(dg.ConfigurableResource[None]):
         return of_environment() if self.settings is None else parse(Settings, self.settings, "settings of the run")
 
 
+class SettingsResource(WithSettings):
+    """The settings alone, for steps that write nothing and so need no lock."""
+
+
 def of_environment() -> Settings:
     """Returns the settings as the command line would have them, with absolute paths.
 

@@ -184,6 +184,7 @@ _OTHER_PAGES = {
     "programs.html": "Better workflow programs",
     "flows.html": "Flows written from utterances",
     "errors.html": "Where generation fails",
+    "nights.html": "The last night beside those before",
 }
 
 
@@ -221,13 +222,14 @@ def report(options: Options, client: str | None, contract: str | None, out: Path
     prints the files that it wrote, with an index.html where there are several pages. --errors adds errors.html, which
     shows where generation fails, and links it. Where the lake has searches for better workflow programs,
     `programs.html` shows them with a program before and after. Where it has flows from utterances, `flows.html` lists
-    them, with a page for each.
+    them, with a page for each. `nights.html` shows the last rebuild beside up to thirty before it.
 
     \b
     Example:
       opus report --client "Northwind Insurance" --out pages
     """
     from opus_pipelines.lake.layout import slug
+    from opus_pipelines.nights.page import nights_page, render_nights
     from opus_pipelines.reporting.page.contract import contract_pages
     from opus_pipelines.reporting.page.render import (
         flow_rows,
@@ -240,18 +242,23 @@ def report(options: Options, client: str | None, contract: str | None, out: Path
     from opus_pipelines.reporting.views import connect
 
     connection = connect(options.lake())
-    programs = program_page(connection) if client is None and contract is None else None
+    everything = client is None and contract is None
+    programs = program_page(connection) if everything else None
+    nights = nights_page(connection) if everything else None
     flows = render_flows(flow_rows(connection, client, contract))
     flows_page = next(iter(flows), None)
     has_contracts = bool(connection.execute("SELECT count(*) FROM current_results").fetchall()[0][0])
+    is_wanted = has_contracts or not (programs or flows or nights)
     pages = [
         (f"{slug(page.head['client'])}__{slug(page.head['contract'])}.html", page)
-        for page in (contract_pages(connection, client, contract) if has_contracts or not (programs or flows) else ())
+        for page in (contract_pages(connection, client, contract) if is_wanted else ())
     ]
     out.mkdir(parents=True, exist_ok=True)
     written = {name: render(page, flows_page) for name, page in pages} | flows
     if programs is not None:
         written["programs.html"] = render_programs(programs)
+    if nights is not None:
+        written["nights.html"] = render_nights(nights)
     if samples is not None:
         written["errors.html"] = _error_page(samples)
     others = [(name, title) for name, title in _OTHER_PAGES.items() if name in written]

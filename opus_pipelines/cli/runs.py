@@ -10,6 +10,7 @@ import time
 import uuid
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,12 +117,14 @@ def _run(
         pass  # fails before anything heavy is loaded where another process writes
     require_openable(Lake(settings.paths.lake))
     prepare(settings)
-    start = time.monotonic()
+    start, begun = time.monotonic(), datetime.now(UTC)
     problems: list[str] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Dagster's beta and deprecation notices are not for the person at the terminal
         import dagster as dg
 
+        from jobs.run_record import repeat_of
+        from jobs.watch_runs import report_failed_since, report_run
         from opus_pipelines.definitions import build_defs
         from resources.event_log import kept_open
         from resources.lake import PROCESS
@@ -134,11 +137,10 @@ def _run(
                     result = resolved.execute_in_process(
                         instance=instance, raise_on_error=False, run_config=QUIET | config, tags=tags, run_id=run_id
                     )
-                problems += (
-                    lines_of_failed_checks(result)
-                    if result.success
-                    else [f"{failure_of(result)} (its log: opus ui, run {result.run_id})"]
-                )
+                    report_run(instance, run_id, settings)
+                where = f"its log: opus ui, run {run_id}; repeat: {repeat_of(job, tags)}"
+                problems += lines_of_failed_checks(result) if result.success else [f"{failure_of(result)} ({where})"]
+            report_failed_since(instance, begun, settings)
     logger.info("%s took %.1f s", job, time.monotonic() - start)
     return problems
 

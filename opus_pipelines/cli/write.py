@@ -258,4 +258,6 @@ def ui(options: Options, port: int) -> None:
     # Dagster reads .env and imports modules of the folder in which it starts, which may hold somebody's files
     os.chdir(home)
     os.environ["PYTHONSAFEPATH"] = "1"
-    os.execv(dagster, [str(dagster), "dev", "-w", str(ROOT / "workspace.yaml"), "-p", str(port)])
+    # Dagster's server asks nobody who they are, so only this machine reaches it (docs/security.md: behind a proxy)
+    where = ["-h", "127.0.0.1", "-p", str(port)]
+    os.execv(dagster, [str(dagster), "dev", "-w", str(ROOT / "workspace.yaml"), *where])

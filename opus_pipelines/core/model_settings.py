@@ -1,6 +1,7 @@
-"""The sections of `opus.toml` for models: where trainings are recorded, and language models as backends."""
+"""The sections of `opus.toml` for other programs: MLflow, language models, Prometheus, webhooks and mail servers."""
 
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 
@@ -72,3 +73,47 @@ class OpenaiCompatible(Section):
     usd_per_million_tokens_in: float | None = Field(None, ge=0, description="price; not stated: costs are unknown")
     usd_per_million_tokens_out: float | None = Field(None, ge=0, description="price; not stated: costs are unknown")
     spend_limit_usd: float | None = Field(None, ge=0, description="most dollars a day (UTC); it needs both prices")
+
+
+_VARIABLE = "^[A-Za-z0-9_]*$"
+
+
+class Ops(Section):
+    """The record of the runs (dataset `ops/runs`), and metrics for Prometheus."""
+
+    keep_runs: int = Field(1_000, ge=31, description="runs whose rows are kept")
+    usd_per_cpu_hour: float | None = Field(
+        None, ge=0, description="price of an hour of one processor, for the cost of a run; none: the cost is unknown"
+    )
+    metrics_folder: Path | None = Field(
+        None,
+        description="folder for the metrics of the latest run of each job, where a node exporter's textfile collector "
+        "reads, e.g. /var/lib/node_exporter; none: no metrics are written",
+        json_schema_extra=OUTSIDE,
+    )
+
+
+class Alerts(Section):
+    """Who is told of a run by webhook or e-mail. A run never fails because an alert could not be sent."""
+
+    on: Literal["failure", "finding", "every"] = Field(
+        "failure", description="failure: runs that failed; finding: also those with a failed check; every: all runs"
+    )
+    webhook: str = Field(
+        "",
+        pattern="^(https?://.*)?$",
+        description="address to which JSON with the field `text` is posted",
+        json_schema_extra=ON_NETWORK,
+    )
+    webhook_variable: str = Field(
+        "", pattern=_VARIABLE, description="environment variable that holds the address, where it is a secret"
+    )
+    smtp_host: str = Field("", description="mail server; empty: no e-mail is sent", json_schema_extra=ON_NETWORK)
+    smtp_port: int = Field(587, ge=1, le=65_535, description="its port")
+    smtp_tls: bool = Field(True, description="the connection is encrypted by STARTTLS")
+    smtp_user: str = Field("", description="user at the mail server; empty: no sign-in")
+    smtp_password_variable: str = Field(
+        "OPUS_SMTP_PASSWORD", pattern=_VARIABLE, description="environment variable that holds the password"
+    )
+    mail_from: str = Field("opus@localhost", description="sender")
+    mail_to: tuple[str, ...] = Field((), description="recipients")

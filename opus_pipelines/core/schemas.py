@@ -5,7 +5,7 @@
 never 0, never "".
 """
 
-from opus_pipelines.core.tables.decisions import DECISIONS
+from opus_pipelines.core.tables.decisions import DECISIONS, OPS_RUNS
 from opus_pipelines.core.tables.declaration import DATASETS, DIMENSION, Column, Dataset
 from opus_pipelines.core.tables.evaluations import (
     EVALUATION_FLOWS,
@@ -85,6 +85,7 @@ __all__ = [
     "INTENTIONS",
     "NEEDS",
     "NEIGHBOURS",
+    "OPS_RUNS",
     "OPTIMIZED",
     "PROCEDURES",
     "PROCEDURE_VECTORS",

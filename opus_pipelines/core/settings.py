@@ -19,7 +19,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from opus_pipelines.core.errors import SettingsError
-from opus_pipelines.core.model_settings import CausalLm, MLflow, OpenaiCompatible
+from opus_pipelines.core.model_settings import Alerts, CausalLm, MLflow, OpenaiCompatible, Ops
 from opus_pipelines.core.registry import declared
 from opus_pipelines.core.safe_text import clean
 from opus_pipelines.core.settings_files import stated_toml
@@ -50,6 +50,7 @@ from opus_pipelines.core.settings_sections import (
 __all__ = [
     "FILE_NAME",
     "SHORTHANDS",
+    "Alerts",
     "CausalLm",
     "Checks",
     "Cost",
@@ -62,6 +63,7 @@ __all__ = [
     "History",
     "MLflow",
     "OpenaiCompatible",
+    "Ops",
     "Paths",
     "Priors",
     "Query",
@@ -104,6 +106,8 @@ class Settings(Section):
     schedule: Schedule = Schedule()
     forecasts: Forecasts = Forecasts()
     query: Query = Query()
+    ops: Ops = Ops()
+    alerts: Alerts = Alerts()
     mlflow: MLflow = MLflow()
     causal_lm: CausalLm = CausalLm()
     openai_compatible: OpenaiCompatible = OpenaiCompatible()

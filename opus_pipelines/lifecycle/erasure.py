@@ -1,8 +1,7 @@
 """Erases a client from a lake (`opus forget`), and proves by a search that nothing of it is left.
 
 The order is: note what is to be removed, remove its results and decisions, publish a snapshot without it, remove its
-history and what other results took from it, and search. The note stays in the lake until the search finds nothing, so
-that after a kill the next call does the rest. The files in history and intakes are the user's, and stay.
+history and what other results took from it, and search. The note stays until the search finds nothing.
 """
 
 import difflib
@@ -41,6 +40,7 @@ from opus_pipelines.lifecycle.program_traces import remove_program_runs
 from opus_pipelines.lifecycle.published import Manifests, manifests_of, named_parts, rewrite_manifest
 from opus_pipelines.lifecycle.retention import prune_changes, withdraw_models
 from opus_pipelines.lifecycle.verify import SET_ASIDE
+from opus_pipelines.operations.runs import remove_runs
 from opus_pipelines.task_matching.name_nodes import normalise
 
 Removed = list[tuple[str, int]]  # what was removed, and how much of it
@@ -144,7 +144,8 @@ def carry_out(
         report.removed += remove_history(lake, work.traces)
         report.removed.append(("answers of language models", remove_answers(lake, client, work.words)))
         report.removed.append(("runs of programs", remove_program_runs(lake, client, work.words)))
-        report.removed += clean_record([*_names(client), *work.words])
+        report.removed += [("rows of runs", remove_runs(lake, words := [*_names(client), *work.words]))]
+        report.removed += clean_record(words)
         report.left, report.shared = _search(lake, client, work.words)
         if not report.left:
             lake.remove(_journal(lake, client))

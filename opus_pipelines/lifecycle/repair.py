@@ -28,6 +28,7 @@ _AGAIN = {
     "models": "`opus train`",
     "programs": "`opus program`",
     "flows": "`opus flow batch`",
+    "ops": "nothing",
 }
 # kept files that cannot be made again, and what their loss means
 _LOST = {
@@ -179,7 +180,7 @@ class _Work:
     def _folder(self, place: Path) -> None:
         """Sets a published folder aside as a whole."""
         depth = {"wkg": 2, "history": 4, "forecasts": 4, "flows": 5} | dict.fromkeys(
-            ("aggregates", "evaluations", "models", "programs"), 3
+            ("aggregates", "evaluations", "models", "ops", "programs"), 3
         )
         folder = self.lake.root.joinpath(*place.parts[: depth.get(place.parts[0], len(place.parts))])
         of_history = place.parts[0] in ("wkg", "history")

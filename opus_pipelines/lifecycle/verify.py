@@ -31,6 +31,7 @@ _LISTED = (
     "evaluations/*/*",
     "programs/*/*",
     "flows/*/*/*/*",
+    "ops/*/*",
     "history/implementations/*/*",
     "history/rejects/*/*",
     "aggregates/*/*",

@@ -104,6 +104,8 @@ def report(
     yield _block("Sources", select(connection, "sources"), "none read yet")
     yield _block("Contracts", contracts(connection, changes, declared), "no results yet; `opus generate` makes them")
     yield _block("What could not be used", select(connection, "failures"), "nothing")
+    yield _block("The last night beside up to thirty before it", select(connection, "nights"), "none recorded yet")
+    yield _block("Nights that failed", select(connection, "failed_nights"), "none of the last 31")
     try:
         runs, note = last_runs(lake), ": none"
     except LakeError as error:

@@ -125,6 +125,8 @@ SET VARIABLE files = (
             SELECT 'flows_' || regexp_extract(file, '/flows/([a-z_]+)/client_key=', 1), file
             FROM glob(getvariable('lake') || '/flows/*/*/*/*/*.parquet') WHERE file NOT IN (FROM damaged_files)
             UNION ALL
+            SELECT 'ops_runs', file FROM glob(getvariable('lake') || '/ops/runs/*/*.parquet')
+            UNION ALL
             SELECT 'history_sources', file FROM glob(getvariable('lake') || '/history/sources/*.parquet')
             UNION ALL
             SELECT 'wkg_changes', file FROM glob(getvariable('lake') || '/wkg/changes/*/*.parquet')

@@ -10,18 +10,21 @@ from opus_pipelines.core.schemas import DATASETS
 from opus_pipelines.core.settings import Paths, Settings
 
 DEPS = {
-    "history/implementations": [],
-    "history/rejects": [],
-    "history/sources": [],
-    "wkg/tasks": ["history/implementations"],
-    "wkg/task_implementations": ["history/implementations"],
-    "wkg/edges": ["history/implementations"],
-    "wkg/needs": ["history/implementations"],
-    "wkg/task_aliases": ["history/implementations"],
-    "wkg/variants": ["history/implementations"],
-    "wkg/waits": ["history/implementations"],
-    "wkg/contexts": ["history/implementations"],
-    "wkg/cases": ["history/implementations"],
+    "inputs/history": [],
+    "inputs/intakes": [],
+    "inputs/settings": [],
+    "history/implementations": ["inputs/history"],
+    "history/rejects": ["inputs/history"],
+    "history/sources": ["inputs/history"],
+    "wkg/tasks": ["history/implementations", "inputs/settings"],
+    "wkg/task_implementations": ["history/implementations", "inputs/settings"],
+    "wkg/edges": ["history/implementations", "inputs/settings"],
+    "wkg/needs": ["history/implementations", "inputs/settings"],
+    "wkg/task_aliases": ["history/implementations", "inputs/settings"],
+    "wkg/variants": ["history/implementations", "inputs/settings"],
+    "wkg/waits": ["history/implementations", "inputs/settings"],
+    "wkg/contexts": ["history/implementations", "inputs/settings"],
+    "wkg/cases": ["history/implementations", "inputs/settings"],
     "wkg/embeddings": ["wkg/tasks"],
     "wkg/implementation_vectors": ["history/implementations", "wkg/cases"],
     "wkg/procedures": ["history/implementations"],
@@ -51,9 +54,10 @@ DEPS = {
     "flows/catalogue": ["wkg/snapshot"],
     "flows/flows": ["flows/catalogue"],
     "flows/scores": ["flows/flows"],
+    "ops/runs": [],
     "forecasts/cases": ["wkg/snapshot"],
     "forecasts/next_steps": ["wkg/snapshot"],
-    "generation/intakes": ["wkg/snapshot"],
+    "generation/intakes": ["inputs/intakes", "wkg/snapshot"],
     "generation/intentions": ["generation/intakes", "wkg/snapshot"],
     "generation/neighbours": ["generation/intentions"],
     "generation/subgraph_tasks": ["generation/intentions"],
@@ -207,9 +211,14 @@ def test_every_dataset_is_an_asset_with_its_schema(nodes: dict) -> None:
 def test_owners_kinds_and_partitions(nodes: dict) -> None:
     for name, node in nodes.items():
         assert node.owners == ["team:opus"]
+        assert node.description
+        assert node.group_name == {"models/pointer": "training"}.get(name, name.split("/")[0])
+        if name.split("/")[0] not in ("inputs", "programs", "evaluations", "flows", "ops"):
+            assert node.code_version
         assert node.kinds
         partitions = node.partitions_def.name if node.partitions_def else None
-        assert partitions == ("contract" if name.split("/")[0] in PARTITIONED else None)
+        of_contracts = name.split("/")[0] in PARTITIONED or name == "inputs/intakes"
+        assert partitions == ("contract" if of_contracts else None)
 
 
 def test_blocking_checks(defs: dg.Definitions) -> None:

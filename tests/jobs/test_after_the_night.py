@@ -137,4 +137,7 @@ def test_definitions_name_the_sensors_and_their_jobs(tmp_path: Path) -> None:
         "after_the_night",
         "history_changed",
         "intakes_changed",
+        "run_failed",
+        "run_stopped",
+        "run_succeeded",
     }

@@ -13,11 +13,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from opus_pipelines.cli.current import changes
 from opus_pipelines.core.check_results import CheckResult
 from opus_pipelines.core.settings import Paths, Settings
 from opus_pipelines.generation.results.checks import check_result
 from opus_pipelines.lake.layout import Lake
+from opus_pipelines.nightly.unchanged import unchanged_history
 from opus_pipelines.reporting.views import connect
+from tests.staleness import observe, stale
 
 pytestmark = [pytest.mark.spark, pytest.mark.model]
 
@@ -52,9 +55,7 @@ def write_inputs(root: Path) -> Settings:
 def run(settings: Settings, job: str, instance: dg.DagsterInstance, **more: Any) -> dg.ExecuteInProcessResult:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Dagster's own beta and deprecation notices
-        from opus_pipelines.definitions import build_defs
-
-        resolved = build_defs(settings).resolve_job_def(job)
+        resolved = definitions(settings).resolve_job_def(job)
         return resolved.execute_in_process(instance=instance, raise_on_error=False, run_config=QUIET, **more)
 
 
@@ -105,12 +106,16 @@ def test_a_dead_run_is_marked_as_failed(built: Any) -> None:
     assert instance.get_run_by_id(dead.run_id).status == dg.DagsterRunStatus.FAILURE
 
 
-def _job(settings: Settings) -> dg.JobDefinition:
+def definitions(settings: Settings) -> dg.Definitions:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore")  # Dagster's own beta and deprecation notices
         from opus_pipelines.definitions import build_defs
 
-        return build_defs(settings).resolve_job_def("rebuild")
+        return build_defs(settings)
+
+
+def _job(settings: Settings) -> dg.JobDefinition:
+    return definitions(settings).resolve_job_def("rebuild")
 
 
 def test_generate_publishes_each_contract_and_a_failing_one_costs_only_itself(built: Any) -> None:
@@ -180,3 +185,40 @@ def test_one_dataset_of_a_contract_can_be_selected(built: Any) -> None:
     made = [event for event in result.all_events if event.is_step_materialization]
     names = {one.step_materialization_data.materialization.asset_key.to_user_string() for one in made}
     assert names == {"reports/cost"}
+
+
+def test_dagster_calls_stale_what_opus_status_says_changed_and_nothing_else(built: Any) -> None:
+    settings, instance, _ = built
+    keys = ["Acme__Retail", "Acme__Wholesale"]
+    names = {f"Acme__{contract}" for contract in ("Retail", "Wholesale")}
+
+    def told(now: Settings) -> tuple[dict[str, list[str]], dict[str, tuple[str, ...]]]:
+        """What Dagster calls stale, and what changed of each contract by `opus status`."""
+        observe(definitions(now), instance)
+        changed = {f"{a}__{b}": words for (a, b), words in changes(now).items() if words}
+        return stale(definitions(now), instance, keys), {key: changed[key] for key in sorted(changed) if key in names}
+
+    assert run(settings, "rebuild", instance).success
+    for key in keys:
+        assert run(settings, "generate", instance, partition_key=key).success
+    assert told(settings) == ({}, {})
+
+    text = settings.paths.intakes / "Acme/Retail/order-1/input/text.txt"
+    before = text.read_text()
+    text.write_text("An order of eleven chairs.")
+    assert told(settings) == ({"generation/intakes": ["Acme__Retail"]}, {"Acme__Retail": ("files",)})
+    text.write_text(before)
+    other = settings.model_copy(update={"reward": settings.reward.model_copy(update={"clear_share": 0.83})})
+    assert told(other) == ({"generation/intakes": keys}, dict.fromkeys(keys, ("settings",)))
+
+    assert unchanged_history(settings) is not None
+    log = settings.paths.history / "orders" / "orders.csv"
+    log.write_text(log.read_text() + log.read_text().splitlines()[-1].replace("c5", "c6") + "\n")
+    history = {f"history/{name}": [""] for name in ("implementations", "rejects", "sources")}
+    assert told(settings) == (history, {})
+    assert unchanged_history(settings) is None
+    assert run(settings, "rebuild", instance).success
+    found, changed = told(settings)
+    assert set(changed.values()) == {("snapshot",)}
+    assert found["generation/runs"] == keys
+    assert {name.split("/")[0] for name in found} == {"generation"}, "no result of an earlier stage is stale"

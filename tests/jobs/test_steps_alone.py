@@ -29,6 +29,7 @@ from tests.nightly_jobs import (
 
 pytestmark = pytest.mark.spark
 WHOLE = [
+    "observe_history",
     "read_history",
     "mine",
     "check_mined",
@@ -133,11 +134,11 @@ def test_from_failure_goes_on_where_the_run_failed(
         warnings.simplefilter("ignore")
         job = dg.reconstructable(one_process)
         with dg.execute_job(job, instance, run_config=QUIET) as failed:
-            assert steps_of(failed) == WHOLE[:3]
+            assert steps_of(failed) == WHOLE[:4]
         (fresh.paths.lake / REFUSED).unlink()
         options = dg.ReexecutionOptions.from_failure(failed.run_id, instance)
         with dg.execute_job(job, instance, run_config=QUIET, reexecution_options=options) as retried:
-            assert steps_of(retried) == WHOLE[3:]
+            assert steps_of(retried) == WHOLE[4:]
     assert tables_of(Lake(fresh.paths.lake)) == tables_of(Lake(whole.paths.lake))
 
 
@@ -166,7 +167,7 @@ def test_a_process_for_each_step_shares_the_right_to_write(
         job = dg.reconstructable(many_processes).get_subset(asset_selection=frozenset(chosen))
         with dg.execute_job(job, instance, run_config=QUIET) as result:
             assert result.success, failure_of(result)
-            assert steps_of(result)[:2] == ["read_history", "mine"]
+            assert steps_of(result)[:3] == ["observe_history", "read_history", "mine"]
 
 
 def test_the_command_of_dagster_makes_one_asset(whole: Settings, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
-"""Declares the decisions of people on ranked workflows.
+"""Declares what is kept outside of snapshots and results, so that rebuilds and rollbacks keep it.
 
-They are kept outside of results, so rebuilds and rollbacks keep them.
+These are the decisions of people on ranked workflows, and the record of the runs of the jobs.
 """
 
 from opus_pipelines.core.tables.declaration import dataset, struct
@@ -44,4 +44,44 @@ DECISIONS = dataset(
     encoder       string              the model that encoded it
 """,
     partitions="client_key contract_key",
+)
+
+struct(
+    "run_stage",
+    """
+    stage        string  step of the job
+    duration_ms  ms      from its start to its end
+""",
+)
+
+OPS_RUNS = dataset(
+    "ops/runs",
+    "one row, one run of the jobs rebuild, generate or train that has ended",
+    ("started_at run"),
+    """
+    run               string           id in Dagster's record
+    job               string           rebuild, generate or train
+    contract_key      string           client and contract of a generation, as the partition names them
+    status            string           success or failure
+    started_at        ts               start
+    ended_at          ts               end
+    duration_ms       ms               from start to end
+    stages            list<run_stage>  steps in their order
+    snapshot          id               snapshot that was current at the end
+    items             int64            cases of history that a rebuild read, or intakes that a generation worked on;
+                                       NULL where the run reports none
+    items_per_second  float            items / seconds of the steps
+    rejects           int64            records of history that were rejected, or intakes that failed
+    checks            int64            checks that were evaluated
+    checks_failed     int64            of these the ones that failed
+    failed_checks     list<string>     dataset and name of each failed check, with its finding
+    drift_share       float            share of tasks that came or went against the snapshot before; NULL without one
+    cpu_ms            ms               processor time of all processes of the run
+    peak_memory_mb    float            sum of the most memory that each living process of the run had held at its end
+    cost_usd          usd              processor time x ops.usd_per_cpu_hour; NULL where no price is set
+    reason            string           why it failed, on one line
+    evidence          string           where the evidence of a failure lies
+    repeat            string           the command that repeats the run
+""",
+    partitions="run_key",
 )

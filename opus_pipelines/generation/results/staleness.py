@@ -6,6 +6,7 @@ failed in it.
 
 from typing import Any
 
+from opus_pipelines.core.ids import digest
 from opus_pipelines.core.schemas import INTAKES, RUNS
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.versions import difference, versions_of
@@ -28,6 +29,21 @@ def is_current(lake: Lake, contract: ContractFolder, snapshot: str, settings: Se
         return bool(pointer["result"] == result_id(contract, snapshot, settings, attempt=_attempt_of(pointer)))
     except OSError:
         return False
+
+
+def input_version(contract: ContractFolder, settings: Settings) -> str:
+    """Returns the hash of what a result is made from besides the snapshot and the algorithms.
+
+    That is the contract's files and decisions, the settings and the model. A contract that cannot be worked on has a
+    version for its problem.
+    """
+    if contract.problem is not None:
+        return digest(contract.problem)
+    try:
+        made_from = MadeFrom("", backend_of(settings).version, settings_hash(settings), "")
+        return id_of(contract, made_from)
+    except OSError as error:
+        return digest(str(error))
 
 
 def failed_intakes(lake: Lake, contract: ContractFolder, result: str | None = None) -> list[tuple[str, str]]:
