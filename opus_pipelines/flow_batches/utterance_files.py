@@ -29,7 +29,7 @@ MAX_FLOW_BYTES = 4 << 20  # of a BPMN file
 MAX_CELL = 2_000_000  # characters of a cell of a CSV file; a longer one is an error of the file
 MAX_UID = 200
 MAX_ROWS = 100_000
-_TEXTS = ("uid", "utterance", "prior", "gold")
+_TEXTS = ("uid", "utterance", "prior", "prior_bpmn", "gold")
 
 
 @dataclass(frozen=True)
@@ -157,6 +157,9 @@ def _task(value: Mapping[str, Any], uid: str | None, utterance: str, folder: Pat
     except UtteranceError as error:
         raise _Defect("no_utterance", str(error)) from None
     prior, file = _flow(value.get("prior"), folder, "prior")
+    if value.get("prior_bpmn") is not None:
+        drawn, file = _flow(value["prior_bpmn"], folder, "prior_bpmn")
+        prior = prior or drawn  # the IR has the names of variables, which a BPMN file may lack
     gold, _ = _flow(value.get("gold"), folder, "gold")
     try:
         sequence = write(gold) if gold is not None else None

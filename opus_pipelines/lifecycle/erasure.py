@@ -34,7 +34,7 @@ from opus_pipelines.lake.layout import PART, Lake, dataset_folder, read_json, re
 from opus_pipelines.lake.results import ResultKey, results_of
 from opus_pipelines.lake.search import Finding, Word, search
 from opus_pipelines.lifecycle.client_traces import ClientTraces, clients_of, find, own_sources, words_of
-from opus_pipelines.lifecycle.flow_traces import remove_flows
+from opus_pipelines.lifecycle.flow_traces import batches_of, remove_flows
 from opus_pipelines.lifecycle.kept_answers import remove_answers
 from opus_pipelines.lifecycle.program_traces import remove_program_runs
 from opus_pipelines.lifecycle.published import Manifests, manifests_of, named_parts, rewrite_manifest
@@ -60,6 +60,7 @@ class ErasureWork:
     words: list[Word]
     results: int
     decisions: int = 0
+    flows: int = 0
 
     def planned(self) -> Removed:
         """Returns what will be removed, and how much of it, as rows for a table."""
@@ -70,6 +71,7 @@ class ErasureWork:
             ("tasks of nobody else", len(self.traces.tasks)),
             ("results", self.results),
             ("decisions", self.decisions),
+            ("batches of flows", self.flows),
         ]
 
 
@@ -107,7 +109,8 @@ def look(lake: Lake, history: Path, client: str) -> ErasureWork:
         for name in _NOTED:
             getattr(traces, name).update(before[name])
         words += [word for word in (Word(**w) for w in before["words"]) if word not in words]
-    return ErasureWork(traces, words, len(results_of(lake, client)), len(_decisions(lake, client)))
+    counts = len(results_of(lake, client)), len(_decisions(lake, client)), len(batches_of(lake, client))
+    return ErasureWork(traces, words, *counts)
 
 
 def carry_out(

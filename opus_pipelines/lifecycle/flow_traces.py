@@ -14,19 +14,23 @@ def clients_of_flows(lake: Lake) -> set[str]:
     return {unslug(batch.parts[-3].partition("=")[2]) for batch in batches}
 
 
+def batches_of(lake: Lake, client: str) -> set[Path]:
+    """Returns the partitions of the client's batches, relative to their datasets."""
+    return {
+        folder.relative_to(lake.root / name)
+        for name in FLOW_DATASETS
+        for folder in (lake.root / name).glob(f"client_key={slug(client)}/*/*")
+    }
+
+
 def remove_flows(lake: Lake, client: str, words: Iterable[Word]) -> int:
     """Removes the client's batches, and the batches and evaluations in which one of the words stands; returns how many.
 
     A reader begins with the flows of a batch, so these go first.
     """
     names = sorted(FLOW_DATASETS, key=lambda name: name != FLOWS.name)
-    own = {
-        folder.relative_to(lake.root / name)
-        for name in names
-        for folder in (lake.root / name).glob(f"client_key={slug(client)}/*/*")
-    }
     chosen = list(words)
-    gone = own | _named(lake, chosen, names, 3)
+    gone = batches_of(lake, client) | _named(lake, chosen, names, 3)
     for name in names:
         for batch in sorted(gone):
             lake.remove(lake.root / name / batch)

@@ -10,7 +10,7 @@ import pytest
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.settings import Retention
-from opus_pipelines.flow_batches.batch import FlowBatch, prune, publish, run_batch
+from opus_pipelines.flow_batches.batch import FlowBatch, is_contract_current, prune, publish, run_batch
 from opus_pipelines.flow_batches.inputs import read_inputs
 from opus_pipelines.flow_generation.activities import CatalogueError
 from opus_pipelines.flows.formats.bpmn_reader import read_bpmn
@@ -119,7 +119,9 @@ def test_the_shipped_queries_count_and_name(place: tuple[Lake, FlowBatch]) -> No
 def test_the_same_files_are_written_once_and_a_changed_file_gives_another_batch(tmp_path: Path) -> None:
     lake, intakes = Lake(tmp_path / "lake"), tmp_path / "intakes"
     write_contract(intakes, [CREATE])
+    assert not is_contract_current(lake, discover(intakes)[0], WordEncoder())
     first, again = written(lake, intakes)[0], written(lake, intakes)[0]
+    assert is_contract_current(lake, discover(intakes)[0], WordEncoder())
     assert first is not None
     assert again is None
     write_contract(intakes, [CREATE, ADD])

@@ -16,7 +16,7 @@ from opus_pipelines.reporting.views import connect, run
 from tests.flow_batches.batches import written
 from tests.flows.flow_bench import DATA, reason
 
-UIDS = ("1", "2", "7", "40", "74", "81", "88", "97")  # of every kind: linear, conditional and their updates
+UIDS = ("1", "2", "7", "40", "74", "76", "88", "97")  # of every kind: linear, conditional and their updates
 
 
 @pytest.mark.data
@@ -31,12 +31,12 @@ def test_shared_tests_become_flows_with_scores_and_pages(tmp_path: Path) -> None
     rows = []
     for task in tasks:
         prior = write(task.prior) if task.prior else ""
+        drawn = f"{task.uid}.bpmn" if task.prior_bpmn is not None else ""
         if task.prior_bpmn is not None:
-            prior = f"{task.uid}.bpmn"
-            shutil.copyfile(task.prior_bpmn, folder / prior)
-        rows.append((task.uid, task.utterance, prior, task.sequence))
+            shutil.copyfile(task.prior_bpmn, folder / drawn)
+        rows.append((task.uid, task.utterance, prior, drawn, task.sequence))
     with (folder / "asked.csv").open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([("uid", "utterance", "prior", "gold"), *rows])
+        csv.writer(file).writerows([("uid", "utterance", "prior", "prior_bpmn", "gold"), *rows])
     lake = Lake(tmp_path / "lake")
     (batch,) = written(lake, tmp_path / "intakes")
     assert batch is not None

@@ -5,12 +5,15 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.flow_batches.utterance_files import UtteranceRow, read
 from opus_pipelines.flows.formats.bpmn_text import write_bpmn
 from opus_pipelines.flows.formats.python_ir import parse
 from opus_pipelines.flows.traversal import activities, identified
+from tests.campaigns import examples
 
 PRIOR = 'xs = A()\nfor x in xs:\n  if x.kind == "new":\n    y = B()'
 # A flow that goes back to a step before: no block has a second way in.
@@ -77,12 +80,33 @@ def test_json_lines_may_be_of_another_encoding(tmp_path: Path) -> None:
         ({"prior": "../../secret.bpmn"}, "outside_folder"),
         ({"prior": "missing.bpmn"}, "bad_prior"),
         ({"gold": "x = A(1, 2"}, "bad_gold"),
+        ({"prior": "x = A()", "prior_bpmn": "missing.bpmn"}, "bad_prior_bpmn"),
     ],
 )
 def test_a_row_that_cannot_be_used_has_a_reason(tmp_path: Path, cells: dict[str, object], code: str) -> None:
     row = one_row(tmp_path, **cells)
     assert (row.task, row.code) == (None, code)
     assert row.reason
+
+
+@given(
+    cells=st.dictionaries(
+        st.sampled_from(["uid", "utterance", "prior", "prior_bpmn", "gold", "tags"]),
+        st.none() | st.booleans() | st.integers() | st.text(max_size=20) | st.lists(st.text(max_size=3), max_size=2),
+    )
+)
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+def test_any_row_is_used_or_has_a_reason(tmp_path: Path, cells: dict[str, object]) -> None:
+    for row in rows_of(tmp_path, "a.jsonl", json.dumps(cells)):
+        assert (row.task is None) == bool(row.code) == bool(row.reason)
+        row.utterance.encode()
+
+
+def test_names_of_variables_come_from_the_text_and_ids_from_the_drawing(tmp_path: Path) -> None:
+    (tmp_path / "before.bpmn").write_bytes(write_bpmn(identified(parse(PRIOR))))
+    row = one_row(tmp_path, prior=PRIOR, prior_bpmn="before.bpmn")
+    assert row.task is not None
+    assert (row.task.prior, row.task.prior_bpmn) == (parse(PRIOR), tmp_path / "before.bpmn")
 
 
 def test_a_prior_without_blocks_is_refused_with_its_elements(tmp_path: Path) -> None:

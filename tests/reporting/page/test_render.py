@@ -219,3 +219,8 @@ def test_what_breaks_a_constraint_stands_outside_every_sum_and_ranking(page: Con
     assert "<dd>$8.00<small>once for each of 1 goals" in text
     chosen = [row | {"decision": "accepted"} for row in page.workflows]
     assert replace(page, workflows=chosen).outside == []
+
+
+def test_the_page_of_flows_is_linked_where_there_is_one(page: ContractPage) -> None:
+    assert '<a href="flows.html">' in render(page, "flows.html")
+    assert "flows.html" not in render(page)
