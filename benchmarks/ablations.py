@@ -25,7 +25,6 @@ intervals over goals as there; the sample by the Reward simulated from the truth
 
 import argparse
 import contextlib
-import importlib.util
 import json
 import random
 import sys
@@ -36,6 +35,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from two_jobs import script  # type: ignore[import-not-found]  # beside this file
 
 from opus_pipelines.core.settings import Settings, load
 from opus_pipelines.embedding.cache import CachedEncoder
@@ -215,7 +215,7 @@ class Bench:
 def sopbench(arguments: argparse.Namespace) -> None:
     """The scorer's own table, a row a variant."""
     bench = Bench(arguments.work)
-    scorer = _module(arguments.scorer)
+    scorer = script(arguments.scorer)
     keys = {json.loads(line)["task_key"] for line in arguments.intakes.read_text().splitlines() if line.strip()}
     tasks = scorer.load(arguments.data)
     asked = {a.intake.folder: a for a in bench.asked[:: arguments.every] if a.intake.folder in keys}
@@ -336,15 +336,6 @@ def _changed(chosen: dict[str, dict[str, tuple[str, ...]]]) -> None:
     for name in VARIANTS[1:]:
         base = chosen[AGAINST[name]]
         print(f"changed by {name:23}{np.mean([chosen[name][k] != base[k] for k in base]):10.2f}")
-
-
-def _module(path: Path) -> Any:
-    spec = importlib.util.spec_from_file_location("scorer", path)
-    if spec is None or spec.loader is None:
-        raise SystemExit(f"{path} is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def main() -> int:

@@ -1,5 +1,6 @@
 """Gives the benchmarks of predictions a folder to work in, both jobs in it, and the rows of their results."""
 
+import importlib.util
 import json
 import resource
 import shutil
@@ -60,6 +61,16 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
     """The objects of a JSONL file."""
     with path.open() as file:
         yield from map(json.loads, filter(str.strip, file))
+
+
+def script(path: Path) -> Any:
+    """The module of a Python file: the script that scores a benchmark."""
+    spec = importlib.util.spec_from_file_location("scorer", path)
+    if spec is None or spec.loader is None:
+        raise SystemExit(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def write_predictions(

@@ -27,7 +27,12 @@ if TYPE_CHECKING:
 @click.option(
     "--seed", type=int, default=0, show_default=True, help="Another seed gives other cases of the same processes."
 )
-def sample(directory: Path, seed: int) -> None:
+@click.option(
+    "--incomplete",
+    is_flag=True,
+    help="Write incomplete intakes (letters alone) and mixed ones (two letters) as well, in contracts of their own.",
+)
+def sample(directory: Path, seed: int, incomplete: bool) -> None:
     """Write the sample into DIRECTORY: history in several formats, intakes of several clients, truth.json.
 
     \b
@@ -38,7 +43,7 @@ def sample(directory: Path, seed: int) -> None:
 
     if directory.is_dir() and any(directory.iterdir()):
         raise InputError(f"{directory} is not empty; name a new folder")
-    write_sample(directory, seed)
+    write_sample(directory, seed, incomplete)
     note(f"sample written: {directory}/history, {directory}/intakes, {directory}/truth.json")
 
 

@@ -18,10 +18,10 @@ ALGORITHM_VERSIONS: dict[str, int] = {
     "mining": 3,  # the aggregates of one source: the SQL in sql/wkg that Spark runs, cases, evidence of activities
     # aggregates of all sources to the snapshot: estimates, drift in time, graph metrics, critical tasks, procedures
     "wkg": 5,
-    "requirements": 2,  # documents to Intention, goals, rules and constraints (generation/intentions)
+    "requirements": 3,  # documents to Intention, goals, rules and constraints (generation/intentions)
     # routing, similar cases, critical tasks of the intake, SWKG (generation/neighbours, generation/subgraph_*)
-    "retrieval": 7,
-    "lwm": 3,  # the history backend of the Large Work Model (generation/sequences); part of the model version
+    "retrieval": 8,
+    "lwm": 4,  # the history backend of the Large Work Model (generation/sequences); part of the model version
     # Workflow Graph, search, reviews, evaluation, ranking, confidence (generation/wfg_*, workflows/optimized)
     "planning": 6,
     "generation": 3,  # the chain from an intake to its rows, and all tables of a result that no other stage makes

@@ -12,6 +12,7 @@ from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.lwm.procedure_reading import ParsedProcedure
 from opus_pipelines.planning.ranking_context import Evidence
 from opus_pipelines.planning.standing_decisions import standing_decisions
+from opus_pipelines.requirements.missing_part import missing_part
 from opus_pipelines.retrieval.case_memory import encoded_requests, memory_of, request_of
 from opus_pipelines.retrieval.completeness import (
     OUTCOMES,
@@ -23,7 +24,7 @@ from opus_pipelines.retrieval.completeness import (
 )
 from opus_pipelines.retrieval.consensus import Consensus, Trace, consensus
 from opus_pipelines.retrieval.critical_tasks import critical_tasks
-from opus_pipelines.retrieval.expected_tasks import ExpectedWork, expected_tasks
+from opus_pipelines.retrieval.expected_tasks import ExpectedWork, Told, expected_tasks, stretches_of
 from opus_pipelines.retrieval.intentions import with_missing_part
 from opus_pipelines.retrieval.likeness import UNKNOWN_INDUSTRY, likeness_of
 from opus_pipelines.retrieval.requested_steps import procedure_parts, requested_steps
@@ -60,12 +61,14 @@ def retrieve(request: Request, context: GenerationContext) -> Retrieved:
     cases, completeness = _similar_cases(request, context)
     if unlike:
         completeness = replace(completeness, undecided_reason=unlike)
+    by_input = missing_part(request.intention) == "context" and completeness.rule == OUTCOMES
+    given = request
     request = replace(request, intention=with_missing_part(request.intention, cases, context.index))
     decisions, tasks = context.terms.decisions, context.index.graph.tasks
     accepted = accepted_elsewhere(decisions, request.intention_id, tasks.keys())
     cases = with_accepted_workflows(cases, accepted, request.intention.vector, context.settings)
     completeness = agreed_with(completeness, cases)
-    expected = _expected_work(request, context)
+    expected = _expected_work(given if by_input else request, by_input, context)
     routed = [] if Part.ROUTING in context.without else _routed(request, expected, context)
     found = subgraphs_of(context.index.graph, routed, cases)
     subgraphs = [_named(subgraph, request, n) for n, subgraph in enumerate(found)]
@@ -75,7 +78,7 @@ def retrieve(request: Request, context: GenerationContext) -> Retrieved:
     steps = procedure.steps if procedure else ()
     titles = [t.title for t in tasks.values() if intake.industry is None or intake.industry in t.industries]
     refuse_unknown_tasks(intake.constraints, context.index.names, titles, [step.name for step in steps])
-    alone = expected if are_few(cases) else None
+    alone = expected if by_input or are_few(cases) else None
     critical = _critical_tasks(cases, completeness, request, context)
     first = ProcessDemand(cases, alone.critical(critical) if alone else critical)
     processes = _processes(first, request, procedure, context)
@@ -233,15 +236,20 @@ def _by_outcomes(cases: list[SimilarCase], nearest: float | None, index: Snapsho
     return Completeness(OUTCOMES, undecided_reason(cases, OUTCOMES, nearest), None, expected, steps)
 
 
-def _expected_work(request: Request, context: GenerationContext) -> ExpectedWork | None:
-    """Returns what the trained Intention encoder expects of the request, None where none serves the industry."""
+def _expected_work(request: Request, by_input: bool, context: GenerationContext) -> ExpectedWork | None:
+    """Returns what the trained Intention encoder expects of the request, None where none serves the industry.
+
+    `by_input`: the client input is read stretch by stretch, too, because no process context says what the work is.
+    """
     industry, model, index = request.intake.industry, context.model, context.index
     if not isinstance(model, PointerBackend) or industry is None or model.encoder is None:
         return None
     if industry not in model.encoder.industries:
         return None
-    demanded = demanded_tasks(request.intention, request.intake, index)
-    likely = expected_tasks(model.encoder.encoder, request.intention, index, request.intake, demanded)
+    demanded = frozenset(demanded_tasks(request.intention, request.intake, index))
+    texts = stretches_of(request.intention) if by_input else []
+    told = Told(demanded, context.encoder.encode(texts) if texts else None)
+    likely = expected_tasks(model.encoder.encoder, request.intention, index, request.intake, told)
     return ExpectedWork.of(likely, index.graph) if likely else None
 
 

@@ -1,10 +1,11 @@
-"""A beam search inside one SWKG: the likeliest walks without loops by the transition probabilities of the WKG.
+"""A beam search inside one SWKG: the likeliest walks by the transition probabilities of the WKG.
 
-The cases similar to the Intention tell where a walk begins and ends; the whole graph tells what follows what.
+The cases similar to the Intention tell where a walk begins and ends, and how often it may come back to a task; the
+whole graph tells what follows what.
 """
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,27 +20,33 @@ _END_SMOOTHING = 0.5
 
 @dataclass(frozen=True)
 class Walk:
-    """A sequence of tasks and the mean log-probability of its steps."""
+    """A sequence of tasks, each at its first visit, and the mean log-probability of the steps of the walk."""
 
     tasks: tuple[str, ...]
     log_probability: float
 
 
 def beam(graph: WorkGraph, subgraph: SubWKG, cases: Sequence[SimilarCase], width: int = WIDTH) -> list[Walk]:
-    """Return at most `width` finished walks, likeliest first; task ids decide between equal ones."""
+    """Return at most `width` finished walks, likeliest first; task ids decide between equal ones.
+
+    A walk visits a task as often as the similar case that did it most often, so that what history does after coming
+    back to a task can be reached. Of the walks with the same tasks at their first visits the likeliest one counts.
+    """
     inside = set(subgraph.tasks)
+    visits = _most_visits(inside, cases)
     ends = _end_rates(inside, cases)
     unfinished: list[tuple[tuple[str, ...], float]] = [
         ((task,), math.log(rate)) for task, rate in _starts(inside, cases, graph).items()
     ]
     finished: dict[tuple[str, ...], float] = {}
-    for _ in range(min(MAX_LENGTH, len(inside))):
+    for _ in range(min(MAX_LENGTH, visits.total())):
         extended: list[tuple[tuple[str, ...], float]] = []
         for tasks, score in unfinished:
-            steps = _steps(graph, tasks, inside)
+            steps = _steps(graph, tasks, visits)
             end = ends.get(tasks[-1], 1.0 if not steps else 0.0)
             if end > 0:
-                finished[tasks] = (score + math.log(end)) / (len(tasks) + 1)
+                once, mean = tuple(dict.fromkeys(tasks)), (score + math.log(end)) / (len(tasks) + 1)
+                finished[once] = max(mean, finished.get(once, -math.inf))
             stay = math.log(max(1 - end, 1e-9))
             extended += [((*tasks, task), score + stay + math.log(rate)) for task, rate in steps.items()]
         unfinished = sorted(extended, key=lambda w: (-w[1], w[0]))[:width]
@@ -81,9 +88,17 @@ def _end_rates(inside: set[str], cases: Sequence[SimilarCase]) -> dict[str, floa
     return {t: ends[t] / (visits[t] + _END_SMOOTHING * min(1.0, ends[t])) for t in sorted(inside) if ends[t] > 0}
 
 
-def _steps(graph: WorkGraph, tasks: tuple[str, ...], inside: set[str]) -> dict[str, float]:
-    """Return P(next task) among the tasks of the SWKG that the walk has not visited."""
-    candidates = [t for t in graph.successors.get(tasks[-1], ()) if t in inside and t not in tasks]
+def _most_visits(inside: set[str], cases: Sequence[SimilarCase]) -> Counter[str]:
+    """Return how often a walk may visit each task: as often as one similar case did it, at least once."""
+    most = Counter(sorted(inside))
+    for case in cases:
+        most |= Counter(task for task in case.tasks if task in inside)
+    return most
+
+
+def _steps(graph: WorkGraph, tasks: tuple[str, ...], visits: Counter[str]) -> dict[str, float]:
+    """Return P(next task) among the tasks that the walk may visit once more."""
+    candidates = [t for t in graph.successors.get(tasks[-1], ()) if tasks.count(t) < visits[t]]
     rates = {t: graph.edges[tasks[-1], t].probability for t in candidates}
     total = sum(rates.values())
     return {t: rate / total for t, rate in rates.items()} if total else {}

@@ -5,8 +5,9 @@ passages of the process context; a client output is added with its own weight. A
 added later (`requirements.missing_part`). A trained encoder of Intentions can replace `encode_intention` if it returns
 an `Intention`.
 
-Requests are list items or paragraphs of one document, at least two, each of which asks for something. They are
-candidates: `requirements.goals` decides whether they are separate goals. This is the project's own rule, for English.
+Requests are list items or paragraphs of one document, at least two, each of which asks for something; or else whole
+documents of the client input, at least two, in each of which something is asked for. They are candidates:
+`requirements.goals` decides whether they are separate goals. This is the project's own rule, for English.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,19 +46,32 @@ class Request:
 
 def requests_of(elements: Sequence[Element]) -> list[Request]:
     """Return the candidate requests, in order; none where fewer than two or more than `MOST` ask for something."""
-    requests = [r for e in elements if e.role == "input" for r in _in_document(e)]
+    inputs = [e for e in elements if e.role == "input"]
+    requests = [r for e in inputs for r in _in_document(e)] or [r for e in inputs for r in _whole_document(e)]
     return requests if 2 <= len(requests) <= MOST else []
 
 
 def _in_document(element: Element) -> list[Request]:
+    asking = [b for b in _blocks(element) if any(is_request(s.text) for s in b)]
+    return [_request(element, b) for b in asking] if len(asking) > 1 else []
+
+
+def _whole_document(element: Element) -> list[Request]:
+    sentences = [s for block in _blocks(element) for s in block]
+    return [_request(element, sentences)] if len(sentences) > 1 else []
+
+
+def _request(element: Element, sentences: Sequence[Sentence]) -> Request:
+    return Request(element.element_id, " ".join(s.text for s in sentences), tuple(sentences))
+
+
+def _blocks(element: Element) -> list[list[Sentence]]:
+    """Return the sentences of each paragraph and list item."""
     blocks: dict[int, list[Sentence]] = {}
     for sentence in sentences_of(element):
         if sentence.shape in ("prose", "item"):
             blocks.setdefault(sentence.block, []).append(sentence)
-    asking = [b for b in blocks.values() if any(is_request(s.text) for s in b)]
-    return (
-        [Request(element.element_id, " ".join(s.text for s in b), tuple(b)) for b in asking] if len(asking) > 1 else []
-    )
+    return list(blocks.values())
 
 
 _PARTS = {"input": "input", "output": "output", "process": "context", "contract": "context"}

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -13,7 +14,22 @@ from opus_pipelines.wkg.graph import WorkGraph
 
 LIKELY = 0.5  # probability from which a task is part of the expected work: the set with the fewest expected errors
 UNLIKELY = 0.2  # probability below which few similar cases do not make a task critical
+SURE = 0.9  # probability from which one stretch of the client input alone asks for a task
 FOLLOWED = 0.95  # weight of each further step of a walk, so that near successors count more than far ones
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the documents of an intake tell besides its Intention.
+
+    Attributes:
+        demanded: the tasks that they name.
+        stretches: unit vectors [n, d] of stretches of the client input that are read one by one, because no process
+            context says how they belong together.
+    """
+
+    demanded: frozenset[str] = frozenset()
+    stretches: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -46,24 +62,35 @@ class ExpectedWork:
 
 
 def expected_tasks(
-    encoder: IntentionEncoder, intention: Intention, index: SnapshotIndex, of: Intake, demanded: Iterable[str] = ()
+    encoder: IntentionEncoder, intention: Intention, index: SnapshotIndex, of: Intake, told: Told = Told()
 ) -> dict[str, float]:
     """Return P(the work of the request has the step) for each work step of the industry.
 
     An intake that asks for several things is read as a whole and request by request; a step that one of them is likely
-    to need is needed. A step in `demanded`, which the documents name, is certain. `of` is the intake, whose industry
-    is known to the encoder; where history knows its client, the client's own shares of the tasks count.
+    to need is needed. Stretches that are read one by one add the steps that they ask for surely, since a short text is
+    read less safely than a long one. A step that the documents name is certain. `of` is the intake, whose industry is
+    known to the encoder; where history knows its client, the client's own shares of the tasks count.
     """
     rates = index.task_rates(str(of.industry), of.client)
     if not rates:
         return {}
-    tasks = np.stack([index.task_vectors[task] for task in rates])
+    tasks, shares = np.stack([index.task_vectors[task] for task in rates]), np.array(list(rates.values()))
     inputs = [intention.parts["input"]]
     if len(intention.requests) > 1:
         inputs += [intention.texts[request.text][None] for request in intention.requests]
     vectors = np.stack([encoder.composed({**intention.parts, "input": rows}) for rows in inputs])
-    likely = encoder.probabilities(vectors, tasks, np.array(list(rates.values()))).max(0)
-    return dict(zip(rates, likely.tolist(), strict=True)) | {task: 1.0 for task in demanded if task in rates}
+    likely = encoder.probabilities(vectors, tasks, shares).max(0)
+    if told.stretches is not None and len(told.stretches):
+        alone = encoder.probabilities(told.stretches, tasks, shares).max(0)
+        likely = np.where(alone >= SURE, np.maximum(likely, alone), likely)
+    return dict(zip(rates, likely.tolist(), strict=True)) | {task: 1.0 for task in told.demanded if task in rates}
+
+
+def stretches_of(intention: Intention) -> list[str]:
+    """Return the sentences of the client input of a goal, and each two neighbours in one document."""
+    stated = [text for text in intention.decoded.inputs if text.element_id is not None]
+    pairs = [f"{a.text} {b.text}" for a, b in pairwise(stated) if a.element_id == b.element_id]
+    return list(dict.fromkeys([*(text.text for text in stated), *pairs]))
 
 
 def likely_tasks(expected: Mapping[str, float], graph: WorkGraph) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.sample import write_csv, write_jsonl, write_xes
 from opus_pipelines.sample.cases import Case, draw_cases
+from opus_pipelines.sample.incomplete import by_mail
 from opus_pipelines.sample.intakes import ContractFiles, all_contracts
 from opus_pipelines.sample.sources import SOURCES, Source
 from opus_pipelines.sample.truth import truth
@@ -56,14 +57,17 @@ class SampleSummary:
     files: int
 
 
-def write_sample(directory: Path, seed: int = 0) -> SampleSummary:
+def write_sample(directory: Path, seed: int = 0, incomplete: bool = False) -> SampleSummary:
     """Writes history/, intakes/, opus.toml and truth.json into `directory`, over files of the same names.
 
+    `incomplete`: whether incomplete and mixed intakes are written, too, each contract's in a contract of their own.
     Raises InputError where that is not possible.
     """
     with _writing_to(directory):
         directory.mkdir(parents=True, exist_ok=True)
     contracts = all_contracts()
+    if incomplete:
+        contracts += [by_mail(files) for files in contracts]
     drawn = {s.name: _cases(seed, s) for s in SOURCES}
     contents = {"opus.toml": SETTINGS.encode(), "truth.json": _truth(seed, contracts)}
     for source in SOURCES:

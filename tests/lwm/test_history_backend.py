@@ -55,6 +55,18 @@ def test_the_beam_walks_by_probability() -> None:
     assert walks[0].log_probability == pytest.approx((math.log(0.75) + math.log(1) + math.log(end)) / 4, abs=1e-6)
 
 
+def test_a_walk_comes_back_to_a_task_as_often_as_a_similar_case_did() -> None:
+    loop = WorkGraph.of(
+        [Task(t, t.upper()) for t in "abc"], [edge("a", "b", 0.5), edge("b", "a", 1.0), edge("a", "c", 0.5)]
+    )
+    inside = SubWKG(dict.fromkeys("abc", "terminal"), tuple(loop.edges.values()))
+    walks = beam(loop, inside, [case("abac")])
+    assert [w.tasks for w in walks] == [("a", "b", "c"), ("a", "c")]
+    there_and_back = math.log(0.5) + math.log(1) + math.log(1)  # b was visited, so that only c is left behind a
+    assert walks[0].log_probability == pytest.approx((there_and_back + math.log(1 / 1.5)) / 5, abs=1e-6)
+    assert ("a", "b", "c") not in [w.tasks for w in beam(loop, inside, [case("ac")])], "no similar case came back"
+
+
 def test_the_beam_stays_inside_the_subgraph() -> None:
     part = SubWKG({"a": "terminal", "c": "connector", "d": "terminal"}, ())
     assert [w.tasks for w in beam(GRAPH, part, [case("abd")])] == [("a", "c", "d")]

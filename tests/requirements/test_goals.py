@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,29 @@ def test_two_requests_that_history_answers_with_different_kinds_are_two_goals(
 def test_anything_less_is_one_goal(letter: str, kind_of: Callable[..., Any], text_elements: Callable[..., Any]) -> None:
     (only,) = goals(text_elements, letter, kind_of)
     assert only.goal == "A letter"
+
+
+def test_two_letters_are_two_goals_though_neither_asks_for_anything(text_elements: Callable[..., Any]) -> None:
+    water, theft = "The floor is wet. We must dry it.", "A ring is gone. You pay such things."
+    found = goals_of(encode_intention(letters(text_elements, water, theft), None, Topics()), kind_of)
+    assert [goal.goal for goal in found] == [water, theft]
+
+
+@pytest.mark.parametrize("other", ["Wet as well. The hall must dry.", "Pay it."])
+def test_a_second_letter_on_the_same_work_or_of_one_sentence_is_no_goal(
+    other: str, text_elements: Callable[..., Any]
+) -> None:
+    elements = letters(text_elements, "The floor is wet. We must dry it.", other)
+    assert len(goals_of(encode_intention(elements, None, Topics()), kind_of)) == 1
+
+
+def letters(text_elements: Callable[..., Any], *texts: str) -> list[Any]:
+    """Client input of several documents."""
+    return [
+        replace(element, element_id=f"letter{n}")
+        for n, text in enumerate(texts)
+        for element in text_elements({"input": text})
+    ]
 
 
 def test_every_text_of_an_intake_is_encoded_in_one_call(text_elements: Callable[..., Any]) -> None:
