@@ -77,7 +77,7 @@ def test_the_trained_intention_adds_the_work_that_a_letter_alone_asks_for(
     """Thieves took pipes, and water ran out: no case of history had both, and no process context says so."""
     asked = "Home Claims, by mail", "2025-09-18-pipes-stolen"
     (by_cases,), (by_encoder,) = made(*asked, HistoryBackend()), made(*asked, trained)
-    water, theft = {"Arrange Drying", "Inspect Property"}, {"Obtain Police Report", "Value Stolen Items"}
+    water, theft = {"Arrange Drying", "Estimate Repair Cost"}, {"Obtain Police Report", "Value Stolen Items"}
     assert theft <= steps(by_cases)
     assert not water & steps(by_cases)
     assert water | theft <= steps(by_encoder)
