@@ -10,6 +10,7 @@ LAKE ?= build/lake
 DATA ?= ../shared/data
 GALLERY ?= build/gallery
 TORCH ?=
+PEER ?=
 OPUS := $(BIN)/opus --lake $(LAKE)
 
 # Everything that is needed lies in the install: nothing is asked of a model hub at run time.
@@ -17,7 +18,7 @@ export HF_HUB_OFFLINE := 1
 export TRANSFORMERS_OFFLINE := 1
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: help run test test-fast test-nightly coverage lint types imports lock sbom audit docs ui gallery clean
+.PHONY: help run bench test test-fast test-nightly coverage lint types imports lock sbom audit docs ui gallery clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -86,6 +87,10 @@ ui: .venv/.installed ## the Dagster UI on the sample's lake
 gallery: .venv/.installed ## the first plan of every real log in DATA as pictures with checks: build/gallery/gallery.html
 	@JAVA_HOME="$$(scripts/find_java.sh)"; export JAVA_HOME
 	$(BIN)/python benchmarks/gallery.py $(DATA) $(GALLERY)
+
+bench: .venv/.installed ## speed beside peers into benchmarks/results; PEER=a python that has polars and pm4py
+	@JAVA_HOME="$$(scripts/find_java.sh)"; export JAVA_HOME
+	$(BIN)/python benchmarks/speed.py $(if $(PEER),--peer $(PEER))
 
 clean: ## remove what `make run` wrote; the install stays
 	@rm -rf build

@@ -338,7 +338,8 @@ def write_table(dataset: Dataset, table: pa.Table, folder: Path, name: str = PAR
 def write_empty(folder: Path) -> None:
     """Writes an empty typed file for every dataset, named like its view."""
     for dataset in DATASETS.values():
-        write_atomically(folder / f"{dataset.view}.parquet", partial(pq.write_table, dataset.schema.empty_table()))
+        nothing = pa.Table.from_batches([], dataset.schema)
+        write_atomically(folder / f"{dataset.view}.parquet", partial(pq.write_table, nothing))
 
 
 def read_table(dataset: Dataset, *folders: Path, columns: list[str] | None = None) -> pa.Table:
