@@ -73,7 +73,7 @@ class ContractFolder:
     def _files(self) -> list[Path]:
         """The files that the workflows depend on; those of the folder of flows are no part of them."""
         found = below(self.folder)[0]
-        return [path for path in found if path.relative_to(self.folder).parts[0] != FLOWS and _is_file(path)]
+        return [path for path in found if self.flows not in path.parents and _is_file(path)]
 
 
 def discover(intakes: Path) -> list[ContractFolder]:
