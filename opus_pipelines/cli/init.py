@@ -93,7 +93,7 @@ def init(
 def check(options: Options, source: str, history: Path | None) -> None:
     """Show what a rebuild would read from a source (its folder, or its name in the history folder), in seconds.
 
-    Of a contract's folder, show what its catalogue declares.
+    Of a contract's folder, show what its catalogue declares, and which of its utterances can be read.
 
     \b
     Example:
@@ -119,17 +119,25 @@ def check(options: Options, source: str, history: Path | None) -> None:
 
 
 def _is_contract(folder: Path) -> bool:
-    return (folder / "contract.toml").is_file()
+    from opus_pipelines.flow_batches.inputs import utterance_files
+    from opus_pipelines.intakes.discover import FLOWS
+
+    return (folder / "contract.toml").is_file() or bool(utterance_files(folder / FLOWS))
 
 
 def _check_catalogue(folder: Path) -> None:
     from opus_pipelines.catalogues.files import read_catalogue
     from opus_pipelines.catalogues.report import catalogue_complaints, catalogue_lines
+    from opus_pipelines.flow_batches.inputs import check_folder
+    from opus_pipelines.intakes.discover import FLOWS
 
     catalogue = read_catalogue(folder)
     for line in catalogue_lines(catalogue) or [f"{folder}: the contract has no catalogue; history names its tasks"]:
         click.echo(line)
-    complaints = catalogue_complaints(catalogue)
+    flow_lines, flow_complaints = check_folder(folder / FLOWS)
+    for line in flow_lines:
+        click.echo(line)
+    complaints = [*catalogue_complaints(catalogue), *flow_complaints]
     if catalogue.files and not catalogue:
         raise CheckFailed("\nopus: ".join(complaints))
     for line in complaints:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from opus_pipelines.catalogues.declared import DeclaredTask
 from opus_pipelines.catalogues.files import read_catalogue as read_declared
-from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.errors import InputError, OpusError
 from opus_pipelines.core.ids import digest, file_hash, make_id
 from opus_pipelines.core.schemas import TASKS
 from opus_pipelines.flow_batches.scoring import ir_of
@@ -102,6 +102,31 @@ def utterance_files(folder: Path) -> list[Path]:
         return []
     own = (path for path in folder.iterdir() if not is_hidden(Path(path.name)) and not path.is_dir())
     return sorted(path for path in own if path.suffix.casefold() in (CSV, LINES))
+
+
+def check_folder(folder: Path) -> tuple[list[str], list[str]]:
+    """Returns a line for each file of a folder of flows, and a line for each row or file that cannot be used."""
+    lines, complaints = [], []
+    for path in utterance_files(folder):
+        try:
+            rows = read(path, folder)
+        except InputError as error:
+            complaints.append(str(error))
+            continue
+        usable = [row.task for row in rows if row.task is not None]
+        known = sum(task.expected is not None for task in usable)
+        what = "examples" if _is_example(path) else "utterances"
+        lines.append(
+            f"flows/{path.name}: {len(usable):,} of {len(rows):,} {what} can be read, {known:,} with a reference"
+        )
+        complaints += [f"flows/{row.file}, line {row.line}: {row.reason}" for row in rows if row.task is None]
+    if (folder / CATALOGUE).exists():
+        try:
+            content_of(folder / CATALOGUE, folder, MAX_CATALOGUE_BYTES)
+            lines.append(f"flows/{CATALOGUE}: {len(read_catalogue(folder / CATALOGUE).activities):,} activities")
+        except OpusError as error:
+            complaints.append(str(error))
+    return lines, complaints
 
 
 def _is_example(path: Path) -> bool:

@@ -40,3 +40,15 @@ def test_a_catalogue_without_a_usable_tool_is_a_failure_and_none_is_not(contract
     code, said = checked()
     assert code == 1
     assert "no YAML" in said
+
+
+def test_utterances_are_counted_and_those_that_cannot_be_read_are_named(contract: Path, checked: Checked) -> None:
+    (contract / "contract.toml").unlink()
+    (contract / "flows").mkdir()
+    (contract / "flows" / "asked.csv").write_text("uid,utterance,gold\n1,Do it,x = A()\n,Do that,\n")
+    (contract / "flows" / "broken.csv").write_text("name\n")
+    (contract / "flows" / "catalogue.json").write_text('[{"id": "A"}]')
+    code, said = checked()
+    assert code == 0
+    for part in ("1 of 2 utterances", "1 with a reference", "asked.csv, line 3", "broken.csv", "1 activities"):
+        assert part in said
