@@ -15,8 +15,14 @@ from opus_pipelines.reporting.status import reason_of
 from resources.usage import CPU, MEMORY
 
 FAILED = [dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED]
-JOBS = ("rebuild", "generate", "train")
-COMMANDS = {"rebuild": "opus rebuild", "generate": "opus generate", "train": "opus train"}
+JOBS = ("rebuild", "generate", "train", "flows")
+COMMANDS = {
+    "rebuild": "opus rebuild",
+    "generate": "opus generate",
+    "train": "opus train",
+    "flows": "opus flow batch",
+}
+OF_CONTRACTS = ("generate", "flows")  # the jobs whose runs are of one contract
 _CHECK = dg.DagsterEventType.ASSET_CHECK_EVALUATION.value
 _OF_TYPE = {
     dg.DagsterEventType.ASSET_MATERIALIZATION,
@@ -24,7 +30,7 @@ _OF_TYPE = {
     dg.DagsterEventType.STEP_FAILURE,
     dg.DagsterEventType.RUN_FAILURE,
 }
-_COUNTED = {"rebuild": "history/implementations", "generate": "generation/intakes"}
+_COUNTED = {"rebuild": "history/implementations", "generate": "generation/intakes", "flows": "flows/flows"}
 _ROWS = ("dagster/row_count", "dagster/partition_row_count")
 
 
@@ -119,10 +125,10 @@ def _reason(events: Iterable[Any]) -> str:
 def repeat_of(job: str, tags: Mapping[str, str]) -> str:
     """Returns the command that repeats a run of this job with these tags."""
     key = tags.get(PARTITION)
-    if job != "generate" or key is None:
+    if job not in OF_CONTRACTS or key is None:
         return COMMANDS[job]
     client, _, contract = key.partition("__")
-    return f"opus generate --client {shlex.quote(unslug(client))} --contract {shlex.quote(unslug(contract))}"
+    return f"{COMMANDS[job]} --client {shlex.quote(unslug(client))} --contract {shlex.quote(unslug(contract))}"
 
 
 def _number(tags: Mapping[str, str], name: str) -> float | None:

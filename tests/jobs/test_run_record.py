@@ -8,7 +8,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from jobs.run_record import repeat_of, run_record
+from jobs.run_record import COMMANDS, JOBS, repeat_of, run_record
 from jobs.watch_runs import report_run
 from opus_pipelines.core.errors import CheckFailed
 from opus_pipelines.core.settings import Paths, Settings
@@ -124,3 +124,5 @@ def test_the_command_that_repeats_a_generation_names_the_contract() -> None:
     )
     assert repeat_of("generate", {}) == "opus generate"
     assert repeat_of("train", {}) == "opus train"
+    assert repeat_of("flows", {"dagster/partition": "Acme__Mail"}) == "opus flow batch --client Acme --contract Mail"
+    assert {job: repeat_of(job, {}) for job in JOBS} == COMMANDS

@@ -56,11 +56,11 @@ struct(
 
 OPS_RUNS = dataset(
     "ops/runs",
-    "one row, one run of the jobs rebuild, generate or train that has ended",
+    "one row, one run of the jobs rebuild, generate, train or flows that has ended",
     ("started_at run"),
     """
     run               string           id in Dagster's record
-    job               string           rebuild, generate or train
+    job               string           rebuild, generate, train or flows
     contract_key      string           client and contract of a generation, as the partition names them
     status            string           success or failure
     started_at        ts               start
