@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 from pydantic import Field
@@ -18,6 +19,7 @@ from assets.failing import reason_first
 from assets.inputs import INTAKES
 from assets.partitions import CONTRACTS
 from assets.specs import POOL, key, made, spec
+from assets.tables import best_table, page_command
 from opus_pipelines.core.check_results import CheckResult
 from opus_pipelines.core.errors import CheckFailed, InputError, OpusError
 from opus_pipelines.core.ids import digest
@@ -150,6 +152,11 @@ def generate(
             rows = result.counts.get(name) if result else None
             if rows is not None:
                 context.add_asset_metadata({"dagster/partition_row_count": rows}, key(name), partition_key=partition)
+        if result is not None and "workflows/optimized" in chosen:
+            shown: dict[str, Any] = {"page": page_command(result.client, result.contract)}
+            if (table := best_table(run.lake, result.key)) is not None:
+                shown |= {"best": table}
+            context.add_asset_metadata(shown, key("workflows/optimized"), partition_key=partition)
     version = _version(run.lake, [contracts[partition] for partition in done])
     yield from (made(name, version) for name in chosen)
     warned = warning(FAILED_INTAKES, intakes_failed)

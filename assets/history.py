@@ -10,6 +10,7 @@ from assets.checks import DAMAGED, HELD_BACK, HISTORY_CHECKS, REJECTED_WHOLE, ch
 from assets.failing import reason_first
 from assets.inputs import HISTORY
 from assets.specs import POOL, made, spec
+from assets.tables import sources_table
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.versions import versions_of
 from opus_pipelines.lake import input_folders
@@ -60,10 +61,11 @@ def history(
     version = digest([(s.source, s.content) for s in state.sources])
     cases = sum(s.implementations for s in state.sources)
     rejected = sum(row["records_rejected"] or 0 for row in state.files)
+    table = sources_table(state.files)
     results = [
         made("history/implementations", version, cases, sources=len(state.sources)),
         made("history/rejects", version, rejected),
-        made("history/sources", version, len(state.files)),
+        made("history/sources", version, len(state.files), **({"sources": table} if table is not None else {})),
     ]
     yield from (one for one in results if one.asset_key in context.selected_asset_keys)
     yield from selected(context.selected_asset_check_keys, read.checks, HISTORY_CHECKS)

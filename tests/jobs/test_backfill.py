@@ -22,6 +22,8 @@ from opus_pipelines.intakes.discover import discover
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.status import contracts
 from opus_pipelines.reporting.views import connect
+from tests.credentials import CREDENTIALS, found_below, secrets
+from tests.credentials import SETTINGS as ALERTS
 from tests.distributions import installed
 
 pytestmark = [pytest.mark.spark, pytest.mark.model]
@@ -124,6 +126,8 @@ def place(tmp_path_factory: pytest.TempPathFactory, sample_lake: Lake, sample_fi
         patch.setenv("DAGSTER_HOME", "")
         root = tmp_path_factory.mktemp("backfill")
         patch.chdir(root)
+        for name, value in {**CREDENTIALS, **ALERTS}.items():
+            patch.setenv(name, value)
         made = Place(root, sample_lake, sample_files.intakes_folder)
         assert made.generate("--client", CLIENT) == 0
         yield made
@@ -259,3 +263,19 @@ def test_a_new_snapshot_makes_results_stale_and_the_night_does_those_that_ask_fo
         assert instance.get_materialized_partitions(dg.AssetKey(["workflows", "current"])) == set(keys)
     assert place.stale() == {EXPENSES: False, INVOICES: False, "Nothing": True}
     assert nightly_contracts(settings) == []
+
+
+def test_no_credential_is_left_in_what_the_runs_wrote_and_said(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Lake, record of Dagster, logs and ops/runs, after every run above and one whose alerts cannot be sent."""
+    note = place.intakes / "brightwater-retail" / "employee-expenses" / "note.txt"
+    note.write_text("once more")
+    assert place.generate("--client", CLIENT, "--contract", EXPENSES) == 0
+    said = capsys.readouterr()
+    assert said.err.count("was not sent") >= 2
+    assert [secret for secret in secrets() if secret in said.err + said.out] == []
+    assert found_below(place.root) == []
+    rows = place.query("SELECT status, contract_key FROM ops_runs WHERE job = 'generate' ORDER BY started_at")
+    assert {status for status, _ in rows} == {"success", "failure"}
+    assert rows[-1] == ("success", "Brightwater_20Retail__Employee_20Expenses")

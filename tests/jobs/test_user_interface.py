@@ -19,6 +19,8 @@ import pytest
 
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.lake.layout import Lake
+from tests.credentials import CREDENTIALS, found_below
+from tests.credentials import SETTINGS as ALERTS
 from tests.jobs.test_run_jobs import write_inputs
 
 pytestmark = pytest.mark.nightly
@@ -41,13 +43,18 @@ class Server:
     def __init__(self, settings: Settings, port: int) -> None:
         paths = settings.paths
         self.lake, self.port = Lake(paths.lake), port
-        self.environment = os.environ | {
-            "OPUS_LAKE": str(paths.lake),
-            "OPUS_HISTORY": str(paths.history),
-            "OPUS_INTAKES": str(paths.intakes),
-            "OPUS_SCHEDULE_ENABLED": "false",
-            "DAGSTER_HOME": str(self.lake.dagster_home),
-        }
+        self.environment = (
+            os.environ
+            | CREDENTIALS
+            | ALERTS
+            | {
+                "OPUS_LAKE": str(paths.lake),
+                "OPUS_HISTORY": str(paths.history),
+                "OPUS_INTAKES": str(paths.intakes),
+                "OPUS_SCHEDULE_ENABLED": "false",
+                "DAGSTER_HOME": str(self.lake.dagster_home),
+            }
+        )
         self.log = paths.lake.parent / "ui.log"
 
     def opus(self, *arguments: str) -> list[str]:
@@ -183,3 +190,13 @@ def test_observing_a_changed_history_makes_its_assets_stale_and_no_others(
     assert launched["__typename"] == "LaunchRunSuccess", launched
     wait(lambda: instance.get_run_by_id(launched["run"]["runId"]), lambda run: run is not None and run.is_finished)
     assert stale() == [f"history/{name}" for name in ("implementations", "rejects", "sources")]
+
+
+def test_every_run_has_its_row_and_no_credential_is_left(server: Server, instance: dg.DagsterInstance) -> None:
+    def recorded() -> set[str]:
+        return {folder.name.partition("=")[2] for folder in (server.lake.root / "ops" / "runs").iterdir()}
+
+    ended = {run.run_id for run in instance.get_runs() if run.job_name in ("rebuild", "generate")}
+    assert wait(recorded, lambda found: ended <= found) >= ended
+    assert "was not sent" in server.log.read_text(), "the alerts were tried"
+    assert found_below(server.lake.root.parent) == []

@@ -1,0 +1,47 @@
+"""Tables that a person reads in Dagster beside an asset: sources of a reading, best workflows of a contract."""
+
+import shlex
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import dagster as dg
+import pyarrow.compute as pc
+
+from opus_pipelines.core.schemas import OPTIMIZED
+from opus_pipelines.lake.layout import Lake
+from opus_pipelines.lake.results import ResultKey
+
+MOST_ROWS = 50
+_BEST = ("title", "reward_usd", "cost_usd", "success_probability", "workflow_id")
+
+
+def sources_table(files: Iterable[Mapping[str, Any]]) -> dg.TableMetadataValue | None:
+    """Returns a row for each source with the numbers of its files and records; None without sources."""
+    rows: dict[str, dict[str, Any]] = {}
+    for file in files:
+        row = rows.setdefault(file["source"], {"source": file["source"], "files": 0, "records": 0, "rejected": 0})
+        row["files"] += file["status"] != "gone"
+        row["records"] += file["records"] or 0
+        row["rejected"] += file["records_rejected"] or 0
+    return _table([rows[name] for name in sorted(rows)])
+
+
+def best_table(lake: Lake, result: ResultKey) -> dg.TableMetadataValue | None:
+    """Returns the best workflow of each goal, those with the highest Reward first; None where none is ranked."""
+    rows = result.read(lake, OPTIMIZED, ["rank", "feasible", *_BEST])
+    best = rows.filter(pc.and_(pc.equal(rows["rank"], 1), rows["feasible"])).select(_BEST).to_pylist()
+    return _table(sorted(best, key=lambda row: (-(row["reward_usd"] or 0.0), row["workflow_id"])))
+
+
+def page_command(client: str, contract: str) -> str:
+    """Returns the command that writes the page of a contract."""
+    return f"opus report --client {shlex.quote(client)} --contract {shlex.quote(contract)}"
+
+
+def _table(rows: list[dict[str, Any]]) -> dg.TableMetadataValue | None:
+    """Returns the first rows as a table; Dagster's tables hold no NULL, so that an unknown figure is a dash."""
+    if not rows:
+        return None
+    shown = [{name: "–" if value is None else value for name, value in row.items()} for row in rows[:MOST_ROWS]]
+    columns = [dg.TableColumn(name) for name in shown[0]]
+    return dg.MetadataValue.table([dg.TableRecord(row) for row in shown], schema=dg.TableSchema(columns))

@@ -1,0 +1,87 @@
+"""A Spark standalone cluster on loopback: a master and workers as processes, from the classes that PySpark ships."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyspark
+
+HOME = Path(pyspark.__file__).parent
+HOST = "127.0.0.1"
+_DEPLOY = "org.apache.spark.deploy"
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """The address of the master, and the process of each worker."""
+
+    master: str
+    workers: tuple[subprocess.Popen[bytes], ...]
+
+    def kill_worker(self, number: int) -> None:
+        """Ends a worker and what it started with SIGKILL, as a machine that is taken away."""
+        os.killpg(self.workers[number].pid, signal.SIGKILL)
+        self.workers[number].wait(timeout=30)
+
+
+@contextmanager
+def cluster(folder: Path, workers: int = 2, memory: str = "1g") -> Iterator[Cluster]:
+    """Starts a master and workers of one core each; all of them end with the context."""
+    port = free_port()
+    environment = os.environ | {
+        "SPARK_HOME": str(HOME),
+        "SPARK_LOCAL_IP": HOST,
+        "PYSPARK_PYTHON": sys.executable,
+        "PYTHONSAFEPATH": "1",
+        "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_NO_DAEMONIZE": "1",
+    }
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(name: str, *arguments: str) -> subprocess.Popen[bytes]:
+        with (folder / f"{name}.log").open("wb") as log:
+            command = [str(HOME / "bin" / "spark-class"), *arguments]
+            process = subprocess.Popen(
+                command, env=environment, stdout=log, stderr=log, cwd=folder, start_new_session=True
+            )
+        started.append(process)
+        return process
+
+    try:
+        start("master", f"{_DEPLOY}.master.Master", "--host", HOST, "--port", str(port), "--webui-port", "0")
+        _wait(folder / "master.log", "New state: ALIVE", 1)
+        address = f"spark://{HOST}:{port}"
+        made = []
+        for number in range(workers):
+            where = ["--host", HOST, "--webui-port", "0", "--cores", "1", "--memory", memory]
+            work = ["--work-dir", str(folder / f"work-{number}")]
+            made.append(start(f"worker-{number}", f"{_DEPLOY}.worker.Worker", *where, *work, address))
+        _wait(folder / "master.log", "Registering worker", workers)
+        yield Cluster(address, tuple(made))
+    finally:
+        for process in reversed(started):
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait(timeout=30)
+
+
+def free_port() -> int:
+    """Returns a port that nobody listens on."""
+    with socket.socket() as free:
+        free.bind((HOST, 0))
+        port: int = free.getsockname()[1]
+    return port
+
+
+def _wait(log: Path, words: str, times: int, seconds: float = 90.0) -> None:
+    end = time.monotonic() + seconds
+    while (text := log.read_text(errors="replace")).count(words) < times:
+        assert time.monotonic() < end, f"{words!r} is not {times} times in {log}: {text[-2000:]}"
+        time.sleep(0.3)
