@@ -248,7 +248,7 @@ def report(options: Options, client: str | None, contract: str | None, out: Path
     flows = render_flows(flow_rows(connection, client, contract))
     flows_page = next(iter(flows), None)
     has_contracts = bool(connection.execute("SELECT count(*) FROM current_results").fetchall()[0][0])
-    is_wanted = has_contracts or not (programs or flows or nights)
+    is_wanted = has_contracts or not (programs or flows)
     pages = [
         (f"{slug(page.head['client'])}__{slug(page.head['contract'])}.html", page)
         for page in (contract_pages(connection, client, contract) if is_wanted else ())
