@@ -26,6 +26,22 @@ _IMPLIED = {
     **dict.fromkeys(["email", "mail"], ("email", "mail", "message")),
     **dict.fromkeys(["schedule", "meet"], ("event", "meeting")),
 }
+# What people call the objects of business applications, with the usual words of catalogues.
+_SYNONYMS = {
+    "meeting": ("event",),
+    "appointment": ("event",),
+    "repo": ("repository",),
+    "person": ("user",),
+    "people": ("person", "user"),
+    "staff": ("employee",),
+    "worker": ("employee",),
+    "client": ("customer",),
+    "document": ("file",),
+    "picture": ("file",),
+    "bill": ("invoice",),
+    "vendor": ("supplier",),
+    "dm": ("im",),
+}
 _SHORT = 4  # letters of the longest short form, such as "pr" or "acct"
 
 
@@ -60,6 +76,7 @@ class ClauseWords:
         content = [stem(w.removesuffix("'s")) for w in words if w not in EMPTY and w != verb]
         stems_of_phrase = [stem(word) for word in phrase.words]
         heads = frozenset([phrase.head, *joined(stems_of_phrase[-2:])]) if phrase.head else frozenset[str]()
+        heads |= frozenset(stem(other) for word in phrase.words[-1:] for other in _SYNONYMS.get(singular_of(word), ()))
         short = phrase.head if len(phrase.head) <= _SHORT else ""
         everything = frozenset(content) | joined(content)
         return cls(
@@ -190,6 +207,12 @@ class ActivityIndex:
     def described(self, words: ClauseWords) -> "np.ndarray":
         """Returns 1 for each activity with a proper name in its description that the clause has."""
         return self._marked(self._proper.get(word, ()) for word in words.all)
+
+
+def singular_of(word: str) -> str:
+    """Returns a noun in lower case without the s of the plural."""
+    lower = word.lower()
+    return lower[:-1] if lower.endswith("s") and not lower.endswith("ss") else lower
 
 
 def _places(groups: Iterable[Sequence[Iterable[str]]]) -> Mapping[str, list[int]]:

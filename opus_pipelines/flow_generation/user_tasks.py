@@ -96,7 +96,7 @@ class UserTaskClassifier:
             rows.append(self._row(example.query, self._fitting(example)))
             labels.append(True)
             weights.append(0.3)
-        for query, counts in [*((q, 2.0) for q in human), *((q, 0.5) for q in elsewhere)]:
+        for query, counts in [*((q, 2.0) for q in human), *((q, 0.15) for q in elsewhere)]:
             rows.append(self._row(query, ()))
             labels.append(True)
             weights.append(counts)
@@ -105,10 +105,17 @@ class UserTaskClassifier:
         self._model = model
 
     def probability(self, query: Query) -> float:
-        """Returns the probability that a clause is a user task; 0 before training."""
+        """Returns the probability that a clause is a user task; 0 before training.
+
+        It is halved where the verb usually asks for what the best activity does to the object that the clause
+        names, and does more than look at it.
+        """
         if self._model is None:
             return 0.0
-        return float(self._model.predict_proba(self._row(query, ())[None])[0, 1])  # type: ignore[attr-defined]
+        row = self._row(query, ())
+        found = float(self._model.predict_proba(row[None])[0, 1])  # type: ignore[attr-defined]
+        looks = operations_of_verb(query.clause.verb)[:1] == ("retrieve",)  # people look at things, too
+        return found / 2 if row[_OWN_KINDS.index("usual_operation")] and row[-1] == 1.0 and not looks else found
 
     def _fitting(self, example: Example) -> tuple[int, ...]:
         """The places of the activities of the example's application and object: with them hidden, no activity fits."""
