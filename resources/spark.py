@@ -21,6 +21,7 @@ JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 # compiles only with C1, and has one thread to collect garbage. Measured in docs/explanation/speed.md.
 SMALL_BYTES = 64 * 2**20
 FOR_SMALL_INPUT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+OF_ENVIRONMENT = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")  # read by any JVM
 CONF = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -84,10 +85,7 @@ class SparkResource(WithSettings):
             }
             | spark.conf
         )
-        if input_bytes < SMALL_BYTES:
-            conf[JAVA_OPTIONS] = (
-                f"{FOR_SMALL_INPUT} {conf.get(JAVA_OPTIONS, '')}".rstrip()
-            )  # the last one stated counts
+        conf |= java_options(input_bytes, conf)
         for key, value in (_and_graphframes(conf, package) if with_graphframes else conf).items():
             builder = builder.config(key, value)
         log = self.typed.paths.lake / ".dagster" / "spark.log"  # it receives the output of the JVM
@@ -110,6 +108,15 @@ class SparkResource(WithSettings):
             if os.environ.get(JARS)
             else f'graph.graphframes_package = "{self.typed.graph.graphframes_package}"'
         )
+
+
+def java_options(input_bytes: int, conf: Mapping[str, str]) -> dict[str, str]:
+    """Returns the conf by which a JVM starts that reads so many bytes; empty where a person stated options already.
+
+    Two options that choose a garbage collector would keep the JVM from starting.
+    """
+    is_stated = JAVA_OPTIONS in conf or any(os.environ.get(name) for name in OF_ENVIRONMENT)
+    return {} if is_stated or input_bytes >= SMALL_BYTES else {JAVA_OPTIONS: FOR_SMALL_INPUT}
 
 
 def end_jvm(session: "SparkSession") -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from opus_pipelines.core.errors import SettingsError
 from opus_pipelines.core.settings import Settings
-from resources.spark import SparkResource
+from resources.spark import FOR_SMALL_INPUT, JAVA_OPTIONS, OF_ENVIRONMENT, SMALL_BYTES, SparkResource, java_options
 
 NOWHERE = "io.nowhere:nothing_2.13:0.0.1"
 # Each in a process of its own: the tests' shared session would be in the way.
@@ -83,3 +83,22 @@ def test_a_jar_that_is_not_there_is_named_before_spark_starts(tmp_path: Path, mo
     (tmp_path / "a.jar").touch()
     with pytest.raises(SettingsError, match=f"^OPUS_GRAPHFRAMES_JARS: no such file {tmp_path}/b.jar$"):
         SparkResource.of(settings(tmp_path, engine="graphframes")).session()
+
+
+@pytest.mark.parametrize(
+    ("size", "conf", "variable", "expected"),
+    [
+        (0, {}, None, {JAVA_OPTIONS: FOR_SMALL_INPUT}),
+        (SMALL_BYTES, {}, None, {}),
+        (0, {JAVA_OPTIONS: "-XX:+UseG1GC"}, None, {}),
+        (0, {}, "JAVA_TOOL_OPTIONS", {}),
+    ],
+)
+def test_options_of_a_person_replace_those_of_a_small_input(
+    monkeypatch: pytest.MonkeyPatch, size: int, conf: dict[str, str], variable: str | None, expected: dict[str, str]
+) -> None:
+    for name in OF_ENVIRONMENT:
+        monkeypatch.delenv(name, raising=False)
+    if variable is not None:
+        monkeypatch.setenv(variable, "-XX:+UseParallelGC")
+    assert java_options(size, conf) == expected
