@@ -9,13 +9,16 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.schemas import FLOW_CATALOGUE, FLOW_SCORES, FLOWS, Dataset
 from opus_pipelines.core.settings import Retention
+from opus_pipelines.enterprise_flows.composer import Composer
 from opus_pipelines.flow_batches.inputs import BatchInputs, read_inputs
+from opus_pipelines.flow_batches.platform_flows import Platform, composed
 from opus_pipelines.flow_batches.scoring import (
     BASELINE,
     MANY,
@@ -112,15 +115,21 @@ def run_batch(
     """
     batch = inputs.batch_id(encoder)
     head = {"client": inputs.client, "contract": inputs.contract, "batch": batch}
-    writer = learn(inputs.catalogue, others(inputs.examples, inputs.tasks), encoder)
+    writer: FlowWriter | None = None
+    if inputs.platform is not None:
+        make = partial(_composed, inputs.platform, Composer(inputs.platform.catalogue))
+    else:
+        writer = learn(inputs.catalogue, others(inputs.examples, inputs.tasks), encoder)
+        make = partial(_predicted, writer)
     alike = alike_by(encoder)
     flows: list[Row] = []
     scores: list[Row] = []
     for number, row in enumerate(inputs.rows, 1):
-        made, answer = _flow_row(writer, row)
+        made, answer = _flow_row(make, row)
         flows.append(head | {"made_at": now.astimezone(UTC)} | made)
         if row.task is not None and row.task.expected is not None:
-            answers = ((WRITER, answer), (BASELINE, Answer(baseline_flow(row.task, writer.ranker.table))))
+            answers = [(WRITER, answer)]
+            answers += [(BASELINE, Answer(baseline_flow(row.task, writer.ranker.table)))] if writer else []
             for system, own in answers:
                 columns = score_row(row.task, own, inputs.catalogue, alike)
                 scores.append(head | {"system": system, "item": row.uid} | columns)
@@ -142,7 +151,7 @@ def _activity_row(activity: Activity) -> Row:
     }
 
 
-def _flow_row(writer: FlowWriter, row: UtteranceRow) -> tuple[Row, Answer]:
+def _flow_row(make: Callable[[FlowTask], tuple[Row, Answer]], row: UtteranceRow) -> tuple[Row, Answer]:
     """The row of one utterance, and the answer that is scored. An error of the program costs this row alone."""
     text = row.utterance if len(row.utterance) <= CUT else row.utterance[:CUT] + " …"
     about: Row = {"file": row.file, "line": row.line, "item": row.uid, "utterance": text or None}
@@ -151,19 +160,31 @@ def _flow_row(writer: FlowWriter, row: UtteranceRow) -> tuple[Row, Answer]:
         return about | {"status": REJECTED, "reason_code": row.code, "reason": row.reason}, Answer(None)
     about |= {"kind": "edit" if task.is_update else "new", "prior": ir_of(task.prior)}
     try:
-        made, found = predict(writer, task), retrieved_for(writer, task)
+        made, answer = make(task)
     except Exception as error:  # the utterance is data from outside: what it breaks is logged and costs its own row
         logger.exception("%s, line %d", row.file, row.line)
         reason = f"{type(error).__name__}: {error}"
         return about | {"status": FAILED, "reason_code": "program_error", "reason": reason}, Answer(None)
+    return about | made, answer
+
+
+def _composed(platform: Platform, composer: Composer, task: FlowTask) -> tuple[Row, Answer]:
+    """A requirement as a flow of an enterprise platform."""
+    made, flow, seconds = composed(platform, composer, task)
+    answer = Answer(flow, made.get("bpmn"), None, seconds, made.get("reason"))
+    return {"duration_ms": 1000 * seconds} | made, answer
+
+
+def _predicted(writer: FlowWriter, task: FlowTask) -> tuple[Row, Answer]:
+    """An utterance as a flow of activities."""
+    made, found = predict(writer, task), retrieved_for(writer, task)
     by_id = writer.catalogue.by_id
-    about["retrieved"] = [
+    retrieved = [
         {"activity": r.activity, "description": by_id[r.activity].description, "score": r.score, "clause": r.clause}
         for r in found[:SHOWN]
     ]
-    about["duration_ms"] = 1000 * made.seconds
     answer = Answer(made.flow, made.bpmn or None, found[:MANY], made.seconds, made.reason)
-    return about | _outcome(task, made), answer
+    return {"retrieved": retrieved, "duration_ms": 1000 * made.seconds} | _outcome(task, made), answer
 
 
 def _outcome(task: FlowTask, made: Prediction) -> Row:

@@ -1,8 +1,8 @@
 """The flows that a contract asks for: the files of its folder `flows`, the catalogue of activities, and the batch's id.
 
 `flows/*.csv` and `flows/*.jsonl` hold utterances; those whose name begins with "examples" hold utterances with
-references to learn from. The catalogue is `flows/catalogue.json`, else the contract's own catalogue of tools, else the
-tasks of the current snapshot.
+references to learn from. The catalogue is `flows/catalogue.toml`, that of an enterprise platform, or
+`flows/catalogue.json`, else the contract's own catalogue of tools, else the tasks of the current snapshot.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,6 +16,7 @@ from opus_pipelines.catalogues.files import read_catalogue as read_declared
 from opus_pipelines.core.errors import InputError, OpusError
 from opus_pipelines.core.ids import digest, file_hash, make_id
 from opus_pipelines.core.schemas import TASKS
+from opus_pipelines.flow_batches.platform_flows import NAME, Platform, read_platform
 from opus_pipelines.flow_batches.scoring import ir_of
 from opus_pipelines.flow_batches.utterance_files import CSV, LINES, UtteranceRow, content_of, read
 from opus_pipelines.flow_generation.activities import (
@@ -41,7 +42,10 @@ MAX_CATALOGUE_BYTES = 32 << 20
 
 @dataclass(frozen=True)
 class BatchInputs:
-    """What a contract asks for. `origin` says where the catalogue comes from, `left_out` names unusable examples."""
+    """What a contract asks for. `origin` says where the catalogue comes from, `left_out` names unusable examples.
+
+    `platform`: the flows are those of an enterprise platform; None: of activities.
+    """
 
     client: str
     contract: str
@@ -50,6 +54,7 @@ class BatchInputs:
     rows: tuple[UtteranceRow, ...]
     examples: tuple[FlowTask, ...]
     left_out: tuple[str, ...]
+    platform: Platform | None = None
 
     @cached_property
     def tasks(self) -> list[FlowTask]:
@@ -61,8 +66,9 @@ class BatchInputs:
         activities = [(activity.id, activity.description) for activity in self.catalogue.activities]
         rows = [(r.file, r.line, r.uid, r.utterance, r.code, r.reason, _content(r.task)) for r in self.rows]
         examples = [(task.utterance, _content(task)) for task in self.examples]
-        parts = [VERSION, self.client, self.contract, self.origin, activities, rows, examples]
-        return make_id("b", digest(*parts, encoder.name, encoder.max_tokens))
+        parts: list[object] = [VERSION, self.client, self.contract, self.origin, activities, rows, examples]
+        parts += [self.platform.version] if self.platform else [encoder.name, encoder.max_tokens]
+        return make_id("b", digest(*parts))
 
 
 def read_inputs(contract: ContractFolder, lake: Lake) -> BatchInputs | None:
@@ -75,7 +81,8 @@ def read_inputs(contract: ContractFolder, lake: Lake) -> BatchInputs | None:
     asked = [path for path in files if not _is_example(path)]
     if not asked:
         return None
-    catalogue, origin = _catalogue(contract, lake)
+    platform = read_platform(folder)
+    catalogue, origin = (platform.activities(), f"flows/{NAME}") if platform else _catalogue(contract, lake)
     rows = [row for path in asked for row in _read(path, folder)]
     taught = [row for path in files if _is_example(path) for row in _read(path, folder)]
     examples = [row.task for row in taught if row.task is not None and row.task.expected is not None]
@@ -85,7 +92,7 @@ def read_inputs(contract: ContractFolder, lake: Lake) -> BatchInputs | None:
         if row.task is None or row.task.expected is None
     ]
     about = contract.client, contract.contract
-    return BatchInputs(*about, catalogue, origin, _unique(rows), tuple(examples), tuple(left_out))
+    return BatchInputs(*about, catalogue, origin, _unique(rows), tuple(examples), tuple(left_out), platform)
 
 
 def _content(task: FlowTask | None) -> list[str] | None:

@@ -139,7 +139,8 @@ EVALUATION_FLOWS = dataset(
     evaluation               id            hash of the examples, the catalogue, the models and what they wrote
     model                    string        the writer: composer, a baseline or a language model with its prompt
     item                     string        id of the requirement
-    kind                     string        who wrote the requirement: generated, handwritten or own
+    kind                     string        who wrote the requirement: generated, handwritten, handwritten in the second
+                                           set, or own
     part                     string        held out, or tune where a writer may have learnt from it
     requirement              string        the text
     tags                     list<string>  what people say of the requirement
@@ -235,6 +236,8 @@ FLOWS = dataset(
     reason         string                    why there is no flow, as a sentence
     sequence       string                    the flow as Python IR
     bpmn           string                    the flow as BPMN 2.0
+    document       string                    the flow as JSON of an enterprise platform; NULL for flows of activities
+    structure_errors  int64                  structure errors of that JSON; NULL without it
     prior          string                    the flow before the edit as Python IR; NULL for a new flow
     operations     list<string>              the edit operations
     steps          list<string>              the chosen steps in the order of reading
