@@ -22,7 +22,7 @@ SHOWN_ONLY = {  # blocks that a test cannot run: page and first line, and why
     (
         "docs/how-to/enterprise-flows.md",
         "opus errors n8n.pred.jsonl --gold n8n.jsonl.gz --history n8n.history.jsonl --score node_f1",
-    ): "predictions of real data, which are not in the project; tests/quality/test_prediction_samples.py runs the command",
+    ): "predictions of real data, not in the project; tests/quality/test_prediction_samples.py runs the command",
     (
         "docs/how-to/flow-batches.md",
         "cat > build/flow-intakes/known.jsonl <<'KNOWN'",
