@@ -106,14 +106,20 @@ class Alerts(Section):
         json_schema_extra=ON_NETWORK,
     )
     webhook_variable: str = Field(
-        "", pattern=_VARIABLE, description="environment variable that holds the address, where it is a secret"
+        "",
+        pattern=_VARIABLE,
+        description="environment variable that holds the address, where it is a secret",
+        json_schema_extra=ON_NETWORK,
     )
     smtp_host: str = Field("", description="mail server; empty: no e-mail is sent", json_schema_extra=ON_NETWORK)
     smtp_port: int = Field(587, ge=1, le=65_535, description="its port")
     smtp_tls: bool = Field(True, description="the connection is encrypted by STARTTLS")
     smtp_user: str = Field("", description="user at the mail server; empty: no sign-in")
     smtp_password_variable: str = Field(
-        "OPUS_SMTP_PASSWORD", pattern=_VARIABLE, description="environment variable that holds the password"
+        "OPUS_SMTP_PASSWORD",
+        pattern=_VARIABLE,
+        description="environment variable that holds the password",
+        json_schema_extra=ON_NETWORK,
     )
     mail_from: str = Field("opus@localhost", description="sender")
     mail_to: tuple[str, ...] = Field((), description="recipients")
