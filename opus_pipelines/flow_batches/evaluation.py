@@ -37,7 +37,6 @@ from opus_pipelines.metrics.intervals import interval
 if TYPE_CHECKING:
     from opus_pipelines.embedding.encoder import TextEncoder
 
-VERSION = 1  # raised where the same task set gives other rows
 PROTOCOLS = ("folds", "cross domain", "examples", "catalogue alone")
 SHOWN = (
     "exact_string",
@@ -145,14 +144,12 @@ def evaluate(
     catalogue, asked, alike = given.folder.catalogue, given.asked, alike_by(encoder)
     table = FeatureTable(catalogue, encoder)
     identity = digest(
-        VERSION,
         [(t.uid, t.utterance, ir_of(t.prior), t.sequence, list(t.tags)) for t in asked],
         [(activity.id, activity.description) for activity in catalogue.activities],
         [protocol, *((t.utterance, ir_of(t.prior), t.sequence) for t in learnt)],
         [encoder.name, encoder.max_tokens],
     )
-    evaluation = make_id("v", "utterances", identity)
-    head = {"evaluation": evaluation, "task_set": given.name, "protocol": protocol}
+    head = {"task_set": given.name, "protocol": protocol}
     rows: list[Row] = []
     for tasks, teaching in _lessons(given, protocol, learnt):
         writer = learn(catalogue, teaching, encoder, table)
@@ -162,7 +159,10 @@ def evaluate(
                 own |= {"sequence": ir_of(answer.flow), "reason": answer.reason}
                 rows.append(head | own | score_row(task, answer, catalogue, alike))
             report(len(rows) // 2, len(asked))
-    return UtteranceEvaluation(evaluation, rows)
+    # The flows are part of the id: another version of the writer, or other weights, are another evaluation.
+    made = [(row["system"], row["item"], row["sequence"], row["reason"]) for row in rows]
+    evaluation = make_id("v", "utterances", identity, digest(made))
+    return UtteranceEvaluation(evaluation, [{"evaluation": evaluation} | row for row in rows])
 
 
 def answered(writer: FlowWriter, task: FlowTask) -> Answer:

@@ -270,7 +270,7 @@ EVALUATION_UTTERANCES = dataset(
     ("evaluation system item"),
     """
     evaluation         id            hash of the utterances, their references, the catalogue, what was learnt from, the
-                                     encoder and the version of the method
+                                     encoder, and the flows that were written
     task_set           string        name of the folder or the file
     protocol           string        folds, cross domain, examples, or catalogue alone: what the writer learnt from
     system             string        flow writer, or baseline: each clause becomes the activity of the highest cosine
