@@ -1,9 +1,9 @@
 """AutoFlow's search against the refinement search on the plans of every intake of a lake's contracts, at equal budget.
 
-    python benchmarks/program_plans.py LAKE INTAKES [SEEDS [INTAKES_A_CONTRACT]]
+    python benchmarks/program_plans.py LAKE INTAKES [SEEDS [LEAST [INTAKES_A_CONTRACT]]]
 
 Both begin at the tasks of the best proposal of the path search, each in its most frequent mode. The budget is what the
-refinement search scored, at least 200 workflows. Prints the mean difference in dollars.
+refinement search scored, or at least LEAST workflows (0 by default: equal budgets). Prints the mean difference in dollars.
 """
 
 import sys
@@ -32,10 +32,7 @@ from opus_pipelines.programs.contract_search import SEARCHERS, refinement
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.wkg.snapshot import Snapshot
 
-LEAST = 200
-
-
-def main(lake_folder: str, intakes: str, seeds: int = 10, most: int | None = None) -> None:
+def main(lake_folder: str, intakes: str, seeds: int = 10, least: int = 0, most: int | None = None) -> None:
     """Prints a line for each intake and contract, and the table of all."""
     settings = Settings(paths=Paths(lake=Path(lake_folder).absolute(), intakes=Path(intakes).absolute()))
     lake = Lake(settings.paths.lake)
@@ -66,7 +63,7 @@ def main(lake_folder: str, intakes: str, seeds: int = 10, most: int | None = Non
                 first = proposals[0]
                 start: tuple[tuple[str, ...], dict[str, int]] = first.tasks, {}
                 best = refinement(space, *start)
-                budget = max(LEAST, best.scored)
+                budget = max(least, best.scored)
                 row: dict[str, float | str] = {
                     "contract": contract.contract,
                     "refinement": best.value,
@@ -87,4 +84,4 @@ def main(lake_folder: str, intakes: str, seeds: int = 10, most: int | None = Non
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], *map(int, sys.argv[3:5]))
+    main(sys.argv[1], sys.argv[2], *map(int, sys.argv[3:6]))

@@ -101,6 +101,11 @@ def run(options: Options, /, file: Path, texts: tuple[str, ...], tasks_file: Pat
 @click.option("--seeds", type=click.IntRange(min=1), default=10, show_default=True, help="Seeds of each method.")
 @click.option("--reward", default="task_score", show_default=True, help="Name of the reward.")
 @click.option("-o", "--output", type=FILE, help="Write the program that is best on the tasks to select on.")
+@click.option("--client", help="The client of --contract.")
+@click.option("--contract", help="Improve the published workflows of this contract by Reward instead.")
+@click.option(
+    "--scored", type=click.IntRange(min=1), default=200, show_default=True, help="With --contract: workflows."
+)
 @click.pass_obj
 def improve(options: Options, /, file: Path | None, output: Path | None, **how: Any) -> None:
     """Improve the program in FILE by reward on the planning set, beside controls with the same number of calls.
@@ -109,9 +114,14 @@ def improve(options: Options, /, file: Path | None, output: Path | None, **how: 
     select, the other half is asked for once, at the end. The table has the mean over seeds with its 95 % interval.
     Rows go to the lake (programs_searches, programs_curves), learning curves to MLflow.
 
+    With --client and --contract it improves the contract's published workflows by what history says they earn, and
+    writes before and after (programs_improvements); the result itself does not change. Each search may score --scored
+    workflows; it begins at the published plan, and at the same tasks as history does them.
+
     \b
     Example:
       opus program improve plan.core --calls 500 --seeds 3 -o better.core
+      opus program improve --client "Brightwater Retail" --contract "Supplier Invoices"
       opus program improve --method "policy gradient" --method "in context" --interpreter exact --interpreter similar
       opus query programs
     """
@@ -121,6 +131,9 @@ def improve(options: Options, /, file: Path | None, output: Path | None, **how: 
     from opus_pipelines.programs.records import read_program
     from opus_pipelines.training.tracking import Tracking
 
+    if how["client"] or how["contract"]:
+        _improve_contract(options, how["client"], how["contract"], how["scored"])
+        return
     begin = read_program(file) if file else program_of(MANUAL)
     chosen = {name: tuple(how[name]) for name in ("methods", "interpreters") if how[name]}
     plan = Plan(**chosen, seeds=tuple(range(how["seeds"])), calls=how["calls"], reward=how["reward"])
@@ -134,6 +147,33 @@ def improve(options: Options, /, file: Path | None, output: Path | None, **how: 
         best = max(done.searches, key=lambda row: row["best_select"])
         output.write_text(best["after"], "utf-8")
         show.note(f"the best program on the tasks to select on: {output}")
+
+
+def _improve_contract(options: Options, client: str | None, contract: str | None, scored: int) -> None:
+    from opus_pipelines.programs.contract_improvement import Budget, improve_contract, publish_improvement
+
+    if not client or not contract:
+        raise click.UsageError("--contract needs --client, and --client needs --contract")
+    lake = options.lake()
+    done = improve_contract(lake, options.settings(), (client, contract), Budget(scored), show.note)
+    with lake.lock():
+        publish_improvement(lake, done)
+    for intake in done.left_out:
+        show.note(f"{intake}: the current result has none of its workflows as they are planned now; left out")
+    columns = ("workflow", "rank", "from", "scored", "before", "after", "edits")
+    table = [
+        (r["workflow_id"], r["rank"], r["start"], r["calls"], _earns(r, "before"), _earns(r, "after"), len(r["edits"]))
+        for r in done.rows
+    ]
+    show.table(columns, table, f"Reward of workflows before and after ({done.id})")
+
+
+def _earns(row: dict[str, Any], when: str) -> str:
+    from opus_pipelines.core.formatting import share, usd
+
+    reward = row[f"reward_{when}_usd"]
+    figure = share(row[f"success_{when}"]) if reward is None else usd(reward)
+    return figure if row[f"keeps_limits_{when}"] else f"{figure}, breaks a limit"
 
 
 def _print_summaries(rows: list[dict[str, Any]]) -> None:

@@ -8,7 +8,7 @@ that every choice is a valid program, and trains an adapter by REINFORCE with a 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -66,7 +66,9 @@ def improve_in_context(model: TextModel, begin: CoreProgram, harness: Harness, e
 
 
 class LoraEdits:
-    """A method of `search.improve`: a causal language model with a LoRA adapter chooses among random edits."""
+    """A method of `search.improve_with`: a causal language model with a LoRA adapter chooses among random edits."""
+
+    crosses: ClassVar[bool] = True
 
     def __init__(self, bank: Bank, seed: int, settings: CausalLm, candidates: int = 8) -> None:
         if settings.path is None:

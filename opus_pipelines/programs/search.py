@@ -3,24 +3,33 @@
 Every method sees rewards of the tasks to select on only. The best program by these is tested once, on tasks that were
 held out by their ids; nothing is chosen by that figure. A reward belongs to the very program that earned it: nothing
 repairs a program between the choice and the run.
+
+All methods share one plan for their calls: several walks begin at the same program, the better half of them goes on
+(successive halving, Jamieson and Talwalkar 2016), and the best has the rest of the calls. A walk may also take a piece
+of another walk's best program (crossover).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
-from opus_pipelines.programs.drafts import Bank, Draft, program_of, random_draft, random_edit
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.programs.drafts import MOST_ITEMS, Bank, Draft, program_of, random_draft, random_edit
 from opus_pipelines.programs.drafts import applied as edited
 from opus_pipelines.programs.edit_policy import EditPolicy
 from opus_pipelines.programs.history_generator import HistoryGenerator
 from opus_pipelines.programs.rewards import INVALID, BudgetSpent, Harness
 
-VERSION = 1
-HEAT = 0.003  # mean loss of the reward that is taken at the first call
+VERSION = 2
+HEAT, LAST_HEAT = 0.005, 0.002  # mean loss of the reward that is taken at the first call of a walk, and of the last one
+STAGES = ((4, 7 / 60), (2, 5 / 60))  # walks, and the share of all calls that each of them has
+CROSSOVERS = 0.15  # share of the proposals that are crossovers, where there are other walks
+LONGEST_PIECE = 4  # items that a crossover inserts at most
 LENGTH = 0.001  # of the reward that an item must earn to be worth its place in the walk
-MOST_IDLE = 10_000  # proposals in a row that were scored before: nothing new is left
+MOST_IDLE = 3_000  # proposals in a row that were scored before: nothing new is left
 
 
 @dataclass(frozen=True)
@@ -67,7 +76,9 @@ class SearchRun:
 
 
 class Method(Protocol):
-    """A method: proposes the next draft from the best one so far, and learns from its reward."""
+    """A method: proposes the next draft from that of a walk, and learns from its reward."""
+
+    crosses: ClassVar[bool]  # whether its walks exchange pieces
 
     def propose(self, best: Draft) -> Draft:
         """Returns the next draft to try."""
@@ -80,6 +91,8 @@ class Method(Protocol):
 
 class PolicyGradient:
     """Edits drawn by a policy that REINFORCE trains."""
+
+    crosses: ClassVar[bool] = True
 
     def __init__(self, bank: Bank, seed: int) -> None:
         self.policy, self._generator = EditPolicy(bank), np.random.default_rng(seed)
@@ -97,6 +110,8 @@ class PolicyGradient:
 class InContext:
     """Edits by what the history of (program, reward) shows, as the in-context loop has it."""
 
+    crosses: ClassVar[bool] = True
+
     def __init__(self, bank: Bank, seed: int) -> None:
         self._generator = HistoryGenerator(bank, np.random.default_rng(seed))
 
@@ -110,7 +125,9 @@ class InContext:
 
 
 class RandomEdits:
-    """A control: edits drawn evenly from the best draft."""
+    """A control: edits drawn evenly."""
+
+    crosses: ClassVar[bool] = True
 
     def __init__(self, bank: Bank, seed: int) -> None:
         self._bank, self._generator = bank, np.random.default_rng(seed)
@@ -127,6 +144,8 @@ class RandomEdits:
 
 class RandomPrograms:
     """A control: every program is drawn anew."""
+
+    crosses: ClassVar[bool] = False
 
     def __init__(self, bank: Bank, seed: int) -> None:
         self._bank, self._generator = bank, np.random.default_rng(seed)
@@ -150,32 +169,93 @@ METHODS: dict[str, Callable[[Bank, int], Method]] = {
 def improve(method: str, bank: Bank, begin: Draft, harness: Harness, seed: int) -> SearchRun:
     """Returns what a method found within the calls of the harness, beginning at a draft.
 
-    The first call scores the beginning. Every method walks by simulated annealing: a draft that is worse than the one
-    before is taken with a probability that falls to 0 at the last call, because a program with a default step cannot be
-    improved by single edits that all help. A reward that is equal takes the shorter program.
+    The first call scores the beginning. Raises InputError where the harness states no limit of calls.
     """
-    chosen, generator = METHODS[method](bank, seed), np.random.default_rng([seed, 1])
+    return improve_with(METHODS[method](bank, seed), method, begin, harness, seed)
+
+
+def improve_with(chosen: Method, name: str, begin: Draft, harness: Harness, seed: int) -> SearchRun:
+    """Returns what a method that is given found, as `improve`."""
+    if harness.most_calls is None:
+        raise InputError("a search needs a limit of calls")
     first = harness.score(program_of(begin))
-    found = SearchRun(method, seed, begin, first, first)
-    current, worth, idle = begin, first, 0
-    while idle < MOST_IDLE:
-        draft = chosen.propose(current)
-        calls = harness.calls
-        try:
+    search = _Search(chosen, harness, np.random.default_rng([seed, 1]), SearchRun(name, seed, begin, first, first))
+    with suppress(BudgetSpent):
+        search.run()
+    return search.found
+
+
+@dataclass
+class _Walk:
+    """A walk: where it stands, and the best draft that it found."""
+
+    current: Draft
+    worth: float
+    best: Draft
+    reward: float
+
+
+@dataclass
+class _Search:
+    """A search: its walks share the method, which learns from all of them, and the calls."""
+
+    method: Method
+    harness: Harness
+    generator: np.random.Generator
+    found: SearchRun
+
+    def run(self) -> None:
+        """Walks until the calls are used up, or nothing new is proposed any more."""
+        begin, first = self.found.best, self.found.reward
+        walks = [_Walk(begin, first, begin, first) for _ in range(STAGES[0][0])]
+        total = self.harness.most_calls or 0
+        others: list[Draft] = []
+        for number, share in STAGES:
+            elites = [walk.best for walk in walks] if others else []
+            walks = sorted(walks, key=lambda walk: -walk.reward)[:number]
+            for walk in walks:
+                self._walk(walk, round(share * total), elites, HEAT)
+            others = [walk.best for walk in walks]
+        last = max(walks, key=lambda walk: walk.reward)
+        self._walk(last, total - self.harness.calls, others, LAST_HEAT)
+
+    def _walk(self, walk: _Walk, calls: int, elites: Sequence[Draft], heat: float) -> None:
+        """Walks by simulated annealing from the walk's best draft.
+
+        A draft that is worse than the one before is taken with a probability that falls to 0 at the last call: a
+        program with a default step cannot be improved by single edits that all help. A reward that is equal takes the
+        shorter program.
+        """
+        walk.current, walk.worth = walk.best, walk.reward
+        harness, start, idle = self.harness, self.harness.calls, 0
+        others = [draft for draft in elites if draft != walk.best] if self.method.crosses else []
+        while harness.calls - start < calls and idle < MOST_IDLE:
+            before = harness.calls
+            is_crossed = bool(others) and self.generator.random() < CROSSOVERS
+            draft = self._crossed(walk.current, others) if is_crossed else self.method.propose(walk.current)
             reward = harness.score(program_of(draft))
-        except BudgetSpent:
-            break
-        chosen.learn(max(0.0, reward - worth))
-        idle = idle + 1 if harness.calls == calls else 0
-        if _is_better((reward, draft), (found.reward, found.best)):
-            found.best, found.reward = draft, reward
-        heat = HEAT * (1 - harness.calls / harness.most_calls) if harness.most_calls else 0.0
-        value = reward - LENGTH * len(draft)
-        if value > worth - LENGTH * len(current) - heat * generator.exponential():
-            current, worth = draft, reward
-        if harness.calls > calls:
-            found.proposals.append(Proposal(harness.calls, reward, found.reward, reward != INVALID))
-    return found
+            if not is_crossed:
+                self.method.learn(max(0.0, reward - walk.worth))
+            idle = idle + 1 if harness.calls == before else 0
+            if _is_better((reward, draft), (walk.reward, walk.best)):
+                walk.best, walk.reward = draft, reward
+            if _is_better((reward, draft), (self.found.reward, self.found.best)):
+                self.found.best, self.found.reward = draft, reward
+            loss = heat * (1 - (harness.calls - start) / calls) * self.generator.exponential()
+            least = walk.worth - LENGTH * len(walk.current) - loss
+            if reward - LENGTH * len(draft) > least:
+                walk.current, walk.worth = draft, reward
+            if harness.calls > before:
+                self.found.proposals.append(Proposal(harness.calls, reward, self.found.reward, reward != INVALID))
+
+    def _crossed(self, draft: Draft, others: Sequence[Draft]) -> Draft:
+        """Returns the draft with the end of another one, or with a piece of it inserted."""
+        other = others[int(self.generator.integers(len(others)))]
+        place, cut = int(self.generator.integers(len(draft) + 1)), int(self.generator.integers(len(other) + 1))
+        if self.generator.random() < 0.5:
+            return (*draft[:place], *other[cut:])[:MOST_ITEMS]
+        piece = other[cut : cut + int(self.generator.integers(1, LONGEST_PIECE + 1))]
+        return (*draft[:place], *piece, *draft[place:])[:MOST_ITEMS]
 
 
 def _is_better(one: tuple[float, Draft], other: tuple[float, Draft]) -> bool:

@@ -10,7 +10,14 @@ from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.formatting import assumed, grid, hours, is_far, lead_time, number, share, success, usd, within
 from opus_pipelines.core.safe_text import clean
 from opus_pipelines.decisions.text import decision_text
-from opus_pipelines.reporting.explain_reasons import before_lines, constraint_lines, criteria, rank_reason, why_lines
+from opus_pipelines.reporting.explain_reasons import (
+    before_lines,
+    constraint_lines,
+    criteria,
+    improvement_lines,
+    rank_reason,
+    why_lines,
+)
 from opus_pipelines.reporting.tasks import nearest, rows
 
 Row = dict[str, Any]
@@ -61,6 +68,7 @@ def explanation(connection: duckdb.DuckDBPyConnection, workflow: str) -> str:
     rivals = rows(connection, "rivals", workflow=workflow)
     before = rows(connection, "before", workflow=workflow, least=LEAST_GAMMA, difference=LEAST_DIFFERENCE)
     near = rows(connection, "neighbours", intake_id=row["intake_id"], intention_id=row["intention_id"])[0]
+    improved = improvement_lines(rows(connection, "improvements", workflow=workflow))
     parts = [
         _head(row),
         _figures(row, near),
@@ -70,6 +78,7 @@ def explanation(connection: duckdb.DuckDBPyConnection, workflow: str) -> str:
         _ranking(row, rivals),
         _evidence(row),
         why_lines(row),
+        *([improved] if improved else []),
         constraint_lines(row),
         _sources(row, steps, near),
         _provenance(row),

