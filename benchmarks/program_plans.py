@@ -3,7 +3,8 @@
     python benchmarks/program_plans.py LAKE INTAKES [SEEDS [LEAST [INTAKES_A_CONTRACT]]]
 
 Both begin at the tasks of the best proposal of the path search, each in its most frequent mode. The budget is what the
-refinement search scored, or at least LEAST workflows (0 by default: equal budgets). Prints the mean difference in dollars.
+refinement search scored, or at least LEAST workflows (0 by default: equal budgets). Prints the mean difference in
+dollars.
 """
 
 import sys
@@ -31,6 +32,7 @@ from opus_pipelines.planning.proposals import propose
 from opus_pipelines.programs.contract_search import SEARCHERS, refinement
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.wkg.snapshot import Snapshot
+
 
 def main(lake_folder: str, intakes: str, seeds: int = 10, least: int = 0, most: int | None = None) -> None:
     """Prints a line for each intake and contract, and the table of all."""
