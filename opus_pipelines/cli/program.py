@@ -1,6 +1,7 @@
 """The commands `opus program …`: run workflow programs (CoRE) on tasks, and improve them by reward."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from opus_pipelines.cli import show
 from opus_pipelines.cli.options import Options
 
 if TYPE_CHECKING:
+    from opus_pipelines.programs.experiment import LanguageModels
     from opus_pipelines.programs.interpreter import Executor, ProgramRun, ProgramTask
 
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -94,12 +96,20 @@ def run(options: Options, /, file: Path, texts: tuple[str, ...], tasks_file: Pat
     "--interpreter",
     "interpreters",
     multiple=True,
-    type=click.Choice(["exact", "similar"]),
-    help="What carries programs out; may be repeated. Default: exact.",
+    type=click.Choice(["exact", "similar", "openai_compatible", "causal_lm"]),
+    help="What carries programs out: tools, or a language model; may be repeated. Default: exact.",
 )
 @click.option("--calls", type=click.IntRange(min=2), default=2_000, show_default=True, help="Calls of the reward.")
 @click.option("--seeds", type=click.IntRange(min=1), default=10, show_default=True, help="Seeds of each method.")
 @click.option("--reward", default="task_score", show_default=True, help="Name of the reward.")
+@click.option(
+    "--generator",
+    "generators",
+    multiple=True,
+    type=click.Choice(["openai_compatible", "causal_lm", "lora"]),
+    help="A language model that proposes programs, instead of the methods: in context, or a LoRA policy over edits.",
+)
+@click.option("--most-tasks", type=click.IntRange(min=1), help="Use at most so many tasks of each half.")
 @click.option("-o", "--output", type=FILE, help="Write the program that is best on the tasks to select on.")
 @click.option("--client", help="The client of --contract.")
 @click.option("--contract", help="Improve the published workflows of this contract by Reward instead.")
@@ -121,6 +131,7 @@ def improve(options: Options, /, file: Path | None, output: Path | None, **how: 
     \b
     Example:
       opus program improve plan.core --calls 500 --seeds 3 -o better.core
+      opus program improve --generator lora --interpreter causal_lm --calls 20 --seeds 1 --most-tasks 10
       opus program improve --client "Brightwater Retail" --contract "Supplier Invoices"
       opus program improve --method "policy gradient" --method "in context" --interpreter exact --interpreter similar
       opus query programs
@@ -135,8 +146,10 @@ def improve(options: Options, /, file: Path | None, output: Path | None, **how: 
         _improve_contract(options, how["client"], how["contract"], how["scored"])
         return
     begin = read_program(file) if file else program_of(MANUAL)
-    chosen = {name: tuple(how[name]) for name in ("methods", "interpreters") if how[name]}
-    plan = Plan(**chosen, seeds=tuple(range(how["seeds"])), calls=how["calls"], reward=how["reward"])
+    methods = (*how["methods"], *how["generators"])
+    chosen = {name: given for name, given in (("methods", methods), ("interpreters", how["interpreters"])) if given}
+    fixed = {name: how[name] for name in ("calls", "reward", "most_tasks")}
+    plan = Plan(**chosen, seeds=tuple(range(how["seeds"])), models=_models(options), **fixed)
     done = experiment(begin, plan, show.note)
     lake = options.lake()
     with lake.lock():
@@ -147,6 +160,18 @@ def improve(options: Options, /, file: Path | None, output: Path | None, **how: 
         best = max(done.searches, key=lambda row: row["best_select"])
         output.write_text(best["after"], "utf-8")
         show.note(f"the best program on the tasks to select on: {output}")
+
+
+def _models(options: Options) -> "LanguageModels":
+    from opus_pipelines.core.ids import digest
+    from opus_pipelines.language_models.text_answers import MODELS
+    from opus_pipelines.programs.experiment import LanguageModels
+    from opus_pipelines.programs.language_generator import model_generators
+
+    settings, lake = options.settings(), options.lake()
+    executors = {name: partial(_executor, options, name, "exact", "") for name in MODELS}
+    named = settings.causal_lm.model_dump_json(), settings.openai_compatible.model_dump_json()
+    return LanguageModels(model_generators(settings, lake), executors, digest(*named))
 
 
 def _improve_contract(options: Options, client: str | None, contract: str | None, scored: int) -> None:

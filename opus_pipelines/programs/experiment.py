@@ -4,8 +4,8 @@ The tasks are split by their ids. The search sees rewards of the tasks to select
 scored once on the others. Each row is one search with one seed; intervals are drawn over seeds.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import sqrt
 from statistics import fmean, stdev
 from typing import Any
@@ -16,9 +16,11 @@ from opus_pipelines.core.schemas import PROGRAM_CURVES, PROGRAM_SEARCHES
 from opus_pipelines.flows.formats.core_text import CoreProgram, write
 from opus_pipelines.lake.layout import Lake, table_of, write_table
 from opus_pipelines.programs import planning_set
-from opus_pipelines.programs.drafts import draft_of, program_of
+from opus_pipelines.programs.drafts import draft_of
+from opus_pipelines.programs.interpreter import Executor
+from opus_pipelines.programs.language_generator import Generator
 from opus_pipelines.programs.rewards import Harness, scorer
-from opus_pipelines.programs.search import METHODS, VERSION, SearchRun, improve
+from opus_pipelines.programs.search import METHODS, VERSION, Searched, improve
 from opus_pipelines.programs.tool_executor import ToolExecutor
 from opus_pipelines.training.tracking import DataHash, Tracking
 
@@ -28,22 +30,48 @@ BEGIN = "manual"  # the name of the row of the program at the beginning
 
 
 @dataclass(frozen=True)
+class LanguageModels:
+    """Generators and executors that are language models, by name, and what tells them from others of the same name."""
+
+    generators: Mapping[str, Generator] = field(default_factory=dict)
+    executors: Mapping[str, Callable[[], Executor]] = field(default_factory=dict)
+    identity: str = ""
+
+
+@dataclass(frozen=True)
 class Plan:
-    """What is to be searched: methods, interpreters, seeds, the limit of calls of each search, and the reward."""
+    """What is to be searched: methods, interpreters, seeds, the limit of calls of each search, and the reward.
+
+    `most_tasks`: of each half at most so many tasks, because a language model takes long; None: all.
+    """
 
     methods: Sequence[str] = ("policy gradient", "in context", "random edits")
     interpreters: Sequence[str] = ("exact",)
     seeds: Sequence[int] = tuple(range(10))
     calls: int = 2_000
     reward: str = "task_score"
+    most_tasks: int | None = None
+    models: LanguageModels = LanguageModels()
 
     def __post_init__(self) -> None:
         for kind, given, known in (
-            ("method", self.methods, tuple(METHODS)),
-            ("interpreter", self.interpreters, INTERPRETERS),
+            ("method", self.methods, (*METHODS, *self.models.generators)),
+            ("interpreter", self.interpreters, (*INTERPRETERS, *self.models.executors)),
         ):
             if strange := [one for one in given if one not in known]:
                 raise InputError(f"no {kind} {strange[0]!r}; there are: {', '.join(known)}")
+
+    def executor(self, interpreter: str) -> Executor:
+        """Returns what carries programs out under the name of an interpreter."""
+        if interpreter in self.models.executors:
+            return self.models.executors[interpreter]()
+        return ToolExecutor(planning_set.toolbox(interpreter))
+
+    def search(self, method: str, begin: CoreProgram, harness: Harness, seed: int) -> Searched:
+        """Returns what a method found. Raises InputError where edits are to improve a program of another form."""
+        if method in self.models.generators:
+            return self.models.generators[method](begin, harness, seed)
+        return improve(method, planning_set.bank(), draft_of(begin), harness, seed).searched()
 
 
 @dataclass(frozen=True)
@@ -57,27 +85,33 @@ class Experiment:
 
 def experiment(begin: CoreProgram, plan: Plan, report: Callable[[str], None] = lambda line: None) -> Experiment:
     """Returns the rows of all searches. Raises InputError for a program that edits cannot improve."""
-    draft, score = draft_of(begin), scorer(plan.reward)
-    every = planning_set.tasks()
-    select, held_out = planning_set.split(every)
+    score = scorer(plan.reward)
+    select, held_out = (part[: plan.most_tasks] for part in planning_set.split(planning_set.tasks()))
     identity = make_id(
-        "h", VERSION, [t.id for t in every], write(begin), plan.reward, plan.calls, *map(list, _parts(plan))
+        "h",
+        VERSION,
+        [t.id for t in (*select, *held_out)],
+        write(begin),
+        plan.reward,
+        plan.calls,
+        plan.models.identity,
+        *map(list, _parts(plan)),
     )
     optimum = fmean(score(task, task.needed) for task in held_out)
     searches: list[Row] = []
     curves: list[Row] = []
     for interpreter in plan.interpreters:
-        executor = ToolExecutor(planning_set.toolbox(interpreter))
+        executor = plan.executor(interpreter)
         final = Harness(held_out, score, executor, plan.reward)
         head: Row = {"search": identity, "interpreter": interpreter, "reward": plan.reward, "before": write(begin)}
         head |= {"begin_report": final.score(begin), "optimum_report": optimum}
         for method in plan.methods:
             for seed in plan.seeds:
                 harness = Harness(select, score, executor, plan.reward, plan.calls)
-                found = improve(method, planning_set.bank(), draft, harness, seed)
+                found = plan.search(method, begin, harness, seed)
                 own = {"method": method, "seed": seed}
                 searches.append(head | own | _found(found, harness, final))
-                points = [{"call": call, "best": best} for call, best in found.curve()]
+                points = [{"call": call, "best": best} for call, best in found.curve]
                 curves += [{"search": identity, "interpreter": interpreter} | own | point for point in points]
                 last = searches[-1]
                 report(f"{interpreter}, {method}, seed {seed}: {found.begin:.3f} to {found.reward:.3f}")
@@ -90,16 +124,15 @@ def _parts(plan: Plan) -> Iterable[Sequence[Any]]:
     return plan.methods, plan.interpreters, plan.seeds
 
 
-def _found(found: SearchRun, harness: Harness, final: Harness) -> Row:
-    best = program_of(found.best)
+def _found(found: Searched, harness: Harness, final: Harness) -> Row:
     return {
         "calls": harness.calls,
         "begin_select": found.begin,
         "best_select": found.reward,
-        "best_report": final.score(best),
+        "best_report": final.score(found.best),
         "valid_share": found.valid_share,
         "has_signal": found.has_signal,
-        "after": write(best),
+        "after": write(found.best),
     }
 
 
@@ -116,8 +149,8 @@ def publish(lake: Lake, done: Experiment) -> None:
 
 def log_curves(tracking: Tracking, plan: Plan, done: Experiment) -> None:
     """Logs every search as a run in MLflow: its parameters, its learning curve and its figures."""
-    every = planning_set.tasks()
-    data = [DataHash("planning tasks to select on", len(planning_set.split(every)[0]), done.id)]
+    select = planning_set.split(planning_set.tasks())[0][: plan.most_tasks]
+    data = [DataHash("planning tasks to select on", len(select), done.id)]
     for row in done.searches:
         parameters = {name: row[name] for name in ("search", "method", "interpreter", "seed", "reward", "calls")}
         points = [

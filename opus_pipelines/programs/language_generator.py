@@ -6,20 +6,25 @@ into the history. The LoRA policy lets a causal language model choose among edit
 that every choice is a valid program, and trains an adapter by REINFORCE with a running baseline.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, ClassVar
 
 import numpy as np
 
 from opus_pipelines.core.errors import OpusError, SettingsError
 from opus_pipelines.core.model_settings import CausalLm
+from opus_pipelines.core.settings import Settings
 from opus_pipelines.flows.expressions import FlowError
 from opus_pipelines.flows.formats.core_text import CoreProgram, parse, write
-from opus_pipelines.language_models.text_answers import Question, TextModel
-from opus_pipelines.programs.drafts import Bank, Draft, Edit, applied, program_of, random_edit
+from opus_pipelines.lake.layout import Lake
+from opus_pipelines.language_models.text_answers import MODELS, KeptText, Question, TextModel
+from opus_pipelines.programs import planning_set
+from opus_pipelines.programs.drafts import Bank, Draft, Edit, applied, draft_of, program_of, random_edit
 from opus_pipelines.programs.edit_policy import RunningMoments
 from opus_pipelines.programs.rewards import INVALID, BudgetSpent, Harness
+from opus_pipelines.programs.search import Searched, improve_with
 
 MOST_SHOWN = 8_000  # characters of the history that is shown, the newest kept
 SYSTEM = (
@@ -36,7 +41,14 @@ class ContextRun:
 
     best: CoreProgram
     reward: float
+    begin: float
     answers: list[tuple[float, str]] = field(default_factory=list)
+
+    def searched(self) -> Searched:
+        """Returns it as the record that searches of any kind share; the curve is over answers."""
+        rewards = [self.begin, *(reward for reward, _ in self.answers)]
+        curve = [(call, best) for call, best in enumerate(accumulate(rewards, max), start=1)]
+        return Searched(self.best, self.begin, self.reward, self.valid_share, len(set(rewards)) > 1, curve)
 
     @property
     def valid_share(self) -> float:
@@ -44,12 +56,17 @@ class ContextRun:
         return sum(reward != INVALID for reward, _ in self.answers) / max(1, len(self.answers))
 
 
-def improve_in_context(model: TextModel, begin: CoreProgram, harness: Harness, epochs: int) -> ContextRun:
-    """Returns the best program after so many answers, or where the calls of the harness are used up."""
-    found = ContextRun(begin, harness.score(begin))
+def improve_in_context(
+    model: TextModel, begin: CoreProgram, harness: Harness, epochs: int, seed: int = 0
+) -> ContextRun:
+    """Returns the best program after so many answers, or where the calls of the harness are used up.
+
+    The seed stands in the question, so that the answers of another seed are asked for, and not those that were kept.
+    """
+    found = ContextRun(begin, first := harness.score(begin), first)
     history = f"{write(begin)}\nperformance {found.reward:.4f}\n"
     for epoch in range(epochs):
-        user = f"{history[-MOST_SHOWN:]}\nGive a new workflow in the same form. Attempt {epoch + 1}."
+        user = f"{history[-MOST_SHOWN:]}\nGive a new workflow in the same form. Attempt {epoch + 1}, series {seed + 1}."
         text = model.ask(Question(SYSTEM, user, temperature=1.0, max_tokens=1_024)).text
         try:
             program, error = parse(text), ""
@@ -146,3 +163,27 @@ class LoraEdits:
         shares = torch.log_softmax(logits[:, prompt - 1 : -1], -1)
         taken = shares.gather(2, ids[:, prompt:, None])[..., 0] * mask[:, prompt:]
         return (taken.sum(1) / mask[:, prompt:].sum(1)).cpu()
+
+
+Generator = Callable[[CoreProgram, Harness, int], Searched]
+LORA = "lora"
+
+
+def model_generators(settings: Settings, lake: Lake, client: str = "") -> dict[str, Generator]:
+    """Returns the generators that are language models, by name: the in-context loop of each model, and the LoRA policy.
+
+    A model is loaded when its generator is first used. Its answers are kept in the lake by content.
+    """
+
+    def in_context(name: str) -> Generator:
+        def generator(begin: CoreProgram, harness: Harness, seed: int) -> Searched:
+            model = KeptText(MODELS[name](settings, lake), lake, client)
+            return improve_in_context(model, begin, harness, (harness.most_calls or 1) - 1, seed).searched()
+
+        return generator
+
+    def lora(begin: CoreProgram, harness: Harness, seed: int) -> Searched:
+        policy = LoraEdits(planning_set.bank(), seed, settings.causal_lm)
+        return improve_with(policy, LORA, draft_of(begin), harness, seed).searched()
+
+    return {name: in_context(name) for name in MODELS} | {LORA: lora}

@@ -15,7 +15,8 @@ from opus_pipelines.core.registry import Registry, takes
 from opus_pipelines.flows.formats.core_checks import is_valid
 from opus_pipelines.flows.formats.core_text import CoreProgram
 from opus_pipelines.programs import planning_set
-from opus_pipelines.programs.interpreter import program_id
+from opus_pipelines.programs.interpreter import Executor, program_id
+from opus_pipelines.programs.model_plans import ModelPlans
 from opus_pipelines.programs.planning_set import PlanningTask
 from opus_pipelines.programs.tool_executor import FastRuns, ToolExecutor
 
@@ -53,6 +54,36 @@ TASK_REWARDS: Registry[TaskReward] = Registry(
 )
 
 
+class Plans(Protocol):
+    """How a program is run for its plan: made ready once, then run on every task."""
+
+    def ready(self, program: CoreProgram) -> Any:
+        """Returns the program, ready to be run on tasks."""
+        ...
+
+    def plan(self, ready: Any, task: PlanningTask) -> tuple[str, ...]:
+        """Returns the models that the run of a task came to."""
+        ...
+
+
+class ToolPlans:
+    """Plans of programs that tools carry out: the variable `plan` at the end."""
+
+    def __init__(self, executor: ToolExecutor) -> None:
+        self._runs = FastRuns(executor)
+
+    def ready(self, program: CoreProgram) -> Any:
+        """Returns the steps of the program."""
+        return self._runs.compiled(program)
+
+    def plan(self, ready: Any, task: PlanningTask) -> tuple[str, ...]:
+        """Returns the plan that the run had at its end, or at the limit of rounds."""
+        plan: tuple[str, ...] = (
+            self._runs.final(ready, task.program_task.variables, MAX_ROUNDS).variables["plan"].content
+        )
+        return plan
+
+
 @dataclass
 class Harness:
     """Scores programs on tasks by a reward, and counts every call against a limit.
@@ -62,14 +93,15 @@ class Harness:
 
     tasks: Sequence[PlanningTask]
     reward: TaskReward
-    executor: ToolExecutor
+    executor: Executor
     name: str = "task_score"
     most_calls: int | None = None
     calls: int = 0
     _kept: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._runs = FastRuns(self.executor)
+        executor = self.executor
+        self._plans: Plans = ToolPlans(executor) if isinstance(executor, ToolExecutor) else ModelPlans(executor)
 
     def score(self, program: CoreProgram) -> float:
         """Returns the mean score; raises BudgetSpent at the limit of calls, RewardError for a score that is none."""
@@ -83,19 +115,17 @@ class Harness:
 
     def by_task(self, program: CoreProgram) -> list[float]:
         """Returns the score of each task; it costs no call."""
-        nodes = self._runs.compiled(program)
-        return [self._one(nodes, task, "") for task in self.tasks]
+        ready = self._plans.ready(program)
+        return [self._one(ready, task, "") for task in self.tasks]
 
     def _mean(self, program: CoreProgram, key: str) -> float:
         if not is_valid(program):
             return INVALID
-        nodes = self._runs.compiled(program)
-        return math.fsum(self._one(nodes, task, key) for task in self.tasks) / len(self.tasks)
+        ready = self._plans.ready(program)
+        return math.fsum(self._one(ready, task, key) for task in self.tasks) / len(self.tasks)
 
-    def _one(self, nodes: Sequence[Any], task: PlanningTask, key: str) -> float:
-        final = self._runs.final(nodes, task.program_task.variables, MAX_ROUNDS)
-        plan = final.variables["plan"].content
-        value = self.reward(task, plan)
+    def _one(self, ready: Any, task: PlanningTask, key: str) -> float:
+        value = self.reward(task, self._plans.plan(ready, task))
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
             raise RewardError(f"the reward {self.name} gave {value!r} for the task {task.id} and the program {key}")
         return float(value)

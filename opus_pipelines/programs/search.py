@@ -17,6 +17,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from opus_pipelines.core.errors import InputError
+from opus_pipelines.flows.formats.core_text import CoreProgram
 from opus_pipelines.programs.drafts import MOST_ITEMS, Bank, Draft, program_of, random_draft, random_edit
 from opus_pipelines.programs.drafts import applied as edited
 from opus_pipelines.programs.edit_policy import EditPolicy
@@ -66,6 +67,11 @@ class SearchRun:
         """Whether the rewards differed."""
         return len({one.reward for one in self.proposals} | {self.begin}) > 1
 
+    def searched(self) -> "Searched":
+        """Returns it as the record that searches of any kind share."""
+        best = program_of(self.best)
+        return Searched(best, self.begin, self.reward, self.valid_share, self.has_signal, self.curve())
+
     def curve(self, points: int = 100) -> list[tuple[int, float]]:
         """Returns (call, best reward by then), at most so many points, the last one included."""
         if not self.proposals:
@@ -73,6 +79,18 @@ class SearchRun:
         step = max(1, len(self.proposals) // points)
         chosen = [*self.proposals[::step], self.proposals[-1]]
         return list(dict.fromkeys((one.call, one.best) for one in chosen))
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What any search came to: the best program, its reward on the tasks to select on, and how it got there."""
+
+    best: CoreProgram
+    begin: float
+    reward: float
+    valid_share: float
+    has_signal: bool
+    curve: list[tuple[int, float]]
 
 
 class Method(Protocol):
