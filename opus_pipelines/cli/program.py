@@ -148,8 +148,14 @@ def improve(options: Options, /, file: Path | None, output: Path | None, **how: 
     begin = read_program(file) if file else program_of(MANUAL)
     methods = (*how["methods"], *how["generators"])
     chosen = {name: given for name, given in (("methods", methods), ("interpreters", how["interpreters"])) if given}
-    fixed = {name: how[name] for name in ("calls", "reward", "most_tasks")}
-    plan = Plan(**chosen, seeds=tuple(range(how["seeds"])), models=_models(options), **fixed)
+    plan = Plan(
+        **chosen,
+        seeds=tuple(range(how["seeds"])),
+        calls=how["calls"],
+        reward=how["reward"],
+        most_tasks=how["most_tasks"],
+        models=_models(options),
+    )
     done = experiment(begin, plan, show.note)
     lake = options.lake()
     with lake.lock():
