@@ -32,6 +32,10 @@ SHOWN_ONLY = {  # blocks that a test cannot run: page and first line, and why
         'opus flow new "Create an issue in Jira" --catalogue '
         "build/flow-intakes/Northwind/Automation/flows/catalogue.json --to bpmn -o build/flow-intakes/issue.bpmn",
     ): "tests/cli/test_flow_text.py runs the same, as above",
+    (
+        "docs/how-to/programs.md",
+        'opus program improve --client "Brightwater Retail" --contract "Supplier Invoices"',
+    ): "it takes a minute; tests/programs/test_contract_improvement.py holds the rows",
     ("docs/how-to/operator.md", "opus ui"): "it serves until it is stopped",
     ("docs/how-to/operator.md", "mlflow ui --backend-store-uri sqlite:///build/lake/mlflow/mlflow.db"): "it serves too",
     (
