@@ -15,6 +15,7 @@ from opus_pipelines.core.errors import InputError, OpusError
 
 if TYPE_CHECKING:
     from opus_pipelines.flow_generation.activities import ActivityCatalogue
+    from opus_pipelines.flow_generation.flow_folder import FlowTask
     from opus_pipelines.flow_generation.generator import FlowWriter
     from opus_pipelines.flows.formats.registry import Loss
     from opus_pipelines.flows.model import Flow
@@ -270,10 +271,23 @@ def _turns(
 @click.option("--catalogue", type=_FILE, help=CATALOGUE_HELP)
 @click.option("--learn", "learning", type=FOLDER, help=LEARN_HELP)
 @click.option("--to", "form", default="python", show_default=True, help="The format; `opus flow formats` lists them.")
+@click.option(
+    "--backend",
+    type=click.Choice(["ranker", "causal_lm", "openai_compatible"]),
+    default="ranker",
+    show_default=True,
+    help="What writes the flow; a language model sees flows of --learn as examples.",
+)
 @click.option("-o", "--output", type=_FILE, help="The file to write. Default: stdout")
 @click.pass_obj
 def new(
-    options: Options, utterance: str, catalogue: Path | None, learning: Path | None, form: str, output: Path | None
+    options: Options,
+    utterance: str,
+    catalogue: Path | None,
+    learning: Path | None,
+    form: str,
+    backend: str,
+    output: Path | None,
 ) -> None:
     """Write the flow that UTTERANCE asks for. Each chosen step is listed on stderr with its probability.
 
@@ -282,13 +296,23 @@ def new(
     \b
     Example:
       opus flow new "Retrieve all leads. For each lead, create an issue in Jira" --catalogue activities.json
+      opus --settings opus.toml flow new "Create an issue in Jira" --learn known --backend causal_lm
     """
     from opus_pipelines.flows.formats.registry import written
 
-    made = _writer(options, catalogue, learning).new(utterance)
-    for step, probability in made.steps:
-        click.echo(f"{probability:6.1%}  {step}", err=True)
-    content, losses = written(made.flow, form)
+    writer = _writer(options, catalogue, learning)
+    if backend == "ranker":
+        made = writer.new(utterance)
+        for step, probability in made.steps:
+            click.echo(f"{probability:6.1%}  {step}", err=True)
+        result = made.flow
+    else:
+        from opus_pipelines.flow_generation.model_backends import model_flow
+
+        answer = model_flow(options.settings(), writer, _known(learning), utterance, backend)
+        click.echo(f"calls repaired: {answer.repaired}", err=True)
+        result = answer.flow
+    content, losses = written(result, form)
     for loss in losses:
         click.echo(f"not kept: {loss.feature}: {loss.what}", err=True)
     if output is None:
@@ -303,12 +327,16 @@ def new(
 def _writer(options: Options, catalogue: Path | None, learning: Path | None) -> "FlowWriter":
     from opus_pipelines.embedding.encoder import encoder_of
     from opus_pipelines.flow_generation.activities import read_catalogue
-    from opus_pipelines.flow_generation.flow_folder import read_folder
     from opus_pipelines.flow_generation.generator import learn
 
     found = read_catalogue(catalogue) if catalogue else _tasks(options)
-    tasks = read_folder(learning).tasks if learning else ()
-    return learn(found, tasks, encoder_of(options.settings().encoder))
+    return learn(found, _known(learning), encoder_of(options.settings().encoder))
+
+
+def _known(learning: Path | None) -> "tuple[FlowTask, ...]":
+    from opus_pipelines.flow_generation.flow_folder import read_folder
+
+    return read_folder(learning).tasks if learning else ()
 
 
 def _tasks(options: Options) -> "ActivityCatalogue":
