@@ -212,7 +212,7 @@ class _Editor:
         fits = set(content_stems(wish.old)) & {*activity.object_stems, *activity.described_stems}
         if not fits or activity.operation != "delete" or best.probability < LEAST_DELETING:
             raise self._missing(wish.old)
-        return [Insert((self.drafter.call(best.activity, best.probability)[0],))]
+        return self._add(EditText(ADD, wish.new))
 
     # replacing
 

@@ -20,6 +20,7 @@ from opus_pipelines.flow_generation.structure import FlowBuilder, Parts
 from opus_pipelines.flow_generation.synthesis import examples, shown_object
 from opus_pipelines.flow_generation.things import Thing, result_thing, several_name, singular
 from opus_pipelines.flow_generation.user_tasks import UserTaskClassifier, user_task_text
+from opus_pipelines.flow_text.clause_words import PREPOSITIONS
 from opus_pipelines.flow_text.clauses import STEP, Clause
 from opus_pipelines.flow_text.conditions import ConditionHabits
 from opus_pipelines.flow_text.operations import operations_of_verb
@@ -177,6 +178,8 @@ def resolved(clause: Clause, things: Sequence[Thing]) -> Clause:
     if last in ("it", "them", "this", "these", "those"):
         return replace(clause, words=(*words[:-1], "the", *named))
     lower = [word.lower() for word in words]
+    if lower[1] == "one" and (len(words) == 2 or lower[2] in PREPOSITIONS):
+        return replace(clause, words=(words[0], "a", *named[:-1], singular(named[-1]), *words[2:]))
     if last in ("one", "another") and len(words) <= 4:
         return replace(
             clause, words=(*words[: -1 if lower[-2:-1] == ["new"] else 1], "new", *named[:-1], singular(named[-1]))
