@@ -59,6 +59,11 @@ NOT_HELD = {  # the clock, a person's decisions, the differences of two results 
     "evaluations/flows",
     "forecasts/cases",
     "forecasts/next_steps",
+    "evaluations/utterances",
+    "flows/catalogue",  # of a contract's utterances, which the sample has not
+    "flows/flows",
+    "flows/scores",
+    "ops/runs",
     "programs/runs",
     "programs/steps",
     "programs/searches",
