@@ -34,7 +34,7 @@ from opus_pipelines.lake.layout import Lake, dataset_folder, read_table
 if TYPE_CHECKING:
     from opus_pipelines.embedding.encoder import TextEncoder
 
-VERSION = 2  # raised where the same files give other flows: a change of flow_generation that is meant to
+VERSION = 3  # raised where the same files give other flows: a change of flow_generation that is meant to
 CATALOGUE = "catalogue.json"
 EXAMPLES = "examples"
 MAX_CATALOGUE_BYTES = 32 << 20

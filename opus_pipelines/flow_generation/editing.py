@@ -52,27 +52,11 @@ from opus_pipelines.flows.model import Block, Call, Flow, For, If, Statement, Us
 from opus_pipelines.flows.traversal import expressions, identified, ids, walk, with_variables, without_ids
 
 _END_WORDS = frozenset(
-    [
-        "finish",
-        "finishing",
-        "that",
-        "this",
-        "everything",
-        "done",
-        "completed",
-        "complete",
-        "all",
-        "it",
-        "loop",
-        "end",
-        "flow",
-        "of",
-        "been",
-        "steps",
-        "else",
-        "anything",
-    ]
+    "finish finishing that this everything done completed complete all "
+    "it loop end flow of been steps else anything".split()
 )
+_THE_FLOW = frozenset(["this", "that", "it", "these", "so", "all", "of"])
+MOST_WORDS_OF_A_PRODUCT = 2
 LEAST_DELETING = 0.5  # the probability from which "delete the board" asks for an activity where no step fits
 
 
@@ -131,10 +115,29 @@ class _Editor:
 
     def _guard(self, wish: EditText) -> list[Operation]:
         """A condition around steps that are there: "only send the message if …", "do not copy the file if …"."""
+        if {word.lower() for word in wish.old.split()} <= _THE_FLOW:
+            return [self._guard_of_all(wish)]
         steps = self.matcher.find(wish.old)
         if not steps:
             raise self._missing(wish.old)
         return [Wrap(step.id, step.id, self._condition_of(wish.new, step.id)) for step in steps]
+
+    def _guard_of_all(self, wish: EditText) -> Operation:
+        """A condition around the last steps that change something: "do this only if …"; what reads stays outside."""
+        block: Block = self.prior.body
+        while block and isinstance(block[-1], For | If):
+            block = block[-1].body if isinstance(block[-1], For) else block[-1].branches[-1].body
+        if not block:
+            raise self._missing(wish.old)
+        first = len(block) - 1
+        while first and not self._reads(block[first - 1]):
+            first -= 1
+        return Wrap(block[first].id, block[-1].id, self._condition_of(wish.new, block[first].id))
+
+    def _reads(self, statement: Statement) -> bool:
+        by_id = self.writer.catalogue.by_id
+        known = by_id.get(statement.activity) if isinstance(statement, Call) else None
+        return known is None or known.operation == "retrieve"
 
     def _always(self, wish: EditText) -> list[Operation]:
         """Takes steps out of the condition that they stand under; without one the step is new."""
@@ -285,6 +288,11 @@ class _Editor:
                 Query(Clause(STEP, words, verb), "", dict.fromkeys(mention.applications, 1.0)), 1
             )[0]
             return (self.drafter.call(best.activity, best.probability)[0],)
+        if activity is not None and not mention.clause.verb and 0 < len(plain) <= MOST_WORDS_OF_A_PRODUCT:
+            words = (verb, "a", *shown_object(activity), "in", *plain)
+            best = self.writer.ranker.ranked(Query(Clause(STEP, words, verb), "", {}), 1)[0]
+            if best.activity != activity.id and set(content_stems(new)) <= set(by_id[best.activity].stems):
+                return (self.drafter.call(best.activity, best.probability)[0],)
         steps = [c for c in self.writer.ranker.table.names.clauses(new) if c.kind == STEP]
         if not mention.clause.verb or not steps:
             steps = [self._clause(new, verb)]

@@ -175,6 +175,8 @@ def resolved(clause: Clause, things: Sequence[Thing]) -> Clause:
         return clause
     named = list(things[-1].shown) or things[-1].variable.rstrip("_0123456789").split("_")
     last = words[-1].lower()
+    if last in ("them", "these", "those") and len(words) > 3 and words[-2].lower() == "for":
+        return replace(clause, words=tuple(words[:-2]))  # "open a ticket for them" makes something new
     if last in ("it", "them", "this", "these", "those"):
         return replace(clause, words=(*words[:-1], "the", *named))
     lower = [word.lower() for word in words]

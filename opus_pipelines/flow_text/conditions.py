@@ -146,10 +146,26 @@ class ConditionHabits:
 
 def read_condition(clause: Clause, habits: ConditionHabits) -> ConditionText:
     """Returns what a condition clause says; a clause that has no known form is a test of its subject's truth."""
-    found = _Reader(clause.words, habits).read()
+    found = _Reader(_of_each(clause.words), habits).read()
     if clause.marker == "unless":
         found = _opposite(found)
     return found
+
+
+_ONE_OF = re.compile(r"^(?:any|one|some|each|either)(?: one)?(?: of (?P<whole>them|these|those|the|its|their))?$", re.IGNORECASE)
+
+
+def _of_each(words: Sequence[str]) -> Sequence[str]:
+    """Returns "one of them is open" and "any is open" as "it is open", and "one of the leads is open" as "the leads is open"."""
+    for size in (4, 3, 2, 1):
+        match = _ONE_OF.match(" ".join(words[:size]))
+        if match is None or len(words) <= size:
+            continue
+        if match["whole"] in ("the", "its", "their"):
+            return words[size - 1 :]
+        alone = words[size].lower() in _BE | _HAVE | _NEGATIONS or match["whole"]
+        return ("it", *words[size:]) if alone else words
+    return words
 
 
 # What an adjective before a noun says: "every urgent ticket".
@@ -263,6 +279,10 @@ class _Reader:
         value: Scalar = float(number.group()) if "." in number.group() else int(number.group())
         before = [word for word in text[: match.start()].split() if word not in _BE | _HAVE]
         subject, attribute = self._split(before)
+        counted = text[match.end() + number.end() :].split()
+        has = bool(_HAVE & set(text[: match.start()].split()))
+        if has and not attribute and len(counted) == 1 and counted[0].isidentifier():
+            attribute = counted[0]  # "the epic has more than five issues"
         if not attribute and re.match(r"larger|bigger|smaller", match.group()):
             attribute = "size"
         return self._subject(subject, attribute=attribute, operator=operator, value=value)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from opus_pipelines.flow_text.clauses import MAX_UTTERANCE, UtteranceError
-from opus_pipelines.flow_text.operations import lemma_of_verb
+from opus_pipelines.flow_text.operations import lemma_of_verb, operations_of_verb
 
 REMOVE, REPLACE, CONDITION, NEGATE, ADD = "remove", "replace", "condition", "negate", "add"
 GUARD, ALWAYS = "guard", "always"
@@ -20,6 +20,7 @@ _PAIRS = [
     for pattern in (
         r"^(?:(?:please|then|and)\s+)*(?:replace|substitute|swap(?: out)?|exchange)\s+(?P<old>.+?)\s+(?:with|by|for)\s+(?P<new>.+)$",
         r"^(?:instead of|rather than)\s+(?P<old>.+?),\s*(?P<new>.+)$",
+        r"^(?:instead of|rather than)\s+(?P<old>.+?)\s+(?P<new>(?:use|go with|choose|take)\s+.+)$",
         r"^(?:instead of|rather than)\s+(?P<old>.+?)\s+(?:just|simply|then)\s+(?P<new>.+)$",
         r"^(?P<new>.+?),?\s+(?:instead of|rather than|in place of)\s+(?P<old>.+)$",
         r"^(?:change|switch|convert|turn|move|modify|update)\s+(?:from\s+)?(?P<old>.+?)\s+(?:to|into)\s+(?P<new>.+)$",
@@ -31,6 +32,7 @@ _PAIRS = [
 _USE = re.compile(
     r"^(?:please )?(?:use|make it|go with|choose|pick|take|prefer|have|be|it should be)\s+", re.IGNORECASE
 )
+_MEANS = re.compile(r"^(?P<means>[\w. ]{1,60}?) to (?P<step>[a-z]+ .+)$", re.IGNORECASE)
 _NOT_DONE = re.compile(
     r"^(?P<what>.+?)\s+(?:should|must|need|needs|will|shall|does|do)(?: not|n't)\s+(?:need to )?(?:to )?be\s+(?P<verb>\w+)"
     r"(?:\s+(?:any ?more|any longer|at all))?$",
@@ -97,7 +99,7 @@ _PLACE_FIRST = re.compile(
 )
 _BEGIN = re.compile(
     _BEFORE_ALL
-    + r"\b(?:at|in|to) the (?:very )?(?:beginning|start|top)\b|\bas (?:the|a) (?:very )?first (?:step|task|action|activity)\b|^(?:first|start by|begin by|to begin with|initially)\b,?\s*",
+    + r"\b(?:at|in|to) the (?:very )?(?:beginning|start|top)\b|\bas (?:the|a) (?:very )?first (?:step|task|action|activity)\b|(?<!\bthe)(?<!\bas) first(?: of all)?$|^(?:first|start by|begin by|to begin with|initially)\b,?\s*",
     re.IGNORECASE,
 )
 _END = re.compile(
@@ -112,6 +114,11 @@ _NEXT = re.compile(
 )
 
 
+_DO_ONLY_IF = re.compile(
+    r"^(?:please )?(?:do|run|perform|execute|make)\s+(?P<old>this|that|it|so|these|all (?:of )?this)(?: steps?)?\s+only\s+"
+    r"(?P<new>(?:if|when|unless)\s+.+)$",
+    re.IGNORECASE,
+)
 _ONLY_IF = re.compile(r"^(?:please )?only\s+(?P<old>.+?)\s+(?P<new>(?:if|when|for|unless)\s+.+)$", re.IGNORECASE)
 _IF = re.compile(r"\s(?:if|when|in case)\s+(?P<condition>.+)$", re.IGNORECASE)
 
@@ -161,13 +168,13 @@ def _wishes(sentence: str) -> list[EditText]:
         return [EditText(NEGATE)]
     for pattern in _PAIRS:
         if match := pattern.match(sentence):
-            new, old = _USE.sub("", match["new"].strip()), _USE.sub("", match["old"].strip())
+            new, old = _with_means(match["new"].strip()), _USE.sub("", match["old"].strip())
             return [EditText(REPLACE, _spelt_out(new, old), old)]
     if match := _INSTEAD.match(sentence):
         return [EditText(REPLACE, (match["new"] or match["other"]).strip())]
     if match := _CONDITION_BEFORE.match(sentence):
         return [EditText(GUARD, re.sub(r"^(?:whether|that)", "if", match["new"]), _imperative(match["old"]))]
-    if match := _ONLY_IF.match(sentence):
+    if match := _DO_ONLY_IF.match(sentence) or _ONLY_IF.match(sentence):
         return [EditText(GUARD, match["new"], match["old"])]
     if _EACH.match(sentence):
         return [_addition(sentence)]
@@ -183,6 +190,13 @@ def _wishes(sentence: str) -> list[EditText]:
             before = re.sub(r",?\s+(?:and then|and|but|then)\s*$", "", before, flags=re.IGNORECASE)
             return [_addition(before), *_wishes(sentence[sentence.index(pieces[place]) :])]
     return [_addition(sentence)]
+
+
+def _with_means(text: str) -> str:
+    """Returns the step of "use Outlook to send the mail", which is "send the mail with Outlook"; without "use" the text."""
+    plain = _USE.sub("", text)
+    match = _MEANS.match(plain) if plain != text else None
+    return f"{match['step']} with {match['means']}" if match and operations_of_verb(match["step"].split()[0]) else plain
 
 
 def _spelt_out(new: str, old: str) -> str:

@@ -32,6 +32,9 @@ _SPEAKING = frozenset(
 _NO_OBJECT = frozenset(["it", "this", "that", "they", "these", "everything", "all"])
 
 
+_OF_THEM = tuple(["of", pronoun] for pronoun in ("them", "these", "those"))
+
+
 def rewritten(sentences: Sequence[list[str]], applications: Collection[str] = ()) -> list[list[str]]:
     """Returns the sentences as imperatives in the order of their steps.
 
@@ -239,7 +242,9 @@ def _indirect(words: list[str]) -> list[str]:
         end = place + 1
         while end < len(words) and (words[end].lower() not in stops or words[end].lower() in ("one", "new")):
             end += 1
-        if words[end : end + 1] and words[end].lower() == "of":
+        if [word.lower() for word in words[place + 1 : place + 3]] in _OF_THEM:
+            end = place + 3
+        elif words[end : end + 1] and words[end].lower() == "of":
             continue
         noun, rest = words[place + 1 : end], words[end:]
         if not noun or (rest and rest[0].lower() in ("that", "which", "who", "whose", "with")):
@@ -252,6 +257,7 @@ def _indirect(words: list[str]) -> list[str]:
         if (rest and rest[0].lower() in lexicon.DETERMINERS) or (lemma_of_verb(verb) in _SPEAKING and said):
             body = [verb, *rest]
         else:
+            said |= {"of"} & {word.lower() for word in noun}
             body = [verb, "the", *noun, *rest] if not said else [verb, "it", *rest]
         return [*header, "for", "each", *noun, ",", *body]
     return words

@@ -117,6 +117,12 @@ def test_a_step_that_is_there_gets_a_condition(writer: FlowWriter) -> None:
     assert f'  if lead.stage != "lost":\n    message = {SLACK}()' in text
 
 
+def test_all_that_follows_a_retrieval_gets_a_condition(writer: FlowWriter) -> None:
+    prior = f"leads = {LEADS}()\nfor lead in leads:\n  issue = {JIRA}()\n  message = {SLACK}()"
+    text = edit(writer, 'Do this only if its stage is "lost"', prior)
+    assert text.endswith(f'\n  if lead.stage == "lost":\n    issue = {JIRA}()\n    message = {SLACK}()')
+
+
 def test_what_no_operation_touches_keeps_its_id(writer: FlowWriter) -> None:
     prior = parse(PRIOR)
     after = edited(writer, "Send an email using Gmail at the end", prior).flow

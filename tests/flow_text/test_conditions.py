@@ -22,6 +22,9 @@ def shown(text: str) -> str:
         ("the ticket is closed", 'if x.status == "closed":'),
         ("the device is compliant", "if x.compliant:"),
         ("it is larger than 100", "if x.size > 100:"),
+        ("one of them is closed", 'if x.status == "closed":'),
+        ("any of the devices is compliant", "if x.compliant:"),
+        ("one has more than 5 issues", "if x.issues > 5:"),
         ("the lead is from Canada", 'if x.country == "Canada":'),
     ],
 )

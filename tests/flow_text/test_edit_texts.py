@@ -21,6 +21,8 @@ from opus_pipelines.flow_text.edit_texts import ADD, ALWAYS, GUARD, NEGATE, REMO
         ("The mail should only be sent if the score is 5", GUARD, "send The mail", "if the score is 5"),
         ("Always send the message, regardless of the status", ALWAYS, "send the message", None),
         ("Do the opposite check", NEGATE, "", ""),
+        ("Do this only if the score is 5", GUARD, "this", "if the score is 5"),
+        ("Instead of Gmail use Outlook to send the mail", REPLACE, "Gmail", "send the mail with Outlook"),
         ("In addition, create a task", ADD, "", "create a task"),
         ("Delete the card for each of the boards", ADD, "", None),
     ],
@@ -35,6 +37,7 @@ def test_the_kind_and_the_parts_of_a_wish(utterance: str, kind: str, old: str | 
 def test_places() -> None:
     (between,) = edits_in("Create a task between getting the lead and sending the mail")
     assert (between.where, between.anchor) == ("after", "getting the lead")
+    assert edits_in("Get the leads first") == [EditText(ADD, "Get the leads", where="begin")]
     assert edits_in("Before anything else, get the leads") == [EditText(ADD, "get the leads", where="begin")]
 
 

@@ -18,6 +18,7 @@ from opus_pipelines.flow_text.clauses import CONDITION, ELSE, LOOP, STEP, clause
             [(STEP, "add them"), (STEP, "mail them")],
         ),
         ("Send each member a mail", [(LOOP, "member"), (STEP, "Send a mail")]),
+        ("Get users and send each of them a mail", [(STEP, "Get users"), (LOOP, "them"), (STEP, "send a mail")]),
         ("Get all files and delete each file", [(STEP, "Get all files"), (LOOP, "file"), (STEP, "delete the file")]),
         ("Close the issue. First get the issue", [(STEP, "get the issue"), (STEP, "Close the issue")]),
         (
