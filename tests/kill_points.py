@@ -135,9 +135,14 @@ def complaints(lake: Lake) -> list[str]:
 
 
 def leftovers(lake: Lake) -> list[str]:
-    """Whatever of a killed run is still there."""
+    """Whatever of a killed run is still there. Dagster keeps the events of no run in the files `runs/.db*`."""
     names = (path.relative_to(lake.root).as_posix() for path in lake.root.rglob("*"))
-    return [name for name in names if name.startswith(".staging") or "/." in name]
+    of_dagster = ".dagster/history/runs/.db"
+    return [
+        name
+        for name in names
+        if name.startswith((".staging", ".unlocked/")) or ("/." in name and not name.startswith(of_dagster))
+    ]
 
 
 def die_before(call: int) -> None:

@@ -8,9 +8,10 @@ pointer once and stays with what it names. Every published folder has a list of 
 import logging
 import re
 import shutil
+import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,7 @@ __all__ = [
 ]
 PART = "part-00000.parquet"
 _NAME = re.compile("[A-Za-z0-9_-]{1,100}")  # of a snapshot
+_SECONDS_A_DAY = 86_400
 logger = logging.getLogger("opus_pipelines.lake.layout")
 
 
@@ -190,6 +192,26 @@ class Lake:
                 yield folder
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
+
+    @contextmanager
+    def staging_without_lock(self) -> Iterator[Path]:
+        """Opens a new folder as `staging` does, for a writer that does not hold the lock.
+
+        The end of a locked run removes `scratch`, so this folder is elsewhere. Removes what a writer that was killed
+        left there more than a day ago. Raises LakeError where the disk is full.
+        """
+        place = self.root / ".unlocked"
+        folder = place / uuid.uuid4().hex
+        with full_disk_named(folder):
+            folder.mkdir(parents=True)
+            try:
+                yield folder
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+                for left in place.iterdir():
+                    with suppress(FileNotFoundError):
+                        if time.time() - left.stat().st_mtime > _SECONDS_A_DAY:
+                            shutil.rmtree(left, ignore_errors=True)
 
     def publish(self, staged: Path, final: Path) -> None:
         """Moves a finished folder durably to where it is read, with a list of its files.

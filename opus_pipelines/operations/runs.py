@@ -1,6 +1,7 @@
 """The dataset `ops/runs`: one row for each run that has ended, written once."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -67,13 +68,14 @@ def record(lake: Lake, run: RunRecord, keep: int) -> bool:
     if final.exists():
         return False
     lake.ensure_empty()
-    with lake.staging() as staged:
+    with lake.staging_without_lock() as staged:
         write_table(OPS_RUNS, table_of(OPS_RUNS, [asdict(run)]), staged / "row")
         final.parent.mkdir(parents=True, exist_ok=True)
         lake.publish(staged / "row", final)
-    rows = sorted(final.parent.iterdir(), key=lambda folder: folder.stat().st_mtime, reverse=True)
-    for old in rows[keep:]:
-        lake.remove(old)
+        rows = sorted(final.parent.iterdir(), key=lambda folder: folder.stat().st_mtime, reverse=True)
+        for old in rows[keep:]:
+            with suppress(FileNotFoundError):  # another run may remove the same row
+                old.rename(staged / old.name)
     return True
 
 

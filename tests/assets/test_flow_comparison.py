@@ -33,5 +33,5 @@ def test_the_asset_writes_a_row_for_each_requirement(tmp_path: Path) -> None:
     assert materialized(settings, ["frequent"]).success
     lake = LakeRun.of(settings).lake
     counted = connect(lake).execute("SELECT part, count(*) FROM evaluations_flows GROUP BY 1 ORDER BY 1").fetchall()
-    assert counted == [("held out", 175), ("tune", 165)]
+    assert counted == [("held out", 204), ("tune", 196)]
     assert not materialized(settings, ["oracle"]).success

@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -114,6 +115,17 @@ def test_one_writer_at_a_time_and_a_dead_one_holds_nothing(tmp_path: Path) -> No
     subprocess.run([sys.executable, "-c", code], check=False)
     with Lake(tmp_path).lock():
         assert not (tmp_path / ".staging").exists()
+
+
+def test_what_a_writer_without_the_lock_stages_outlives_the_end_of_a_locked_run(tmp_path: Path) -> None:
+    with Lake(tmp_path).staging_without_lock() as killed:
+        (killed.parent / "left").mkdir()
+        os.utime(killed.parent / "left", (0, 0))
+    assert list(killed.parent.iterdir()) == []
+    with Lake(tmp_path).staging_without_lock() as staged:
+        with Lake(tmp_path).lock():
+            (staged / "row").touch()
+        assert (staged / "row").exists()
 
 
 def test_a_pointer_edited_by_hand_is_named(tmp_path: Path) -> None:

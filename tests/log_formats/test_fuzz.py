@@ -20,7 +20,11 @@ needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"no real data in {DAT
 
 
 def campaign(*arguments: str) -> dict[str, Any]:
-    done = subprocess.run([sys.executable, str(CAMPAIGN), *arguments], capture_output=True, text=True, check=False)
+    # a Spark session of an earlier test may have set it, and the campaign's modules stand beside it
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONSAFEPATH"}
+    done = subprocess.run(
+        [sys.executable, str(CAMPAIGN), *arguments], capture_output=True, text=True, check=False, env=environment
+    )
     assert done.returncode == 0, done.stderr
     return dict(json.loads(done.stdout))
 
