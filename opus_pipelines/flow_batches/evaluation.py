@@ -31,6 +31,7 @@ from opus_pipelines.flow_generation.activity_features import FeatureTable
 from opus_pipelines.flow_generation.flow_folder import FlowFolder, FlowTask, read_folder
 from opus_pipelines.flow_generation.generator import FlowWriter, learn
 from opus_pipelines.flow_generation.predictions import predict
+from opus_pipelines.flow_generation.scores import MEASURES
 from opus_pipelines.lake.layout import Lake, table_of, write_table
 from opus_pipelines.metrics.intervals import interval
 
@@ -38,20 +39,7 @@ if TYPE_CHECKING:
     from opus_pipelines.embedding.encoder import TextEncoder
 
 PROTOCOLS = ("folds", "cross domain", "examples", "catalogue alone")
-SHOWN = (
-    "exact_string",
-    "exact_alpha",
-    "exact_semantic",
-    "parsed",
-    "syntax_f1",
-    "activity_f1",
-    "hallucination",
-    "edit_faithfulness",
-    "recall_10",
-    "recall_50",
-    "duration_ms",
-    "cost_usd",
-)
+SHOWN = (*MEASURES, "recall_10", "recall_50", "duration_ms", "cost_usd")
 Row = dict[str, Any]
 Report = Callable[[int, int], None]
 
