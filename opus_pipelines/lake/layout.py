@@ -185,13 +185,8 @@ class Lake:
     @contextmanager
     def staging(self) -> Iterator[Path]:
         """Opens a new folder in `scratch`, and removes it afterwards. Raises LakeError where the disk is full."""
-        folder = self.scratch / uuid.uuid4().hex
-        with full_disk_named(folder):
-            folder.mkdir(parents=True)
-            try:
-                yield folder
-            finally:
-                shutil.rmtree(folder, ignore_errors=True)
+        with _opened_below(self.scratch) as folder:
+            yield folder
 
     @contextmanager
     def staging_without_lock(self) -> Iterator[Path]:
@@ -201,17 +196,12 @@ class Lake:
         left there more than a day ago. Raises LakeError where the disk is full.
         """
         place = self.root / ".unlocked"
-        folder = place / uuid.uuid4().hex
-        with full_disk_named(folder):
-            folder.mkdir(parents=True)
-            try:
-                yield folder
-            finally:
-                shutil.rmtree(folder, ignore_errors=True)
-                for left in place.iterdir():
-                    with suppress(FileNotFoundError):
-                        if time.time() - left.stat().st_mtime > _SECONDS_A_DAY:
-                            shutil.rmtree(left, ignore_errors=True)
+        with _opened_below(place) as folder:
+            yield folder
+        for left in place.iterdir():
+            with suppress(FileNotFoundError):
+                if time.time() - left.stat().st_mtime > _SECONDS_A_DAY:
+                    shutil.rmtree(left, ignore_errors=True)
 
     def publish(self, staged: Path, final: Path) -> None:
         """Moves a finished folder durably to where it is read, with a list of its files.
@@ -306,6 +296,18 @@ class Lake:
         replaced = ("", ".empty", "wkg", "wkg/kept", "workflows/current", SOURCES.name, ".dagster")
         for folder in (*(self.root / name for name in replaced), *caches):
             sweep(folder)
+
+
+@contextmanager
+def _opened_below(place: Path) -> Iterator[Path]:
+    """Opens a new folder below `place`, and removes it afterwards. Raises LakeError where the disk is full."""
+    folder = place / uuid.uuid4().hex
+    with full_disk_named(folder):
+        folder.mkdir(parents=True)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _names_parts(manifest: Mapping[str, Any]) -> bool:
