@@ -20,6 +20,7 @@ from opus_pipelines.core.safe_text import clean, printable
 
 DONE, FAILED, USAGE = 0, 1, 2
 _DAMAGE = "a file of the lake may be damaged; `opus verify` names it, and `opus verify --repair` mends it"
+_INTERRUPTED_IN_DUCKDB = "Query interrupted"  # a RuntimeError that DuckDB raises on Ctrl-C instead of its own error
 _MOST = 300  # characters of an error's own words
 # what a foreign error means, by the package that raises it
 _PACKAGES = {
@@ -135,6 +136,8 @@ def _interrupted(error: BaseException) -> bool:
             "InterruptException",
             "DagsterExecutionInterruptedError",
         ):
+            return True
+        if isinstance(link, RuntimeError) and str(link) == _INTERRUPTED_IN_DUCKDB:
             return True
         link = link.__cause__
     return False

@@ -131,6 +131,7 @@ def wrapped() -> RuntimeError:
         (KeyboardInterrupt(), FAILED, f"opus: {STOPPED}\n"),
         (wrapped(), FAILED, f"opus: {STOPPED}\n"),
         (duckdb.InterruptException("INTERRUPT"), FAILED, f"opus: {STOPPED}\n"),
+        (RuntimeError("Query interrupted"), FAILED, f"opus: {STOPPED}\n"),  # DuckDB, on Ctrl-C
         (click.Abort(), FAILED, f"opus: {STOPPED}\n"),
         (click.UsageError("no such option"), USAGE, "Error: no such option\n"),
         (click.ClickException("no"), FAILED, "Error: no\n"),
