@@ -28,7 +28,7 @@ from opus_pipelines.generation.records import ContractTerms, GenerationContext, 
 from opus_pipelines.intakes.contract_settings import prices
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.intakes.intake import read_intake
-from opus_pipelines.lake.layout import Lake, table_of, write_table
+from opus_pipelines.lake.layout import Lake, read_table, table_of, write_table
 from opus_pipelines.lake.results import ResultKey
 from opus_pipelines.lwm.interface import backend_of
 from opus_pipelines.optimization.local_search import LocalSearch
@@ -41,7 +41,7 @@ from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.wkg.snapshot import Snapshot
 from opus_pipelines.workflow.task_order import TaskOrder
 
-VERSION = 1
+VERSION = 2
 METHOD = "policy gradient"
 STARTS = ("published", "history")
 Row = dict[str, Any]
@@ -54,6 +54,10 @@ class Budget:
     scored: int = 200
     seed: int = 0
     starts: Sequence[str] = STARTS
+
+    def improvement(self, key: ResultKey) -> str:
+        """Returns the id of the improvement of a result: a hash of the result and the budget."""
+        return make_id("v", VERSION, key.client, key.contract, key.result, self.scored, self.seed, *self.starts)
 
 
 @dataclass(frozen=True)
@@ -77,12 +81,9 @@ def improve_contract(
     Raises InputError where the contract is not known, has no current result, or was generated from another snapshot.
     """
     contract = _contract(lake, settings, named)
-    pointer = lake.result_pointer(*named)
-    if pointer is None:
-        raise InputError(f"{named[0]} / {named[1]} has no result; run `opus generate` first")
-    key = ResultKey.of(pointer)
+    key = _current(lake, named)
     published = set(key.read(lake, OPTIMIZED, ["workflow_id"])["workflow_id"].to_pylist())
-    identity = make_id("v", VERSION, key.client, key.contract, key.result, budget.scored, budget.seed, *budget.starts)
+    identity = budget.improvement(key)
     rows: list[Row] = []
     left_out, searches = [], _Searches(budget)
     for name, candidates in _planned(lake, settings, contract):
@@ -100,6 +101,28 @@ def improve_contract(
             "run `opus generate` first"
         )
     return Improvement(identity, rows, left_out)
+
+
+def improved_contract(
+    lake: Lake,
+    settings: Settings,
+    named: tuple[str, str],
+    budget: Budget,
+    report: Callable[[str], None] = lambda line: None,
+) -> Improvement:
+    """Returns the improvement of a contract's current result as the lake holds it, and makes and publishes it before.
+
+    An improvement that is published already is read, and nothing is searched. The caller holds the lock. Raises
+    InputError as `improve_contract`.
+    """
+    identity = budget.improvement(_current(lake, named))
+    folder = lake.folder(PROGRAM_IMPROVEMENTS, improvement_key=identity)
+    if folder.is_dir():
+        report(f"{named[0]} / {named[1]}: up to date, skipped")
+        return Improvement(identity, read_table(PROGRAM_IMPROVEMENTS, folder).to_pylist(), [])
+    done = improve_contract(lake, settings, named, budget, report)
+    publish_improvement(lake, done)
+    return done
 
 
 def publish_improvement(lake: Lake, done: Improvement) -> None:
@@ -127,6 +150,9 @@ def improved_row(space: PlanSpace, begin: PlanState, start: str, budget: Budget)
         "keeps_limits_before": before.keeps_limits,
         "keeps_limits_after": after.keeps_limits,
         "edits": [step.what for step in after.steps],
+        "curve": [
+            {"calls": scored, "worth": plan.worth if plan.keeps_limits else None} for scored, plan in found.curve
+        ],
         "before": write(plan_program(search, before)),
         "after": write(plan_program(search, after)),
     }
@@ -188,6 +214,13 @@ def _contract(lake: Lake, settings: Settings, named: tuple[str, str]) -> Contrac
             return contract
     names = "; ".join(f"{one.client} / {one.contract}" for one in known)
     raise InputError(f"no contract {named[0]} / {named[1]}; there are: {names}")
+
+
+def _current(lake: Lake, named: tuple[str, str]) -> ResultKey:
+    pointer = lake.result_pointer(*named)
+    if pointer is None:
+        raise InputError(f"{named[0]} / {named[1]} has no result; run `opus generate` first")
+    return ResultKey.of(pointer)
 
 
 Planned = tuple[str, list[tuple[int, Candidate, PlanSpace]]]

@@ -81,13 +81,13 @@ class CountingSpace(PlanSpace):
 
 @dataclass(frozen=True)
 class PlanSearch:
-    """What a search on plans found: the plan, its value, and (scored workflows, best value) as a learning curve."""
+    """What a search on plans found: the plan, its value, and (scored workflows, best plan) as a learning curve."""
 
     method: str
     plan: RefinedPlan
     value: float
     scored: int
-    curve: tuple[tuple[int, float], ...] = ()
+    curve: tuple[tuple[int, RefinedPlan], ...] = ()
 
 
 def refinement(space: PlanSpace, tasks: Tasks, picks: dict[str, int]) -> PlanSearch:
@@ -237,7 +237,7 @@ def improve_plan(method: str, space: PlanSpace, start: PlanState, budget: int, p
     search, counter = LocalSearch(counting), counting.counter
     current = best = search.evaluate_state(start)
     known, idle, forced = {_key(start): best}, 0, 0
-    curve = [(counter.scored, value_of(best))]
+    curve = [(counter.scored, best)]
     scale = max(1.0, abs(value_of(best)) if best.keeps_limits else 1.0)
     while counter.scored < budget and idle < MOST_IDLE * MOST_KICKS:
         moves = search.single_moves(current.state)
@@ -259,8 +259,9 @@ def improve_plan(method: str, space: PlanSpace, start: PlanState, budget: int, p
             current, forced = tried, max(0, forced - 1)
         if value_of(tried) > value_of(best):
             best = tried
-            curve.append((counter.scored, value_of(best)))
-    return PlanSearch(method, best, value_of(best), counter.scored, tuple(curve))
+            curve.append((counter.scored, best))
+    curve.append((counter.scored, best))
+    return PlanSearch(method, best, value_of(best), counter.scored, tuple(dict(curve).items()))
 
 
 def _key(state: PlanState) -> Hashable:

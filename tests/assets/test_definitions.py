@@ -50,6 +50,7 @@ DEPS = {
     "models/pointer": ["wkg/snapshot"],
     "programs/searches": [],
     "programs/curves": ["programs/searches"],
+    "programs/improvements": ["workflows/current"],
     "evaluations/flows": [],
     "flows/catalogue": ["wkg/snapshot"],
     "flows/flows": ["flows/catalogue"],
@@ -217,7 +218,7 @@ def test_owners_kinds_and_partitions(nodes: dict) -> None:
             assert node.code_version
         assert node.kinds
         partitions = node.partitions_def.name if node.partitions_def else None
-        of_contracts = name.split("/")[0] in PARTITIONED or name == "inputs/intakes"
+        of_contracts = name.split("/")[0] in PARTITIONED or name in ("inputs/intakes", "programs/improvements")
         assert partitions == ("contract" if of_contracts else None)
 
 

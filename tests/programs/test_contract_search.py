@@ -15,6 +15,7 @@ from opus_pipelines.programs.contract_search import (
     random_search,
     refinement,
     reward_search,
+    value_of,
 )
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode
 from opus_pipelines.workflow.task_order import INPUT, OUTPUT
@@ -54,7 +55,8 @@ def test_both_searches_find_the_best_modes_of_a_chain(space: PlanSpace) -> None:
 def test_a_search_keeps_to_its_budget_and_never_ends_worse(method: str, space: PlanSpace) -> None:
     found = SEARCHERS[method](space, START, 40, 1)
     assert 40 <= found.scored <= 44
-    assert found.curve[-1][1] == found.value >= found.curve[0][1]
+    assert found.curve[-1] == (found.scored, found.plan)
+    assert value_of(found.curve[-1][1]) == found.value >= value_of(found.curve[0][1])
     assert SEARCHERS[method](space, START, 40, 1) == found
 
 

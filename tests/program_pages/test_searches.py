@@ -1,18 +1,16 @@
 """The page of programs: a program as a picture, what changed, the learning curve, and the page of a lake."""
 
-from pathlib import Path
 from xml.etree import ElementTree
-
-import pytest
 
 from opus_pipelines.flows.formats.core_text import parse
 from opus_pipelines.lake.layout import Lake
+from opus_pipelines.program_pages.pictures import curve_svg, program_picture
+from opus_pipelines.program_pages.searches import program_page, render_programs
 from opus_pipelines.programs.drafts import program_of
 from opus_pipelines.programs.experiment import Plan, experiment, publish
 from opus_pipelines.programs.planning_set import MANUAL
 from opus_pipelines.reporting.graphs.model import Change
 from opus_pipelines.reporting.graphs.svg import svg
-from opus_pipelines.reporting.page.render import curve_svg, program_page, program_picture, render_programs
 from opus_pipelines.reporting.views import connect
 
 BEFORE = "a ::: decision ::: <b>? ::: yes :: e :: no :: a\ne ::: terminal ::: done :::"
@@ -46,14 +44,6 @@ def test_a_curve_is_drawn_from_the_first_call_to_the_last() -> None:
     path = ElementTree.fromstring(curve_svg([(1, 0.0), (100, 1.0)])).findall(".//*[@class='curve']")[0]
     assert path.get("d") == "M39.7 146.0L606.0 34.0"
     assert curve_svg([(1, 2.0)]) == curve_svg([(1, 1.0)])
-
-
-@pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    lake = Lake(tmp_path / "lake")
-    with lake.lock():
-        lake.ensure_empty()
-    return lake
 
 
 def test_the_page_shows_the_search_that_was_best_where_it_selected(lake: Lake) -> None:
