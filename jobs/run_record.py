@@ -9,6 +9,7 @@ import dagster as dg
 
 from jobs.generate import PARTITION
 from opus_pipelines.core.settings import Settings
+from opus_pipelines.lake import run_storage
 from opus_pipelines.lake.layout import Lake, unslug
 from opus_pipelines.operations.runs import MOST_FINDING, RunRecord, Stage
 from opus_pipelines.reporting.status import reason_of
@@ -68,9 +69,7 @@ def run_record(instance: dg.DagsterInstance, run_id: str, settings: Settings) ->
         cpu_ms=_number(run.tags, CPU),
         peak_memory_mb=_number(run.tags, MEMORY),
         reason=_reason(events) if has_failed else None,
-        evidence=f"{lake.dagster_home / 'history' / 'runs' / run_id}.db (`opus ui`, run {run_id})"
-        if has_failed
-        else None,
+        evidence=run_storage.where(lake, run_id) if has_failed else None,
         repeat=repeat_of(run.job_name, run.tags) if has_failed else None,
     )
 

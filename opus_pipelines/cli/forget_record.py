@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from opus_pipelines.lake import run_storage
 from opus_pipelines.lake.layout import Lake, slug
 from opus_pipelines.lake.search import Finding, Word, search, unpacked
 from opus_pipelines.lifecycle.erasure import Removed
@@ -40,6 +41,7 @@ def clean_record(lake: Lake, client: str, words: list[Word]) -> Removed:
         with dg.DagsterInstance.from_config(str(lake.dagster_home)) as instance:
             removed = _Record(lake, instance, client, words).clean()
     _overwrite_free_space(lake)
+    run_storage.overwrite_free_space(lake)
     return [*removed, ("logs", _remove_logs(lake, words))]
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from opus_pipelines.core.errors import LakeError, OpusError
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.intakes.discover import ContractFolder
-from opus_pipelines.lake import input_folders
+from opus_pipelines.lake import input_folders, run_storage
 from opus_pipelines.lake.databases import require_openable
 from opus_pipelines.lake.layout import Lake, write_atomically
 from opus_pipelines.lake.lock import this_process
@@ -33,16 +33,21 @@ logger = logging.getLogger("opus_pipelines.cli")
 
 
 def prepare(settings: Settings) -> Path:
-    """Copies dagster.yaml to `<lake>/.dagster`, points Dagster to that folder, and returns it.
+    """Writes dagster.yaml to `<lake>/.dagster`, points Dagster to that folder, and returns it.
 
-    Raises LakeError outside of a checkout or an editable install.
+    Raises LakeError outside of a checkout or an editable install, and where the record of runs cannot be reached.
     """
-    home = Lake(settings.paths.lake).dagster_home
+    lake = Lake(settings.paths.lake)
+    home, file = lake.dagster_home, lake.dagster_home / "dagster.yaml"
     if not (ROOT / "dagster.yaml").is_file():
         raise LakeError(f"{ROOT / 'dagster.yaml'} is missing: run opus from a checkout installed with `make`")
-    text = (ROOT / "dagster.yaml").read_bytes()
-    if not (home / "dagster.yaml").is_file() or (home / "dagster.yaml").read_bytes() != text:
-        write_atomically(home / "dagster.yaml", lambda path: path.write_bytes(text))
+    storage = settings.ops.dagster_storage
+    text = run_storage.instance_file((ROOT / "dagster.yaml").read_text("utf-8"), storage)
+    if file.is_file() and (before := run_storage.storage_of(lake)) != storage:
+        logger.warning("the record of runs moves from %s to %s; earlier runs stay where they are", before, storage)
+    if not file.is_file() or file.read_text("utf-8") != text:
+        write_atomically(file, lambda path: path.write_text(text, "utf-8"))
+    run_storage.require_reachable(lake)
     os.environ["DAGSTER_HOME"] = str(home)
     return home
 
@@ -119,7 +124,7 @@ def _run(
     prepare(settings)
     start, begun = time.monotonic(), datetime.now(UTC)
     problems: list[str] = []
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _told_where_the_record_is_lost():
         warnings.simplefilter("ignore")  # Dagster's beta and deprecation notices are not for the person at the terminal
         import dagster as dg
 
@@ -143,6 +148,20 @@ def _run(
             report_failed_since(instance, begun, settings)
     logger.info("%s took %.1f s", job, time.monotonic() - start)
     return problems
+
+
+@contextlib.contextmanager
+def _told_where_the_record_is_lost() -> Iterator[None]:
+    """Raises LakeError in place of the many errors of Dagster's that come of a lost connection to its record."""
+    try:
+        yield
+    except Exception as error:
+        if not run_storage.lost_in(error):
+            raise
+        raise LakeError(
+            "the connection to Dagster's record in Postgres was lost during the run; what is published is whole, "
+            "and the same command goes on from there once the server answers again"
+        ) from error
 
 
 def clean_up_dead_runs(settings: Settings) -> None:

@@ -82,6 +82,12 @@ class Ops(Section):
     """The record of the runs (dataset `ops/runs`), and metrics for Prometheus."""
 
     keep_runs: int = Field(1_000, ge=31, description="runs whose rows are kept")
+    dagster_storage: Literal["sqlite", "postgres"] = Field(
+        "sqlite",
+        description="where Dagster keeps its record of runs: files of the lake, or the Postgres that the environment "
+        "variables DAGSTER_PG_HOST, _DB, _USERNAME, _PASSWORD and _PORT name",
+        json_schema_extra=ON_NETWORK,
+    )
     usd_per_cpu_hour: float | None = Field(
         None, ge=0, description="price of an hour of one processor, for the cost of a run; none: the cost is unknown"
     )

@@ -30,6 +30,7 @@ from opus_pipelines.core.schemas import (
 from opus_pipelines.embedding.cache import keep_vectors, tokens_of
 from opus_pipelines.embedding.case_texts import case_passages
 from opus_pipelines.event_logs.forgotten_clients import Forgotten, private_key
+from opus_pipelines.lake import run_storage
 from opus_pipelines.lake.layout import PART, Lake, dataset_folder, read_json, read_table, slug, unslug, write_json
 from opus_pipelines.lake.results import ResultKey, results_of
 from opus_pipelines.lake.search import Finding, Word, search
@@ -185,7 +186,8 @@ def _publish_without(lake: Lake, client: str, rebuild: Callable[[], None]) -> Op
 
 def _search(lake: Lake, client: str, words: list[Word]) -> tuple[list[Finding], list[Finding]]:
     """Returns where anything of the client is left, and where documents of others name it."""
-    findings = list(search(lake, [*_names(client), *words], but=[_journal(lake, client)]))
+    wanted = [*_names(client), *words]
+    findings = [*search(lake, wanted, but=[_journal(lake, client)]), *run_storage.findings(lake, wanted)]
     others = [
         f for f in findings if f.word.kind == "client" and f.place != "its name" and f.file.startswith(_OF_OTHERS)
     ]

@@ -7,14 +7,13 @@ for people.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from opus_pipelines.core import errors
 from opus_pipelines.core.errors import STOPPED, LakeError
-from opus_pipelines.lake.databases import opened
+from opus_pipelines.lake import run_storage
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.tasks import select
 
@@ -41,12 +40,11 @@ def reason_of(chain: Sequence[Link]) -> list[str]:
 
 def failure_reason(lake: Lake, run_id: str) -> str | None:
     """Returns why the run failed, on one line, or None where the record has no reason."""
-    path = lake.dagster_home / "history" / "runs" / f"{run_id}.db"
-    if not path.is_file():
-        return None
-    query = "SELECT event FROM event_logs WHERE dagster_event_type = 'PIPELINE_FAILURE' ORDER BY id LIMIT 1"
+    query = (
+        "SELECT event FROM event_logs WHERE run_id = ? AND dagster_event_type = 'PIPELINE_FAILURE' ORDER BY id LIMIT 1"
+    )
     try:
-        rows = _rows(path, query)
+        rows = run_storage.rows(lake, query, run_id)
     except LakeError as error:
         return str(error)
     if not rows:
@@ -116,11 +114,11 @@ def report(
 def last_runs(lake: Lake) -> list[tuple[Any, ...]]:
     """Returns the five latest runs of Dagster's record, a failed one with its reason.
 
-    The record is read without Dagster. The list is empty before the first run. Raises LakeError where it is damaged.
+    The record is read without Dagster. The list is empty before the first run. Raises LakeError where it is damaged
+    or cannot be reached.
     """
-    records = _rows(
-        lake.dagster_home / "history" / "runs.db",
-        "SELECT pipeline_name, status, start_time, end_time, run_id FROM runs ORDER BY id DESC LIMIT 5",
+    records = run_storage.rows(
+        lake, "SELECT pipeline_name, status, start_time, end_time, run_id FROM runs ORDER BY id DESC LIMIT 5"
     )
     return [
         (
@@ -142,16 +140,7 @@ def has_unfinished_runs(lake: Lake) -> bool:
     """
     unfinished = "('NOT_STARTED', 'STARTING', 'STARTED', 'CANCELING')"
     query = f"SELECT 1 FROM runs WHERE status IN {unfinished} LIMIT 1"
-    return bool(_rows(lake.dagster_home / "history" / "runs.db", query))
-
-
-def _rows(database: Path, query: str) -> list[tuple[Any, ...]]:
-    """Returns the rows of a query over Dagster's record; none where the file or its tables are not there yet."""
-    if not database.is_file():
-        return []
-    with opened(database) as connection:
-        is_begun = connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
-        return connection.execute(query).fetchall() if is_begun else []
+    return bool(run_storage.rows(lake, query))
 
 
 def _block(title: str, relation: duckdb.DuckDBPyRelation, nothing: str) -> Block:

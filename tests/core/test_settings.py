@@ -70,6 +70,7 @@ REACHING = {
     "spark.conf": '{ "spark.driver.extraJavaOptions" = "-javaagent:x.jar" }',
     "graph.graphframes_package": '"org.example:package:1"',
     "encoder.model": '"./model"',
+    "ops.dagster_storage": '"postgres"',
     "ops.metrics_folder": '"/elsewhere"',
     "alerts.webhook": '"https://elsewhere.example"',
     "alerts.webhook_variable": '"PATH"',

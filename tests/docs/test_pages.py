@@ -36,6 +36,10 @@ SHOWN_ONLY = {  # blocks that a test cannot run: page and first line, and why
         "docs/how-to/programs.md",
         'opus program improve --client "Brightwater Retail" --contract "Supplier Invoices"',
     ): "it takes a minute; tests/programs/test_contract_improvement.py holds the rows",
+    (
+        "docs/how-to/operator.md",
+        "pip install 'dagster-postgres>=0.29.27,<0.30'",
+    ): "it names an invented server; tests/jobs/test_postgres.py runs the same against one of its own",
     ("docs/how-to/operator.md", "opus ui"): "it serves until it is stopped",
     ("docs/how-to/operator.md", "mlflow ui --backend-store-uri sqlite:///build/lake/mlflow/mlflow.db"): "it serves too",
     (
