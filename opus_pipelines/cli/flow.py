@@ -325,12 +325,11 @@ def new(
 
 
 def _writer(options: Options, catalogue: Path | None, learning: Path | None) -> "FlowWriter":
-    from opus_pipelines.embedding.encoder import encoder_of
     from opus_pipelines.flow_generation.activities import read_catalogue
-    from opus_pipelines.flow_generation.generator import learn
+    from opus_pipelines.flow_learning.writers import flow_writer
 
     found = read_catalogue(catalogue) if catalogue else _tasks(options)
-    return learn(found, _known(learning), encoder_of(options.settings().encoder))
+    return flow_writer(found, _known(learning), options.settings())
 
 
 def _known(learning: Path | None) -> "tuple[FlowTask, ...]":

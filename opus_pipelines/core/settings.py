@@ -29,6 +29,7 @@ from opus_pipelines.core.settings_sections import (
     Currency,
     Disk,
     Encoder,
+    Flows,
     Forecasts,
     Generation,
     Graph,
@@ -57,6 +58,7 @@ __all__ = [
     "Currency",
     "Disk",
     "Encoder",
+    "Flows",
     "Forecasts",
     "Generation",
     "Graph",
@@ -105,6 +107,7 @@ class Settings(Section):
     disk: Disk = Disk()
     schedule: Schedule = Schedule()
     forecasts: Forecasts = Forecasts()
+    flows: Flows = Flows()
     query: Query = Query()
     ops: Ops = Ops()
     alerts: Alerts = Alerts()

@@ -371,6 +371,17 @@ class Forecasts(Section):
     )
 
 
+class Flows(Section):
+    """How `opus flow new` and `opus flow edit` find activities and read utterances."""
+
+    encoder: Literal["plain", "fine_tuned"] = Field(
+        "plain", description="fine_tuned: the one that `opus train --backend activity_encoder` made"
+    )
+    structure: Literal["rules", "tagger", "blend"] = Field(
+        "rules", description="what reads conditions and loops of a new flow; blend: the tagger where rules are unsure"
+    )
+
+
 class Currency(Section):
     """Money in history that is not in dollars."""
 

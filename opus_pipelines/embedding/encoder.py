@@ -1,7 +1,7 @@
 """Encodes sentences with any Hugging Face encoder, by name or path; the default is part of an installed package."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from importlib.util import find_spec
@@ -54,15 +54,25 @@ class Encoder:
     passages of tables, of technical text and of languages that the model does not know have more tokens than their
     words suggest.) With ONNX Runtime a vector depends on its text only; with torch its last digits (about 1e-7) depend
     on the other texts of its batch, too. The vectors of the two differ by less than 1e-6.
+
+    `changed` are weights that replace those of the model with the same names, and `label` names them: it becomes part
+    of the encoder's name, so that no vector of the plain model is taken for one of the changed model.
     """
 
-    def __init__(self, settings: EncoderSettings | None = None) -> None:
-        self.settings = settings or EncoderSettings()
+    def __init__(
+        self,
+        settings: EncoderSettings | None = None,
+        changed: "Mapping[str, np.ndarray] | None" = None,
+        label: str = "",
+    ) -> None:
+        if bool(changed) != bool(label):
+            raise ValueError("an encoder with changed weights needs a label, and one without them must have none")
+        self.settings, self.changed, self.label = settings or EncoderSettings(), dict(changed or {}), label
 
     @property
     def name(self) -> str:
-        """The model as the settings name it."""
-        return self.settings.model
+        """The model as the settings name it, with the label of changed weights."""
+        return f"{self.settings.model}+{self.label}" if self.label else self.settings.model
 
     @property
     def max_tokens(self) -> int:
@@ -169,12 +179,13 @@ class Encoder:
     @cached_property
     def _bert(self) -> OnnxBert | None:
         """The model as ONNX Runtime runs it, or None where it is no plain BERT in a local folder."""
-        place, is_local = locate(self.name)
-        return OnnxBert(Path(place), self.max_tokens) if is_local and OnnxBert.fits(Path(place)) else None
+        place, is_local = locate(self.settings.model)
+        fits = is_local and OnnxBert.fits(Path(place))
+        return OnnxBert(Path(place), self.max_tokens, self.changed) if fits else None
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
-        place, offline = locate(self.name)
+        place, offline = locate(self.settings.model)
         if offline:
             os.environ.setdefault("HF_HUB_OFFLINE", "1")
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # forked workers must not use threads
@@ -185,10 +196,16 @@ class Encoder:
         logging.disable_progress_bar()
         try:
             tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False)
-            return tokenizer, AutoModel.from_pretrained(place, trust_remote_code=False).eval()
+            model = AutoModel.from_pretrained(place, trust_remote_code=False).eval()
         except (OSError, ValueError) as error:
             remedy = "name a Hugging Face model or a local folder"
             raise SettingsError(f"encoder.model = {self.name!r} cannot be loaded ({error}); {remedy}") from None
+        if self.changed:
+            import torch
+
+            tensors = {name: torch.from_numpy(part.copy()) for name, part in self.changed.items()}
+            model.load_state_dict(model.state_dict() | tensors)
+        return tokenizer, model
 
 
 def locate(model: str) -> tuple[str, bool]:

@@ -21,9 +21,12 @@ _OPSET, _IR = 18, 9
 
 
 class OnnxBert:
-    """A BERT encoder with its tokenizer. Raises ValueError where the checkpoint is no plain BERT (see `fits`)."""
+    """A BERT encoder with its tokenizer. Raises ValueError where the checkpoint is no plain BERT (see `fits`).
 
-    def __init__(self, folder: Path, max_tokens: int) -> None:
+    `changed` are weights that replace those of the checkpoint with the same names.
+    """
+
+    def __init__(self, folder: Path, max_tokens: int, changed: "Mapping[str, np.ndarray] | None" = None) -> None:
         from tokenizers import Tokenizer
 
         if (config := _config(folder)) is None:
@@ -32,7 +35,7 @@ class OnnxBert:
         self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(max_tokens)
-        self._session = _session(config, folder / WEIGHTS)
+        self._session = _session(config, folder / WEIGHTS, changed or {})
 
     @staticmethod
     def fits(folder: Path) -> bool:
@@ -71,12 +74,12 @@ def _config(folder: Path) -> dict[str, Any] | None:
     return config if is_bert and (config.get("hidden_act"), positions) == ("gelu", "absolute") else None
 
 
-def _session(config: Mapping[str, Any], weights: Path) -> Any:
+def _session(config: Mapping[str, Any], weights: Path, changed: "Mapping[str, np.ndarray]") -> Any:
     """Returns the ONNX Runtime session of the graph, whose weights it shares with NumPy."""
     import onnxruntime
     from safetensors.numpy import load_file
 
-    graph = _Graph.of_bert(config, load_file(weights))
+    graph = _Graph.of_bert(config, load_file(weights) | dict(changed))
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1  # texts are encoded side by side
     options.log_severity_level = 3

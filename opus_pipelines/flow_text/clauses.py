@@ -76,11 +76,16 @@ def clauses_of(utterance: str, applications: Collection[str] = ()) -> list[Claus
     `applications` are names in lower case, each written as one word. Raises UtteranceError where the utterance is empty
     or too long.
     """
-    words_of(utterance)
     found: list[Clause] = []
-    for number, sentence in enumerate(rewritten(_sentences(utterance), applications)):
+    for number, sentence in enumerate(sentences_of(utterance, applications)):
         found += _Reader(sentence, number, last_verb(found), applications).clauses()
     return found
+
+
+def sentences_of(utterance: str, applications: Collection[str] = ()) -> list[list[str]]:
+    """Returns the words of each sentence as imperatives in the order of their steps; see `clauses_of`."""
+    words_of(utterance)
+    return rewritten(_sentences(utterance), applications)
 
 
 def last_verb(clauses: Sequence[Clause]) -> str:

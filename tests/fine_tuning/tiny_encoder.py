@@ -1,11 +1,12 @@
-"""A sentence encoder of a few thousand random weights that knows the words of the pointer model's small world."""
+"""A sentence encoder of a few thousand random weights that knows a few words, by default the pointer model's."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.lwm.pointer.pointer_fixtures import WORDS
 
 
-def write_tiny_encoder(folder: Path) -> Path:
+def write_tiny_encoder(folder: Path, known_words: Sequence[str] = tuple(WORDS)) -> Path:
     """Write model and tokenizer into a folder."""
     import torch
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
@@ -13,7 +14,7 @@ def write_tiny_encoder(folder: Path) -> Path:
     from transformers.utils import logging
 
     logging.disable_progress_bar()
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "and", *WORDS]
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "and", *known_words]
     known = Tokenizer(models.WordLevel({word: n for n, word in enumerate(words)}, unk_token="[UNK]"))
     known.pre_tokenizer = pre_tokenizers.Whitespace()
     known.post_processor = processors.TemplateProcessing(
