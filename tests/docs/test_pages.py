@@ -40,6 +40,11 @@ SHOWN_ONLY = {  # blocks that a test cannot run: page and first line, and why
         "docs/how-to/operator.md",
         "pip install 'dagster-postgres>=0.29.27,<0.30'",
     ): "it names an invented server; tests/jobs/test_postgres.py runs the same against one of its own",
+    ("docs/how-to/deployment.md", "cat > deploy/.env <<'END'"): "there is no container engine",
+    (
+        "docs/how-to/deployment.md",
+        "docker build -f deploy/Dockerfile -t registry.example.org/opus-pipelines:0.1.0 .",
+    ): "there is neither a container engine nor a cluster; tests/test_deploy.py checks the files",
     ("docs/how-to/operator.md", "opus ui"): "it serves until it is stopped",
     ("docs/how-to/operator.md", "mlflow ui --backend-store-uri sqlite:///build/lake/mlflow/mlflow.db"): "it serves too",
     (
