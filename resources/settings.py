@@ -8,6 +8,7 @@ from typing import Any, Self
 import dagster as dg
 
 from opus_pipelines.core.settings import Settings, load, parse
+from opus_pipelines.lake.object_store.folders import is_remote, local_root
 
 
 class WithSettings(dg.ConfigurableResource[None]):
@@ -37,10 +38,16 @@ class SettingsResource(WithSettings):
 def of_environment() -> Settings:
     """Returns the settings as the command line would have them, with absolute paths.
 
+    A lake in an object store is its working folder on this machine.
+
     They are those of OPUS_SETTINGS, or of opus.toml in OPUS_FOLDER (`opus ui` names the folder in which it was
     started), and of the OPUS_* variables.
     """
     file = os.environ.get("OPUS_SETTINGS")
     settings = load(Path(file) if file else None, folder=Path(os.environ.get("OPUS_FOLDER", ".")))
-    paths = settings.paths.model_copy(update={name: path.expanduser().absolute() for name, path in settings.paths})
+    lake = settings.paths.lake
+    stated = settings.paths.model_copy(
+        update={"lake": local_root(lake, settings.object_store) if is_remote(lake) else lake}
+    )
+    paths = stated.model_copy(update={name: path.expanduser().absolute() for name, path in stated})
     return settings.model_copy(update={"paths": paths})

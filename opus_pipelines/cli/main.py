@@ -29,6 +29,8 @@ MODULES = {  # the commands of each module of this package; a module is imported
     "verify": ("verify",),
     "write": ("generate", "rebuild", "rollback", "sample", "ui"),
 }
+# commands that write nothing: of a lake in an object store they read one commit, beside whoever writes
+READERS = frozenset(("best", "errors", "explain", "export", "graph", "query", "report", "score", "status", "tasks"))
 PLACES = {command: module for module, commands in MODULES.items() for command in commands}
 
 
@@ -51,7 +53,7 @@ class Commands(click.Group):
 @click.option(
     "--lake",
     type=click.Path(path_type=Path),
-    help="The folder for everything that is written (or OPUS_LAKE). Default: lake",
+    help="The folder for everything that is written, or s3://bucket/prefix (or OPUS_LAKE). Default: lake",
 )
 @click.option(
     "--settings",
@@ -70,7 +72,7 @@ def opus(context: click.Context, lake: Path | None, settings: Path | None) -> No
       opus --lake demo/lake generate --intakes demo/intakes
       opus --lake demo/lake best
     """
-    context.obj = Options(lake, settings)
+    context.obj = Options(lake, settings, context.invoked_subcommand in READERS)
     _log_to_stderr()
 
 

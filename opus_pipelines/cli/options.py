@@ -1,6 +1,6 @@
 """Turns the options that every command shares into settings and a lake."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from opus_pipelines.core.errors import OpusError, SettingsError
 from opus_pipelines.core.settings import Settings, load
 from opus_pipelines.lake.input_folders import recorded
 from opus_pipelines.lake.layout import Lake
+from opus_pipelines.lake.object_store.folders import is_remote, local_root, root_without_store
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,8 @@ class Options:
 
     lake_folder: Path | None = None
     settings_file: Path | None = None
+    reads_only: bool = False  # the command only reads: of a lake in an object store it sees one commit
+    _roots: dict[Path, Path] = field(default_factory=dict, compare=False, repr=False)
 
     def settings(self, **overrides: Any) -> Settings:
         """Returns the settings in force, with absolute paths.
@@ -24,8 +27,24 @@ class Options:
         An input folder that nothing states is the one that the lake was made from, where that is recorded and still
         exists. Raises SettingsError where an input folder lies inside the lake.
         """
-        loaded = load(self.settings_file, paths__lake=self.lake_folder, **overrides)
-        paths = loaded.paths.model_copy(update={name: path.expanduser().absolute() for name, path in loaded.paths})
+        loaded = self._loaded(overrides)
+        return self._with_paths(loaded, self._local_root(loaded))
+
+    def _loaded(self, overrides: dict[str, Any]) -> Settings:
+        return load(self.settings_file, paths__lake=self.lake_folder, **overrides)
+
+    def _local_root(self, loaded: Settings) -> Path:
+        """Returns the folder of the lake; one in an object store is brought up to date once for each command."""
+        lake = loaded.paths.lake
+        if not is_remote(lake):
+            return lake
+        if lake not in self._roots:
+            self._roots[lake] = local_root(lake, loaded.object_store, self.reads_only)
+        return self._roots[lake]
+
+    def _with_paths(self, loaded: Settings, lake: Path) -> Settings:
+        stated = loaded.paths.model_copy(update={"lake": lake})
+        paths = stated.model_copy(update={name: path.expanduser().absolute() for name, path in stated})
         kept = {
             name: folder for name, folder in recorded(paths.lake).items() if name not in loaded.paths.model_fields_set
         }
@@ -46,6 +65,10 @@ class Options:
         """Returns the lake that a command line names, as far as a failed one can tell."""
         named = next((Path(b) for a, b in pairwise(arguments) if a == "--lake"), None)
         try:
-            return Options(named).settings().paths.lake
+            options = Options(named)
+            loaded = options._loaded({})
+            lake = loaded.paths.lake
+            known = root_without_store(lake, loaded.object_store) if is_remote(lake) else lake
+            return options._with_paths(loaded, known).paths.lake
         except OpusError:
             return named or Path("lake")

@@ -129,3 +129,30 @@ class Alerts(Section):
     )
     mail_from: str = Field("opus@localhost", description="sender")
     mail_to: tuple[str, ...] = Field((), description="recipients")
+
+
+class ObjectStore(Section):
+    """A lake in an S3-compatible object store (`--lake s3://bucket/prefix`).
+
+    Credentials stand in the environment alone, in the variables that AWS's own tools read.
+    """
+
+    endpoint: str = Field(
+        "",
+        pattern="^(https?://[^@]*)?$",
+        description="address of the store; empty: that of AWS_ENDPOINT_URL, or AWS itself",
+        json_schema_extra=ON_NETWORK,
+    )
+    working_folder: Path = Field(
+        Path("~/.cache/opus-pipelines"),
+        description="folder of this machine for working on such lakes; it holds copies of their data",
+        json_schema_extra=OUTSIDE,
+    )
+    lease_seconds: float = Field(
+        60, gt=0, description="a writer that did not renew its lease for so long may be replaced by another"
+    )
+    grace_hours: float = Field(
+        24, ge=0, description="what the lake no longer has stays in the store for so long, for readers"
+    )
+    parallel: int = Field(16, ge=1, le=256, description="files that are sent or fetched at once")
+    retry_seconds: float = Field(60, gt=0, description="a request that fails for a passing reason is tried for so long")

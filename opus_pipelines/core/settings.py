@@ -19,7 +19,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from opus_pipelines.core.errors import SettingsError
-from opus_pipelines.core.model_settings import Alerts, CausalLm, MLflow, OpenaiCompatible, Ops
+from opus_pipelines.core.model_settings import Alerts, CausalLm, MLflow, ObjectStore, OpenaiCompatible, Ops
 from opus_pipelines.core.registry import declared
 from opus_pipelines.core.safe_text import clean
 from opus_pipelines.core.settings_files import stated_toml
@@ -64,6 +64,7 @@ __all__ = [
     "Graph",
     "History",
     "MLflow",
+    "ObjectStore",
     "OpenaiCompatible",
     "Ops",
     "Paths",
@@ -112,6 +113,7 @@ class Settings(Section):
     ops: Ops = Ops()
     alerts: Alerts = Alerts()
     mlflow: MLflow = MLflow()
+    object_store: ObjectStore = ObjectStore()
     causal_lm: CausalLm = CausalLm()
     openai_compatible: OpenaiCompatible = OpenaiCompatible()
 
@@ -225,6 +227,8 @@ def _is_harmless(section: str, key: str, value: object, folder: Path) -> bool:
     field = _field(section, key)
     if field is not None and value == field.default:
         return True
+    if section == "paths" and str(value).startswith("s3:"):
+        return False
     if section == "paths" or (section, key) == ("causal_lm", "path"):
         root = folder.resolve()
         return isinstance(value, str) and not value.startswith("~") and (root / value).resolve().is_relative_to(root)

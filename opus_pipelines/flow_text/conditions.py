@@ -152,7 +152,9 @@ def read_condition(clause: Clause, habits: ConditionHabits) -> ConditionText:
     return found
 
 
-_ONE_OF = re.compile(r"^(?:any|one|some|each|either)(?: one)?(?: of (?P<whole>them|these|those|the|its|their))?$", re.IGNORECASE)
+_ONE_OF = re.compile(
+    r"^(?:any|one|some|each|either)(?: one)?(?: of (?P<whole>them|these|those|the|its|their))?$", re.IGNORECASE
+)
 
 
 def _of_each(words: Sequence[str]) -> Sequence[str]:

@@ -9,6 +9,7 @@ import errno
 import json
 import os
 import re
+import shutil
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -108,6 +109,18 @@ def sweep(folder: Path) -> None:
     for path in folder.iterdir() if folder.is_dir() else ():
         if _TEMPORARY.fullmatch(path.name):
             path.unlink(missing_ok=True)
+
+
+@contextmanager
+def opened_below(place: Path) -> Iterator[Path]:
+    """Opens a new folder below `place`, and removes it afterwards. Raises LakeError where the disk is full."""
+    folder = place / uuid.uuid4().hex
+    with full_disk_named(folder):
+        folder.mkdir(parents=True)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

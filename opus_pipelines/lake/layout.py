@@ -9,7 +9,6 @@ import logging
 import re
 import shutil
 import time
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -26,12 +25,14 @@ from opus_pipelines.lake import file_lists, replaced_files, version
 from opus_pipelines.lake.atomic_files import (
     full_disk_named,
     move_into_place,
+    opened_below,
     read_json,
     sweep,
     write_atomically,
     write_json,
 )
-from opus_pipelines.lake.lock import exclusive
+from opus_pipelines.lake.lock import exclusive, require_kept
+from opus_pipelines.lake.object_store.folders import published_to_store
 
 __all__ = [
     "PART",
@@ -184,8 +185,12 @@ class Lake:
 
     @contextmanager
     def staging(self) -> Iterator[Path]:
-        """Opens a new folder in `scratch`, and removes it afterwards. Raises LakeError where the disk is full."""
-        with _opened_below(self.scratch) as folder:
+        """Opens a new folder in `scratch`, and removes it afterwards.
+
+        Raises LakeError where the disk is full, and where another writer took over the lease of an object store.
+        """
+        require_kept(self.root)
+        with opened_below(self.scratch) as folder:
             yield folder
 
     @contextmanager
@@ -196,7 +201,7 @@ class Lake:
         left there more than a day ago. Raises LakeError where the disk is full.
         """
         place = self.root / ".unlocked"
-        with _opened_below(place) as folder:
+        with opened_below(place) as folder:
             yield folder
         for left in place.iterdir():
             with suppress(FileNotFoundError):
@@ -260,8 +265,11 @@ class Lake:
         version.stamp(self.root)
 
     @contextmanager
-    def lock(self, run: str = "") -> Iterator[None]:
+    def lock(self, run: str = "", erase: bool = False) -> Iterator[None]:
         """Holds the right to write to the lake, and first removes what killed runs left in it.
+
+        A lake in an object store is brought up to date first, and published at the end; `erase` removes from the store
+        at once what the lake no longer has.
 
         `run` names a run of several processes: where another process of the same run holds the lock, this one may write
         too, and removes nothing. Raises LakeHeld where another live run holds the lock, and LakeError where the lake is
@@ -272,22 +280,26 @@ class Lake:
             if not is_holder:
                 yield
                 return
-            lake_format = version.format_of(self.root)
-            self._clean_up()
-            if lake_format is None:
-                version.stamp(self.root, with_columns=False)
-            elif lake_format < version.FORMAT:
-                logger.info(
-                    "%s is of format %s, of an older version: taken over as format %s",
-                    self.root,
-                    lake_format,
-                    version.FORMAT,
-                )
-                self.ensure_empty()
-            try:
-                yield
-            finally:
-                shutil.rmtree(self.scratch, ignore_errors=True)
+            with published_to_store(self.root, erase):
+                self._take_over()
+                try:
+                    yield
+                finally:
+                    shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def _take_over(self) -> None:
+        lake_format = version.format_of(self.root)
+        self._clean_up()
+        if lake_format is None:
+            version.stamp(self.root, with_columns=False)
+        elif lake_format < version.FORMAT:
+            logger.info(
+                "%s is of format %s, of an older version: taken over as format %s",
+                self.root,
+                lake_format,
+                version.FORMAT,
+            )
+            self.ensure_empty()
 
     def _clean_up(self) -> None:
         """Removes the scratch folder and the temporary files that killed writers left in the lake."""
@@ -296,18 +308,6 @@ class Lake:
         replaced = ("", ".empty", "wkg", "wkg/kept", "workflows/current", SOURCES.name, ".dagster")
         for folder in (*(self.root / name for name in replaced), *caches):
             sweep(folder)
-
-
-@contextmanager
-def _opened_below(place: Path) -> Iterator[Path]:
-    """Opens a new folder below `place`, and removes it afterwards. Raises LakeError where the disk is full."""
-    folder = place / uuid.uuid4().hex
-    with full_disk_named(folder):
-        folder.mkdir(parents=True)
-        try:
-            yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _names_parts(manifest: Mapping[str, Any]) -> bool:

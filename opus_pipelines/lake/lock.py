@@ -13,9 +13,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from opus_pipelines.core.errors import LakeHeld
+from opus_pipelines.core.errors import LakeError, LakeHeld
 
 _held: set[int] = set()
+_lost: dict[Path, str] = {}  # lakes in an object store whose lease another writer has taken over, with what to say
 
 
 def _release_in_child() -> None:
@@ -46,6 +47,7 @@ def exclusive(path: Path, what: Path, run: str = "") -> Iterator[bool]:
             return
         raise LakeHeld(f"another run ({_holder(note)}) is writing to {what}; wait for it to end") from None
     _held.add(handle)
+    _lost.pop(what, None)
     try:
         note = {"process": os.getpid(), "command": _command(), "since": _now(), "run": run}
         os.ftruncate(handle, 0)
@@ -55,6 +57,17 @@ def exclusive(path: Path, what: Path, run: str = "") -> Iterator[bool]:
         if handle in _held:  # not in a forked child, which has let go
             _held.remove(handle)
             os.close(handle)
+
+
+def mark_lost(root: Path, message: str) -> None:
+    """Notes that this process may write to the lake no more, though it holds the lock file."""
+    _lost[root] = message
+
+
+def require_kept(root: Path) -> None:
+    """Raises LakeError where the right to write was lost since the lock was taken."""
+    if root in _lost:
+        raise LakeError(_lost[root])
 
 
 def this_process() -> str:

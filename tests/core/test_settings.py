@@ -78,6 +78,8 @@ REACHING = {
     "alerts.smtp_password_variable": '"PATH"',
     "mlflow.tracking_uri": '"https://example.org"',
     "mlflow.artifact_location": '"s3://bucket"',
+    "object_store.endpoint": '"https://elsewhere.example"',
+    "object_store.working_folder": '"/elsewhere"',
     "causal_lm.path": '"/model"',
     "openai_compatible.url": '"https://example.org"',
     "openai_compatible.api_key_variable": '"AWS_SECRET_ACCESS_KEY"',

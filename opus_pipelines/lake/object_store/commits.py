@@ -1,0 +1,127 @@
+"""The commits of a lake in an object store: each lists every file of the lake, and `head.json` names the current one.
+
+Files are objects of their own that nobody changes: their key has the path, the token of the writer that wrote them and
+the beginning of their hash, so that no two writers ever write the same key. A commit is visible from the moment in
+which the head names it, and the head is replaced only by whoever read the one before.
+"""
+
+import gzip
+import hashlib
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import PurePosixPath
+from typing import Any
+
+from opus_pipelines.core.errors import LakeError
+from opus_pipelines.lake.object_store.bucket import Bucket
+
+FORMAT = 1
+HEAD = "head.json"
+COMMITS = "commits"
+FILES = "files"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file of a commit: size in bytes, SHA-256, time of modification in ns, and the token of who uploaded it."""
+
+    bytes: int
+    sha256: str
+    mtime_ns: int
+    token: int
+
+
+Files = Mapping[str, Entry]
+
+
+@dataclass(frozen=True)
+class Head:
+    """What `head.json` says: the current commit and the token of the lease under which it was written.
+
+    `tag` is the tag of the object, empty before there is one. `commit` is empty before the first commit.
+    """
+
+    number: int = 0
+    commit: str = ""
+    sha256: str = ""
+    token: int = 0
+    tag: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name of the commit, as its object has it."""
+        return PurePosixPath(self.commit).name.partition(".")[0]
+
+
+def key_of(path: str, entry: Entry) -> str:
+    """Returns the key of the object that holds a file of a commit."""
+    place = PurePosixPath(path)
+    return str(FILES / place.parent / f"{entry.token}-{entry.sha256[:16]}-{place.name}")
+
+
+def read_head(bucket: Bucket) -> Head:
+    """Returns the head of a lake, one of no commit where the store has none.
+
+    Raises LakeError where a newer version wrote it, or where it is no head.
+    """
+    stored = bucket.get(HEAD)
+    if stored is None:
+        return Head()
+    try:
+        value = json.loads(stored.data)
+        lake_format = value.pop("format")
+        head = Head(**value, tag=stored.tag)
+    except (ValueError, LookupError, TypeError, AttributeError):
+        raise LakeError(f"{HEAD} of {bucket.origin.url} names no commit; was it edited by hand?") from None
+    if lake_format != FORMAT:
+        raise LakeError(f"{bucket.origin.url} has format {lake_format}; this version reads {FORMAT}: install the newer")
+    return head
+
+
+def write_head(bucket: Bucket, before: Head, after: Head) -> Head | None:
+    """Replaces the head `before`; returns the new one with its tag, None where another writer replaced it."""
+    value = {name: part for name, part in asdict(after).items() if name != "tag"}
+    data = json.dumps({**value, "format": FORMAT}, sort_keys=True).encode()
+    tag = bucket.put_over(HEAD, data, before.tag) if before.tag else bucket.put_new(HEAD, data)
+    return None if tag is None else replace(after, tag=tag)
+
+
+def read_files(bucket: Bucket, head: Head) -> dict[str, Entry] | None:
+    """Returns the files of the commit that a head names, None where the commit is gone from the store.
+
+    Raises LakeError where it does not have the hash that the head states, if the head states one.
+    """
+    if not head.commit:
+        return {}
+    stored = bucket.get(head.commit)
+    if stored is None:
+        return None
+    if head.sha256 and hashlib.sha256(stored.data).hexdigest() != head.sha256:
+        raise LakeError(f"{head.commit} of {bucket.origin.url} is damaged: it does not have the hash of the head")
+    return unpacked(stored.data)
+
+
+def write_commit(bucket: Bucket, before: Head, files: Files, token: int) -> Head | None:
+    """Writes a commit after `before` and lets the head name it; returns the new head.
+
+    Returns None where another writer has replaced the head: the commit is then visible to nobody.
+    """
+    data = packed(files)
+    number = before.number + 1
+    commit = f"{COMMITS}/{number:010d}-{token}-{uuid.uuid4().hex[:8]}.json.gz"
+    bucket.upload(commit, data)
+    return write_head(bucket, before, Head(number, commit, hashlib.sha256(data).hexdigest(), token))
+
+
+def packed(files: Files) -> bytes:
+    """Returns the list of files as it is stored."""
+    rows = {path: [one.bytes, one.sha256, one.mtime_ns, one.token] for path, one in sorted(files.items())}
+    return gzip.compress(json.dumps({"files": rows}).encode(), compresslevel=5, mtime=0)
+
+
+def unpacked(data: bytes) -> dict[str, Entry]:
+    """Returns the list of files that `packed` wrote."""
+    rows: dict[str, Any] = json.loads(gzip.decompress(data))["files"]
+    return {path: Entry(*row) for path, row in rows.items()}
