@@ -71,6 +71,15 @@ class TrainedEncoder:
     loss: tuple[float, ...]
 
 
+@dataclass(frozen=True)
+class EncoderChampion:
+    """The model that serves: its id, the name of the plain encoder, and the weights that replace its own."""
+
+    model_id: str
+    encoder: str
+    weights: Mapping[str, np.ndarray]
+
+
 def store_of(lake: Lake) -> ModelStore:
     """Returns the fine-tuned encoders of a lake."""
     return ModelStore(lake, KIND)
@@ -169,8 +178,8 @@ def keep(lake: Lake, weights: Mapping[str, np.ndarray], card: Mapping[str, Any])
     return name
 
 
-def opened(lake: Lake) -> Opened[tuple[str, dict[str, np.ndarray]]]:
-    """Returns the name of the plain encoder and the weights that serve, and what is known of all models."""
+def opened(lake: Lake) -> Opened[EncoderChampion]:
+    """Returns the model that serves, and what is known of all; a damaged one is named with its reason."""
     return store_of(lake).open(_read)
 
 
@@ -183,23 +192,23 @@ def served_encoder(lake: Lake, settings: EncoderSettings) -> TextEncoder:
             f'flows.encoder = "fine_tuned", and no fine-tuned encoder serves{f" ({problems})" if problems else ""}; '
             f'{_REMEDY}, or set it to "plain"'
         )
-    base, weights = found.champion
+    base = found.champion.encoder
     if base != settings.model:
         raise LakeError(
             f"the fine-tuned encoder was made of {base!r}, and encoder.model is {settings.model!r}; {_REMEDY}"
         )
-    return changed_encoder(settings, weights)
+    return changed_encoder(settings, found.champion.weights)
 
 
 def _id(weights: Mapping[str, np.ndarray]) -> str:
     return make_id("m", KIND, VERSION, *content_of(dict(sorted(weights.items()))))
 
 
-def _read(folder: Path, name: str, card: Mapping[str, Any]) -> tuple[str, dict[str, np.ndarray]]:
+def _read(folder: Path, name: str, card: Mapping[str, Any]) -> EncoderChampion:
     base = card.get("encoder")
     if card.get("version") != VERSION or not isinstance(base, str):
         raise LakeError(f"{CARD} is of another version; {_REMEDY}")
     weights = read_tensors(folder / WEIGHTS, "a fine-tuned encoder")
     if _id(weights) != name:
         raise LakeError(f"{WEIGHTS} was changed after it was written; {_REMEDY}")
-    return base, weights
+    return EncoderChampion(name, base, weights)
