@@ -47,7 +47,7 @@ class Mine(dg.Config):
             f"wkg/{name}",
             GROUP,
             ["history/implementations", SETTINGS],
-            kinds=("spark", "parquet"),
+            kinds=("duckdb", "spark", "parquet"),
             code_version=f"{versions_of('names')} {versions_of('mining')} wkg={ALGORITHM_VERSIONS['wkg']}",
         )
         for name in MINED

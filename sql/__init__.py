@@ -1,1 +1,1 @@
-"""SQL of the project: `wkg/` is run by Spark, `views/`, `queries/`, `explain/` and `changes/` by DuckDB."""
+"""SQL of the project: `wkg/` is run by Spark or by DuckDB, `wkg/spark/` by Spark, the other folders by DuckDB."""

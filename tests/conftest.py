@@ -83,7 +83,9 @@ def sample_files(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.fixture(scope="session")
-def sample_lake(sample_files: Any, tmp_path_factory: pytest.TempPathFactory, spark: Any, encoder: TextEncoder) -> Any:
+def sample_lake(
+    sample_files: Any, tmp_path_factory: pytest.TempPathFactory, encoder: TextEncoder, request: pytest.FixtureRequest
+) -> Any:
     """The sample's history mined once, with default settings. Shared: tests only read it, or publish results of
     contracts of their own.
 
@@ -92,22 +94,23 @@ def sample_lake(sample_files: Any, tmp_path_factory: pytest.TempPathFactory, spa
     from opus_pipelines.lake.layout import Lake
 
     lake = Lake(tmp_path_factory.mktemp("lake"))
+    session = lambda: request.getfixturevalue("spark")
     if "PYTEST_XDIST_WORKER" not in os.environ:
-        mine_sample(lake, sample_files.history, spark, encoder)
+        mine_sample(lake, sample_files.history, session, encoder)
         return lake
     mined = tmp_path_factory.getbasetemp().parent / "sample_lake"
     with mined.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not mined.exists():
-            mine_sample(lake, sample_files.history, spark, encoder)
+            mine_sample(lake, sample_files.history, session, encoder)
             shutil.copytree(lake.root, mined)
             return lake
     shutil.copytree(mined, lake.root, dirs_exist_ok=True)
     return lake
 
 
-def mine_sample(lake: Any, history: Path, spark: Any, encoder: TextEncoder) -> None:
-    """Reads and mines a history, and publishes the snapshot."""
+def mine_sample(lake: Any, history: Path, session: Any, encoder: TextEncoder) -> None:
+    """Reads and mines a history, and publishes the snapshot. `session` starts Spark where so much is to be mined."""
     from opus_pipelines.core.settings import Settings
     from opus_pipelines.embedding.cache import CachedEncoder
     from opus_pipelines.ingestion.ingest import read_history
@@ -116,6 +119,4 @@ def mine_sample(lake: Any, history: Path, spark: Any, encoder: TextEncoder) -> N
     now = datetime(2026, 1, 31, tzinfo=UTC)
     state = read_history(lake, history, now)
     assert state.failed == []
-    build_snapshot(
-        lambda: spark, lake, Settings(), state, lambda: CachedEncoder(encoder, lake.kept / "embeddings"), now
-    )
+    build_snapshot(session, lake, Settings(), state, lambda: CachedEncoder(encoder, lake.kept / "embeddings"), now)

@@ -63,7 +63,7 @@ def rebuild(
 ) -> str:
     """A night. `aggregates`: what mining gave in another lake, published here as mining publishes it."""
     if aggregates is not None:
-        stages.mine_missing = lambda lake, parts, _session: [_mined(lake, part, aggregates) for part in parts]  # type: ignore[attr-defined]
+        stages.mine_missing = lambda lake, parts, *_: [_mined(lake, part, aggregates) for part in parts]  # type: ignore[attr-defined]
     with lake.lock():
         write_views_sql(lake)
         state = read_history(lake, history, now)

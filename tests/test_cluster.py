@@ -38,6 +38,7 @@ class Night:
             "OPUS_HISTORY": str(self.inputs / "history"),
             "OPUS_INTAKES": str(self.inputs / "intakes"),
             "OPUS_SPARK_MASTER": master,
+            "OPUS_SPARK_MINE_FROM_MIB": "0",
             "OPUS_SPARK_CONF": '{"spark.executor.memory": "700m"}',
         }
         done = subprocess.run(

@@ -105,11 +105,12 @@ def lake(tmp_path: Path) -> Lake:
 
 
 @pytest.fixture(scope="session")
-def rebuild(spark: Any) -> Callable[..., Rebuilt]:
-    """rebuild(lake, *sources, **settings): the four steps, without Dagster."""
+def rebuild(request: pytest.FixtureRequest) -> Callable[..., Rebuilt]:
+    """rebuild(lake, *sources, **settings): the four steps, without Dagster. Spark starts only where settings ask."""
 
     def run(lake: Lake, *sources: Any, now: datetime = NOW, reset_lambda: bool = False, **settings: Any) -> Rebuilt:
         state: Any = history_of(*sources)
-        return build_snapshot(lambda: spark, lake, Settings(**settings), state, HashEncoder, now, reset_lambda)
+        session = lambda: request.getfixturevalue("spark")
+        return build_snapshot(session, lake, Settings(**settings), state, HashEncoder, now, reset_lambda)
 
     return run

@@ -71,6 +71,7 @@ class Spark(Section):
     master: str = Field("local[*]", description="Spark master", json_schema_extra=RUNS_CODE)
     driver_memory: str = Field("2g", pattern=r"^\d+[kKmMgGtT]?[bB]?$", description="heap of the driver, e.g. 2g")
     shuffle_partitions: int = Field(4, ge=1, description="partitions of a shuffle")
+    mine_from_mib: int = Field(512, ge=0, description="MiB of Parquet from which Spark mines; DuckDB mines less")
     conf: dict[str, str] = Field({}, description="any further Spark setting", json_schema_extra=RUNS_CODE)
 
 

@@ -97,6 +97,8 @@ VARIANTS = pa.schema(
         ("successes", COUNT),
     ]
 )
+# With the source's own task keys, before any translation into task ids.
+RAW_VARIANTS = pa.schema([field.with_name("task_keys") if field.name == "tasks" else field for field in VARIANTS])
 TEXTS = pa.schema([*_MODE, ("field", TEXT), ("value", TEXT), ("count", COUNT)])
 AGGREGATES = {
     "ways": EXECUTION_MODES,

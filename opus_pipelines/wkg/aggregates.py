@@ -1,4 +1,4 @@
-"""Mines the implementations of changed sources with Spark into one folder of mergeable aggregates per source.
+"""Mines the implementations of changed sources into one folder of mergeable aggregates per source.
 
 When a source grew, only its changed cases are mined (`aggregate_delta`).
 """
@@ -6,23 +6,23 @@ When a source grew, only its changed cases are mined (`aggregate_delta`).
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from opus_pipelines.core.ids import digest
-from opus_pipelines.core.schemas import CASES, IMPLEMENTATIONS
+from opus_pipelines.core.schemas import CASES
+from opus_pipelines.core.settings import Spark
 from opus_pipelines.core.versions import versions_of
-from opus_pipelines.estimates.aggregate_columns import AGGREGATES, BINNED, KEYS, VARIANTS
-from opus_pipelines.estimates.histograms import BORDERS
+from opus_pipelines.estimates.aggregate_columns import AGGREGATES, KEYS, RAW_VARIANTS, VARIANTS
 from opus_pipelines.event_logs.activity_evidence import evidence_of
 from opus_pipelines.event_logs.activity_kinds import ActivityKind
-from opus_pipelines.event_logs.costing import GROUP_ATTRIBUTES, NO_GROUP
 from opus_pipelines.lake.layout import Lake, slug
+from opus_pipelines.mining import engines
+from opus_pipelines.mining.queries import VALUES_KEPT, Source
 from opus_pipelines.wkg.aggregate_delta import (
     Change,
     Delta,
@@ -35,56 +35,10 @@ from opus_pipelines.wkg.aggregate_delta import (
 from opus_pipelines.wkg.cases import cases_of, task_ids
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
-CASE_FIELDS = (
-    "implementation_id",
-    "case_id",
-    "source",
-    "industry",
-    "client",
-    "title",
-    "success",
-    "expected_outcome",
-    "weight",
-)
-VALUES_KEPT = 64  # distinct descriptions, instructions, inputs, outputs of an execution mode in a source
-RAW_VARIANTS = "raw_variants"  # with the source's own task keys, to add to and to take from
-MODE_COLUMNS = ("actor_kind", "model", "actor_group")
-# A group of people is what the log says: what `[columns] actor_group` names, the XES standard's role or group, or a
-# column of that name.
-_NONE = ", ".join(f"'{word}'" for word in NO_GROUP)
-_STATED = ", ".join(
-    f"IF(lower(trim(t.attributes['{n}'])) IN ({_NONE}), NULL, t.attributes['{n}'])" for n in GROUP_ATTRIBUTES
-)
-ACTOR_GROUP = f"IF(coalesce(t.actor_kind, 'human') = 'human', coalesce({_STATED}), NULL)"
-STEP_FIELDS = {  # of a step, what each query reads from disk
-    "ways": ("task_key", *MODE_COLUMNS, "started_at", "ended_at", "cost_usd", "cost_basis", "success", "predecessors"),
-    "histograms": (
-        "task_key",
-        *MODE_COLUMNS,
-        "duration_ms",
-        "wait_ms",
-        "cost_usd",
-        "cost_compute_usd",
-        "cost_model_usd",
-        "cost_human_usd",
-        "tokens_in",
-        "tokens_out",
-        "memory_gb",
-        "threads",
-    ),
-    "edges": ("task_key", "started_at", "ended_at", "predecessors"),
-    "waits": ("task_key", *MODE_COLUMNS, "started_at", "ended_at", "duration_ms", "wait_ms", "predecessors"),
-    "pairs": ("task_key", *MODE_COLUMNS, "duration_ms", "cost_usd", "success", "predecessors"),
-    "variants": ("task_key", "predecessors"),
-    "texts": ("task_key", *MODE_COLUMNS, "description", "instructions", "inputs", "outputs"),
-}
-PARAMETERS: dict[str, dict[str, Any]] = {
-    "histograms": {"borders": ",".join(map(str, BORDERS)), "binned": ",".join(BINNED)},
-    "waits": {"borders": ",".join(map(str, BORDERS))},
-    "texts": {"values_kept": VALUES_KEPT},
-}
+BY_SIZE = Spark()
+RAW_VARIANTS_FILE = "raw_variants"  # with the source's own task keys, to add to and to take from
 
 
 @dataclass(frozen=True)
@@ -112,15 +66,17 @@ class SourcePart:
         return lake.root / "aggregates" / f"source_key={slug(self.source)}" / f"content={self.key}"
 
 
-def mine_missing(lake: Lake, parts: Iterable[SourcePart], session: "Callable[[], SparkSession]") -> list[str]:
+def mine_missing(
+    lake: Lake, parts: Iterable[SourcePart], session: "Callable[[], SparkSession]", rules: Spark = BY_SIZE
+) -> list[str]:
     """Mines the sources without aggregates in one pass over all of them, and returns their names.
 
-    `session` is called only when there is such a source.
+    `session` is called only where so much is mined that Spark does it (`rules.mine_from_mib`).
     """
     missing = _missing(lake, parts)
     if not missing:
         return []
-    mined = _mined_rows(lake, missing, session())
+    mined = _mined_rows(lake, missing, rules, session)
     for part in missing:
         lookup = {(industry, key): task for industry, key, task in part.aliases}
         with lake.staging() as staged:
@@ -129,7 +85,9 @@ def mine_missing(lake: Lake, parts: Iterable[SourcePart], session: "Callable[[],
                     _own(name, mined[part.source, name], lookup), staged / f"{name}.parquet", compression="zstd"
                 )
             pq.write_table(
-                _raw_variants(mined[part.source, "variants"]), staged / f"{RAW_VARIANTS}.parquet", compression="zstd"
+                _raw_variants(mined[part.source, "variants"]),
+                staged / f"{RAW_VARIANTS_FILE}.parquet",
+                compression="zstd",
             )
             write_facts(staged, part.content, versions_of("mining"), part.aliases)
             pq.write_table(cases_of(part.folder, lookup), staged / "cases.parquet", compression="zstd")
@@ -173,7 +131,7 @@ class _Grown:
 
     def add(self, name: str, mined: Mined) -> bool:
         """Adds one aggregate of the source to `mined`; returns False when it must be mined from all cases."""
-        stored = RAW_VARIANTS if name == "variants" else name
+        stored = RAW_VARIANTS_FILE if name == "variants" else name
         old = pq.ParquetFile(self.change.earlier.aggregates / f"{stored}.parquet").read()
         removed, added = (mined[job.source, name].select(old.schema.names).cast(old.schema) for job in self.jobs)
         found = combined(name, KEYS.get(name, ()), Delta(old, removed, added), VALUES_KEPT)
@@ -182,7 +140,7 @@ class _Grown:
         return found is not None
 
 
-def _mined_rows(lake: Lake, parts: list[SourcePart], spark: "SparkSession") -> Mined:
+def _mined_rows(lake: Lake, parts: list[SourcePart], rules: Spark, session: "Callable[[], SparkSession]") -> Mined:
     """Returns the rows of every aggregate of every source.
 
     They are mined from all its cases, or from those that changed since it was mined last.
@@ -190,11 +148,16 @@ def _mined_rows(lake: Lake, parts: list[SourcePart], spark: "SparkSession") -> M
     with lake.staging() as folder:
         grown = {part.source: found for part in parts if (found := _grown(lake, part, folder)) is not None}
         jobs = [job for part in parts for job in (grown[part.source].jobs if part.source in grown else [part])]
-        mined = _by_source(_run_spark(spark, jobs, tuple(AGGREGATES)), jobs)
-    for name in AGGREGATES:
-        doubtful = [part for part in parts if part.source in grown and not grown[part.source].add(name, mined)]
-        if doubtful:
-            mined |= _by_source(_run_spark(spark, doubtful, (name,)), doubtful)
+
+        def rows_of(wanted: list[SourcePart], names: tuple[str, ...]) -> Mined:
+            sources = [Source(part.source, part.folder, part.aliases) for part in wanted]
+            return _by_source(engines.mine(sources, names, rules, session, folder / "spill"), wanted)
+
+        mined = rows_of(jobs, tuple(AGGREGATES))
+        for name in AGGREGATES:
+            doubtful = [part for part in parts if part.source in grown and not grown[part.source].add(name, mined)]
+            if doubtful:
+                mined |= rows_of(doubtful, (name,))
     return mined
 
 
@@ -227,46 +190,9 @@ def _by_source(tables: dict[str, pa.Table], parts: list[SourcePart]) -> Mined:
 
 def _raw_variants(table: pa.Table) -> pa.Table:
     """Returns the variants with the task keys of the source, in a fixed order."""
-    table = table.select([name for name in table.schema.names if name != "source"]).combine_chunks()
+    table = table.select(RAW_VARIANTS.names).cast(RAW_VARIANTS).combine_chunks()
     order = sorted((repr(row), place) for place, row in enumerate(table.to_pylist()))
     return table.take(pa.array([place for _, place in order], pa.int64()))
-
-
-def _run_spark(spark: "SparkSession", parts: list[SourcePart], aggregates: tuple[str, ...]) -> dict[str, pa.Table]:
-    paths = [str(file) for part in parts for file in sorted(part.folder.glob("*.parquet"))]
-    rows = [(part.source, *alias) for part in parts for alias in part.aliases]
-    names = ("source", "industry", "task_key", "task_id")
-    schema = pa.schema([(name, pa.string()) for name in names])
-    aliases = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows], schema=schema)
-    spark.createDataFrame(aliases).createOrReplaceTempView("aliases")
-    return {name: _mined(spark, name, paths) for name in aggregates}
-
-
-def _mined(spark: "SparkSession", name: str, paths: list[str]) -> pa.Table:
-    _view(spark, paths, STEP_FIELDS[name]).createOrReplaceTempView("implementations")
-    return spark.sql(query(name), args=PARAMETERS.get(name, {})).toArrow()
-
-
-def query(name: str) -> str:
-    """Returns the SQL of one aggregate."""
-    return (files("sql") / "wkg" / f"{name}.sql").read_text("utf-8")
-
-
-def _view(spark: "SparkSession", paths: list[str], fields: tuple[str, ...]) -> "DataFrame":
-    """Returns the implementations with only these fields of their steps, so that no other field is read from disk."""
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    stored = {"attributes" if name == "actor_group" else name for name in fields}
-    step = pa.struct([field for field in IMPLEMENTATIONS.schema.field("tasks").type.value_type if field.name in stored])
-    schema = pa.schema(
-        [*(IMPLEMENTATIONS.schema.field(name) for name in CASE_FIELDS), pa.field("tasks", pa.list_(step))]
-    )
-    rows = spark.read.schema(from_arrow_schema(schema, prefer_timestamp_ntz=False)).parquet(*paths)
-    if "actor_group" not in fields:
-        return rows
-    plain = ", ".join(f"'{name}', t.{name}" for name in fields if name != "actor_group")
-    tasks = f"transform(tasks, t -> named_struct({plain}, 'actor_group', {ACTOR_GROUP})) AS tasks"
-    return rows.selectExpr(*CASE_FIELDS, tasks)
 
 
 def _own(name: str, table: pa.Table, lookup: dict[tuple[str | None, str], str]) -> pa.Table:

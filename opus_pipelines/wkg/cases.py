@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from opus_pipelines.core.schemas import CASES
 from opus_pipelines.estimates.open_cases import continuations
-from opus_pipelines.event_logs.costing import GROUP_ATTRIBUTES, NO_GROUP
+from opus_pipelines.mining.observations import actor_groups
 
 Lookup = Mapping[tuple[str | None, str], str]  # industry, task_key → task_id
 _PLAIN = [
@@ -88,7 +88,7 @@ def _cases(batch: pa.RecordBatch, lookup: Lookup) -> tuple[pa.Table, pa.ListArra
         "task_duration_ms": of["duration_ms"],
         "actor_kinds": of["actor_kind"],
         "models": of["model"],
-        "actor_groups": _nested(steps, _groups(pc.list_flatten(steps))),
+        "actor_groups": _nested(steps, actor_groups(pc.list_flatten(steps))),
         "task_predecessors": of["predecessors"],
         "p_ended": pa.nulls(len(batch), pa.float64()),
         "expected_rest": pa.nulls(len(batch), pa.list_(pa.string())),
@@ -137,25 +137,6 @@ def _milliseconds(start: pa.Array, end: pa.Array) -> pa.Array:
     return pc.divide(
         pc.cast(pc.subtract(end.cast(pa.int64()), start.cast(pa.int64())), pa.float64(), safe=False), 1000.0
     )
-
-
-def _groups(steps: pa.StructArray) -> pa.Array:
-    """Returns the role or group of the actor of each step, as in wkg/task_implementations.
-
-    `aggregates.ACTOR_GROUP` is the same rule in SQL.
-    """
-    attributes = pc.struct_field(steps, "attributes")
-    offsets = attributes.offsets.to_numpy()
-    keys = attributes.keys.slice(offsets[0], offsets[-1] - offsets[0])
-    items = attributes.items.slice(offsets[0], offsets[-1] - offsets[0])
-    owner = np.repeat(np.arange(len(attributes)), np.diff(offsets))
-    is_said = np.asarray(pc.invert(pc.is_in(pc.utf8_lower(pc.utf8_trim_whitespace(items)), pa.array(NO_GROUP))))
-    found = np.full(len(attributes), None, dtype=object)
-    for name in reversed(GROUP_ATTRIBUTES):
-        mine = np.asarray(pc.equal(keys, name)) & is_said
-        found[owner[mine]] = items.filter(pa.array(mine)).to_numpy(zero_copy_only=False)
-    kinds = pc.fill_null(pc.equal(pc.struct_field(steps, "actor_kind"), "human"), True)
-    return pc.if_else(kinds, pa.array(found, pa.string()), pa.scalar(None, pa.string()))
 
 
 def _nested(like: pa.ListArray, flat: pa.Array) -> pa.ListArray:

@@ -59,7 +59,7 @@ def write(checked: CheckedSnapshot, context: RebuildContext, now: datetime) -> N
             "counts": {**estimated.counts, **embedded.counts},
             "checks": [check.as_dict() for check in checked.all_checks],
             "drift": {"from": snapshot.last.name, **drift.figures()} if snapshot.last and drift else None,
-            "engines": {"mining": "spark", "graph": estimated.graph_engine},
+            "engines": {"graph": estimated.graph_engine},
             "versions": {
                 "python": platform.python_version(),
                 **{name: version(name) for name in ("pyspark", "pyarrow", "opus-pipelines")},

@@ -148,11 +148,12 @@ def resolve(
 
 
 def mine(resolved: ResolvedHistory, context: RebuildContext, session: "Callable[[], SparkSession]") -> MinedHistory:
-    """Mines the aggregates of each source that changed. `session` is called only when there is such a source."""
+    """Mines the aggregates of each source that changed. `session` is called only where Spark mines."""
     if not resolved.snapshot.is_new:
         return MinedHistory(resolved, ())
     with context.timed("mine"):
-        return MinedHistory(resolved, tuple(mine_missing(context.work, resolved.parts, session)))
+        mined = mine_missing(context.work, resolved.parts, session, context.settings.spark)
+    return MinedHistory(resolved, tuple(mined))
 
 
 def estimate(mined: MinedHistory, context: RebuildContext, session: "Callable[[], SparkSession]") -> EstimatedGraph:

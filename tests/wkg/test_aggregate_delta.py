@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from opus_pipelines.core.settings import Spark
 from opus_pipelines.estimates.aggregate_columns import AGGREGATES, KEYS, summed
 from opus_pipelines.ingestion.ingest import HistoryOptions, read_history
 from opus_pipelines.lake.layout import Lake
@@ -19,6 +20,7 @@ from opus_pipelines.wkg import aggregate_delta
 from opus_pipelines.wkg.aggregates import SourcePart, mine_missing
 
 START = datetime(2020, 1, 1, tzinfo=UTC)
+ALWAYS_SPARK = Spark(mine_from_mib=0)
 _SMALL = st.integers(0, 3)
 _TIMES = st.none() | st.integers(0, 5).map(lambda n: START + timedelta(hours=n))
 
@@ -164,13 +166,13 @@ def test_every_night_mines_the_touched_cases_and_gives_the_aggregates_of_mining_
         (source,) = read_history(lake, history, START, HistoryOptions(max_quarantined_share=0)).sources
         part = SourcePart("s", source.content, source.folder, tuple((None, key, f"t{key}") for key in "ABC"))
         watched.rows_read.clear()
-        assert mine_missing(lake, [part], lambda: watched) == ["s"]
+        assert mine_missing(lake, [part], lambda: watched, ALWAYS_SPARK) == ["s"]
         if number == 9:
             assert set(watched.rows_read) == {(10,)}
             continue
         assert set(watched.rows_read) == {(2, 3)}  # two open cases go on, one is new
         fresh = Lake(tmp_path / f"fresh{number}")
-        assert mine_missing(fresh, [part], lambda: spark) == ["s"]
+        assert mine_missing(fresh, [part], lambda: spark, ALWAYS_SPARK) == ["s"]
         files = sorted(f.name for f in part.place(fresh).glob("*.parquet"))
         assert files == sorted(f.name for f in part.place(lake).glob("*.parquet"))
         assert len(files) >= 7

@@ -27,7 +27,7 @@ from opus_pipelines.core.schemas import (
     TASKS,
     VARIANTS,
 )
-from opus_pipelines.core.settings import Settings
+from opus_pipelines.core.settings import Settings, Spark
 from opus_pipelines.estimates.histograms import BORDERS
 from opus_pipelines.estimates.unknown_figures import NO_INTERVAL
 from opus_pipelines.ingestion.ingest import HistoryState
@@ -118,7 +118,8 @@ def test_the_sum_over_sources_is_mining_everything_at_once(
     assert mine_missing(lake, parts.values(), no_spark) == []
 
 
-def test_spark_bins_integers_as_python_does(lake: Lake, history: Any, spark: Any) -> None:
+@pytest.mark.parametrize("mine_from_mib", [0, 512], ids=["spark", "duckdb"])
+def test_both_engines_bin_integers_as_python_does(lake: Lake, history: Any, spark: Any, mine_from_mib: int) -> None:
     near_borders = [
         b + d for b in BORDERS[::7] for d in (-1, 0, 1) if 0 <= b + d < 2**52
     ]  # microseconds that a float of ms holds
@@ -126,7 +127,7 @@ def test_spark_bins_integers_as_python_does(lake: Lake, history: Any, spark: Any
     source = history.write(lake, "a", [history.case(1, steps, weight=3)])
     resolution = resolve([SourceNames("a", True, counts(source.folder))], {}, "normalised")
     part = SourcePart("a", source.content, source.folder, tuple(resolution.of_source("a")))
-    mine_missing(lake, [part], lambda: spark)
+    mine_missing(lake, [part], lambda: spark, Spark(mine_from_mib=mine_from_mib))
     found = read_aggregate(lake, [part], "histograms").to_pylist()
     durations = Counter(bin_of(value) for value in [0, 1, *near_borders])
     assert {r["bin"]: r["count"] for r in found if r["measure"] == "duration"} == {
