@@ -9,18 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
+import pyarrow.parquet as pq
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.core.schemas import IMPLEMENTATIONS
 from opus_pipelines.estimates.open_cases import continuations
 from opus_pipelines.event_logs.files import data_files
 from opus_pipelines.event_logs.source_settings import FILE_NAME
 from opus_pipelines.forecasting.traces import Trace
 from opus_pipelines.ingestion.ingest import HistoryOptions, read_history
-from opus_pipelines.lake.layout import Lake, read_table
+from opus_pipelines.lake.layout import Lake
 
 COLUMNS = ["case_id", "kind", "client", "contract", "attributes", "success", "tasks"]
+STEP = ("task_key", "started_at", "ended_at", "actor", "cost_usd")  # what is read of a step
+BATCH_CASES = 4_096
 PROBABLY_ENDED = 0.5  # chance of having ended from which a case of history is taken to have ended
 YES = frozenset({"1", "true", "yes", "y", "open", "running"})
 
@@ -69,11 +70,10 @@ def history_records(folder: Path, rule: OpenRule | None) -> list[CaseRecord]:
     Without a rule, a case is open where it has more likely not ended, by the silence since its last event
     (`estimates.open_cases`).
     """
-    rows = _rows(read_table(IMPLEMENTATIONS, folder, columns=COLUMNS))
+    cases = _cases(folder)
     if rule is not None:
-        return [_record(row, rule.holds(dict(row["attributes"] or ()))) for row in rows]
-    ended = _p_ended(rows)
-    return [_record(row, p < PROBABLY_ENDED) for row, p in zip(rows, ended, strict=True)]
+        return [_record(case, rule.holds(case.attributes)) for case in cases]
+    return [_record(case, p < PROBABLY_ENDED) for case, p in zip(cases, _p_ended(cases), strict=True)]
 
 
 def export_records(lake: Lake, source: Path, export: Path, rates: Mapping[str, float]) -> list[CaseRecord]:
@@ -100,39 +100,78 @@ def export_records(lake: Lake, source: Path, export: Path, rates: Mapping[str, f
         if not state.sources:
             why = "; ".join(state.failed) or "it holds no cases"
             raise InputError(f"{export} cannot be read with the settings of source {source.name}: {why}")
-        rows = _rows(read_table(IMPLEMENTATIONS, state.sources[0].folder, columns=COLUMNS))
-    return [_record(row, True) for row in rows]
+        return [_record(case, True) for case in _cases(state.sources[0].folder)]
 
 
-def _rows(table: pa.Table) -> list[dict[str, Any]]:
-    rows = [row for row in table.to_pylist() if row["kind"] == "executed" and row["tasks"]]
-    for row in rows:
-        timed = [t for t in row["tasks"] if t["ended_at"] or t["started_at"]]
-        row["tasks"] = sorted(timed, key=lambda t: t["ended_at"] or t["started_at"])
-    return sorted((row for row in rows if row["tasks"]), key=lambda row: str(row["case_id"]))
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """What forecasting takes of an implementation. Its events are in order of time; `times` are seconds."""
+
+    case_id: str
+    client: str | None
+    contract: str | None
+    attributes: dict[str, str]
+    success: bool | None
+    activities: list[str]
+    times: np.ndarray
+    resources: list[str | None]
+    costs_usd: list[float | None]
 
 
-def _record(row: dict[str, Any], is_open: bool) -> CaseRecord:
-    tasks = row["tasks"]
-    trace = Trace(
+def _cases(folder: Path) -> list[_Case]:
+    """The executed cases in a folder, in the order of their ids.
+
+    The files are read in batches and only what is needed, since a source may have millions of cases. A column that an
+    older file lacks is unknown.
+    """
+    columns = [*(name for name in COLUMNS if name != "tasks"), *(f"tasks.list.element.{name}" for name in STEP)]
+    same: dict[str, str] = {}  # one object for each text, however often it occurs
+    found = [
+        case
+        for file in sorted(folder.glob("*.parquet"))
+        for batch in pq.ParquetFile(file).iter_batches(BATCH_CASES, columns=columns)
+        for row in batch.to_pylist()
+        if row.get("kind") == "executed" and (case := _case(row, same)).activities
+    ]
+    return sorted(found, key=lambda case: case.case_id)
+
+
+def _case(row: Mapping[str, Any], same: dict[str, str]) -> _Case:
+    timed = [t for t in row["tasks"] or () if t["ended_at"] or t["started_at"]]
+    tasks = sorted(timed, key=lambda t: t["ended_at"] or t["started_at"])
+    return _Case(
         case_id=str(row["case_id"]),
-        activities=[t["task_key"] for t in tasks],
-        times=_seconds(tasks),
-        resources=[t["actor"] for t in tasks],
-        costs_usd=[t["cost_usd"] for t in tasks],
-        is_open=is_open,
-        success=None if is_open else row["success"],
+        client=_same(row.get("client"), same),
+        contract=_same(row.get("contract"), same),
+        attributes={same.setdefault(k, k): same.setdefault(v, v) for k, v in row.get("attributes") or ()},
+        success=row.get("success"),
+        activities=[same.setdefault(t["task_key"], t["task_key"]) for t in tasks],
+        times=np.array([(t["ended_at"] or t["started_at"]).timestamp() for t in tasks], float),
+        resources=[_same(t.get("actor"), same) for t in tasks],
+        costs_usd=[t.get("cost_usd") for t in tasks],
     )
-    return CaseRecord(trace, row["client"], row["contract"])
 
 
-def _seconds(tasks: Sequence[Mapping[str, Any]]) -> list[float]:
-    return [(t["ended_at"] or t["started_at"]).timestamp() for t in tasks]
+def _same(text: str | None, same: dict[str, str]) -> str | None:
+    return None if text is None else same.setdefault(text, text)
 
 
-def _p_ended(rows: Sequence[Mapping[str, Any]]) -> list[float]:
-    names = sorted({t["task_key"] for row in rows for t in row["tasks"]})
+def _record(case: _Case, is_open: bool) -> CaseRecord:
+    trace = Trace(
+        case_id=case.case_id,
+        activities=case.activities,
+        times=case.times.tolist(),
+        resources=case.resources,
+        costs_usd=case.costs_usd,
+        is_open=is_open,
+        success=None if is_open else case.success,
+    )
+    return CaseRecord(trace, case.client, case.contract)
+
+
+def _p_ended(cases: Sequence[_Case]) -> list[float]:
+    names = sorted({name for case in cases for name in case.activities})
     code = {name: n for n, name in enumerate(names)}
-    activities = [np.array([code[t["task_key"]] for t in row["tasks"]], np.int64) for row in rows]
-    times = [np.array(_seconds(row["tasks"]), float) for row in rows]
-    return [c.p_ended for c in continuations(activities, times, [dict(row["attributes"] or ()) for row in rows])]
+    activities = [np.array([code[name] for name in case.activities], np.int64) for case in cases]
+    found = continuations(activities, [case.times for case in cases], [case.attributes for case in cases])
+    return [one.p_ended for one in found]
