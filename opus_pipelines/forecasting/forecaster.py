@@ -9,7 +9,7 @@ from opus_pipelines.core.errors import InputError
 from opus_pipelines.forecasting.calibration import LEVELS, calibrated
 from opus_pipelines.forecasting.features import FeatureOptions
 from opus_pipelines.forecasting.lake_contexts import LakeContexts
-from opus_pipelines.forecasting.next_model import ContextFeatures, NextForest
+from opus_pipelines.forecasting.next_model import ContextFeatures, NextTrees
 from opus_pipelines.forecasting.similar_prefixes import PrefixForest, SimilarPrefixes, quantile
 from opus_pipelines.forecasting.suffix_choice import SuffixTable, medoid
 from opus_pipelines.forecasting.traces import Trace, Vocabulary
@@ -90,7 +90,7 @@ class Forecaster:
         known = contexts.counts(self.vocabulary, self._table) if contexts is not None else None
         self._contexts = ContextFeatures(self._table, self._options, known)
         x = self._contexts.training_rows(self._table, seed)
-        self._next = NextForest(self._table, x, self._options.activities, seed)
+        self._next = NextTrees(self._table, x, self._options.activities, seed)
         self._outcomes = PrefixForest(self._table, x, seed)
         self._remaining, self._cost = self._table.remaining, self._table.remaining_cost
         self._success = self._table.success[self._table.case]

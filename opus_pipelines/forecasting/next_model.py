@@ -1,10 +1,14 @@
-"""The next activity of a running case: deep context counts, and a random forest over them and the case's features."""
+"""The next activity of a running case: deep context counts, and trees over them and the case's features.
+
+The mean of a random forest and of gradient-boosted trees is used: its log-loss is lower than that of either.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from threadpoolctl import threadpool_limits
 
 from opus_pipelines.forecasting.context_counts import MAX_DEPTH, ContextCounts
 from opus_pipelines.forecasting.features import FeatureOptions, features, gap_symbols
@@ -18,6 +22,10 @@ TREES = 60
 SMALLEST_LEAF = 5
 FEATURE_SHARE = 0.2
 SAMPLE_SHARE = 0.5
+ROUNDS, LEAVES, RATE, SMALLEST_BOOSTED_LEAF = 60, 15, 0.06, 40  # of the boosted trees
+MIN_BOOSTED_ROWS = 20_000  # events, below which the forest alone is as often right, and learnt much sooner
+MAX_BOOSTED_ROWS = 60_000  # events that they learn from, the newest
+MAX_BOOSTED_KINDS = 40  # next activities, above which the forest alone is used: each has a tree in every round
 CONTEXT_SHARE = 0.05  # of the context counts in the probabilities, so that no activity that history knows is impossible
 
 
@@ -80,29 +88,52 @@ class ContextFeatures:
         return table.code * self._options.resources + table.resource
 
 
-class NextForest:
+class NextTrees:
     """Probabilities of the next activity. `x` [events, features] of the history `table`; open ends teach nothing."""
 
     def __init__(self, table: TraceTable, x: np.ndarray, kinds: int, seed: int = 0) -> None:
         self._kinds = kinds
-        seen = table.following >= 0
+        seen = np.flatnonzero(table.following >= 0)
+        weights = prefix_weights(table)
         self._forest = RandomForestClassifier(
             TREES,
             min_samples_leaf=SMALLEST_LEAF,
             max_features=FEATURE_SHARE,
-            max_samples=max(1, round(SAMPLE_SHARE * int(seen.sum()))),
+            max_samples=max(1, round(SAMPLE_SHARE * len(seen))),
             n_jobs=-1,
             random_state=seed,
-        ).fit(x[seen], table.following[seen], sample_weight=prefix_weights(table)[seen])
+        ).fit(x[seen], table.following[seen], sample_weight=weights[seen])
         self._forest.n_jobs = 1  # threads add the trees' votes in any order, which changes the last digit
+        newest = seen[np.sort(np.argsort(-table.time[seen], kind="stable")[:MAX_BOOSTED_ROWS])]
+        self._boosted = None
+        kinds_seen = len(np.unique(table.following[newest]))
+        if len(newest) >= MIN_BOOSTED_ROWS and 1 < kinds_seen <= MAX_BOOSTED_KINDS:
+            self._boosted = _boosted(x[newest], table.following[newest], weights[newest], seed)
 
     def probabilities(self, x: np.ndarray) -> np.ndarray:
         """[rows, kinds] of the next activity, 0 the end of the case; a little of the deep contexts is mixed in."""
         found = np.zeros((len(x), self._kinds))
         found[:, self._forest.classes_] = self._forest.predict_proba(x)
+        if self._boosted is not None:
+            found[:, self._boosted.classes_] += self._boosted.predict_proba(x)
+            found /= 2.0
         contexts = x[:, -3 * self._kinds : -2 * self._kinds].astype(float)
         contexts /= contexts.sum(axis=1, keepdims=True)
         return (1.0 - CONTEXT_SHARE) * found + CONTEXT_SHARE * contexts
+
+
+def _boosted(x: np.ndarray, y: np.ndarray, weights: np.ndarray, seed: int) -> HistGradientBoostingClassifier:
+    model = HistGradientBoostingClassifier(
+        max_iter=ROUNDS,
+        max_leaf_nodes=LEAVES,
+        learning_rate=RATE,
+        min_samples_leaf=SMALLEST_BOOSTED_LEAF,
+        l2_regularization=1.0,
+        early_stopping=False,
+        random_state=seed,
+    )
+    with threadpool_limits(1, "openmp"):  # threads add gradients in any order, which changes the last digit
+        return model.fit(x, y, sample_weight=weights)
 
 
 def _activities(table: TraceTable) -> np.ndarray:

@@ -1,5 +1,6 @@
 """Stage 2: what history says about a request: routing, similar cases, critical tasks, precedence and SWKGs."""
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -30,7 +31,7 @@ from opus_pipelines.retrieval.likeness import UNKNOWN_INDUSTRY, likeness_of
 from opus_pipelines.retrieval.requested_steps import procedure_parts, requested_steps
 from opus_pipelines.retrieval.routing import Routed, Router
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
-from opus_pipelines.retrieval.stated_names import refuse_unknown_tasks
+from opus_pipelines.retrieval.stated_names import refuse_misspelt_tasks, unknown_demands
 from opus_pipelines.retrieval.subgraphs import subgraphs_of
 from opus_pipelines.retrieval.unanimous_steps import with_unanimous_steps
 from opus_pipelines.stitching.combined_processes import (
@@ -50,7 +51,8 @@ def retrieve(request: Request, context: GenerationContext) -> Retrieved:
     """Returns what history and the intake's own procedure say about a request.
 
     Raises Refused where the Work Knowledge Graph has nothing near the request, or does not know its industry and the
-    procedure lists no steps; and SettingsError where a stated constraint names an unknown task.
+    procedure lists no steps, or a stated constraint demands a task that nobody knows; and SettingsError where the name
+    of a task in a constraint is misspelt.
     """
     intake, settings = request.intake, context.settings.generation
     if reason := context.index.unknown_industry_reason(intake.industry):
@@ -77,7 +79,7 @@ def retrieve(request: Request, context: GenerationContext) -> Retrieved:
     procedure = _procedure(request, context)
     steps = procedure.steps if procedure else ()
     titles = [t.title for t in tasks.values() if intake.industry is None or intake.industry in t.industries]
-    refuse_unknown_tasks(intake.constraints, context.index.names, titles, [step.name for step in steps])
+    _check_stated(request, titles, [step.name for step in steps], context)
     alone = expected if by_input or are_few(cases) else None
     critical = _critical_tasks(cases, completeness, request, context)
     first = ProcessDemand(cases, alone.critical(critical) if alone else critical)
@@ -102,6 +104,14 @@ def retrieve(request: Request, context: GenerationContext) -> Retrieved:
         unlike,
         plan,
     )
+
+
+def _check_stated(request: Request, titles: Collection[str], new: Sequence[str], context: GenerationContext) -> None:
+    """Raises SettingsError for misspelt names in stated constraints, and Refused for demands that cannot be met."""
+    constraints, names = request.intake.constraints, context.index.names
+    refuse_misspelt_tasks(constraints, names, titles, new)
+    if reason := unknown_demands(constraints, names, titles, new):
+        raise Refused(reason)
 
 
 def _named(subgraph: SubWKG, request: Request, number: int) -> tuple[str, SubWKG]:
@@ -163,7 +173,7 @@ def _of_own_procedure(
     Cases of other industries are not similar cases: their work is not this one's. No verdict on the result is clear.
     """
     tasks = {step.task_id for step in procedure.steps}
-    refuse_unknown_tasks(request.intake.constraints, context.index.names, (), [step.name for step in procedure.steps])
+    _check_stated(request, (), [step.name for step in procedure.steps], context)
     doubt = f"{reason}: the steps are those that the intake's own procedure asks for, the figures are estimates"
     return Retrieved(
         request,

@@ -20,7 +20,7 @@ from opus_pipelines.retrieval.constraint_resolution import (
     ResolvedRule,
     deadline_of,
 )
-from opus_pipelines.workflow.constraints import Constraints
+from opus_pipelines.workflow.constraints import Constraints, folded
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,10 @@ class RuleConstraints:
 
     @property
     def not_applied(self) -> int:
-        """Return the number of sentences that may concern this intake and have no constraint in force."""
-        in_force = {(d.sentence, d.place) for d in self.rules if d.is_in_force}
-        return len({(d.sentence, d.place) for d in self.rules if d.sentence and d.status == "not applied"} - in_force)
+        """Return the number of sentences and stated constraints that may concern this intake and have no effect."""
+        in_force = {(d.sentence or d.value, d.place) for d in self.rules if d.is_in_force}
+        left = {(d.sentence or d.value, d.place) for d in self.rules if d.status == "not applied"}
+        return len(left - in_force)
 
     def with_source(self, violation: str) -> str:
         """Return a violation with the place of the sentence that it violates, where one was read."""
@@ -90,22 +91,35 @@ def _merged(context: ResolutionContext, read: Sequence[ResolvedRule]) -> Constra
 
 
 def _stated(context: ResolutionContext) -> list[ResolvedRule]:
-    """Return the constraints of contract.toml and intake.toml as resolved rules."""
-    stated, names = context.intake.constraints, context.matcher.names
+    """Return the constraints of contract.toml and intake.toml as resolved rules.
+
+    One that names a task which nobody knows holds for every workflow, because no workflow has that task; it is shown
+    as not applied, for the task may be known by another name.
+    """
+    stated, names, tasks_by_id = context.intake.constraints, context.matcher.names, context.matcher.graph.tasks
+    own = {folded(tasks_by_id[node.task_id].title) for node in context.wfg.nodes.values() if node.task_id}
+
+    def effect(*tasks: str | None) -> str:
+        unknown = [t for t in tasks if t and not names.tasks(t) and folded(t) not in own]
+        return f"no task of history is called {unknown[0]!r}" if unknown else IN_FORCE
+
     rules = [
         ResolvedRule(k, f"{getattr(stated, k):g}", IN_FORCE, STATED) for k in LIMITS if getattr(stated, k) is not None
     ]
     rules += [
-        ResolvedRule(k, name, IN_FORCE, STATED)
+        ResolvedRule(k, name, effect(name), STATED)
         for k in ("must_contain", "must_not_contain")
         for name in getattr(stated, k)
     ]
     rules += [
         ResolvedRule(kind, " or ".join(group), IN_FORCE, STATED) for kind in CHOICES for group in getattr(stated, kind)
     ]
-    rules += [ResolvedRule("deadlines", deadline.text, IN_FORCE, STATED) for deadline in stated.deadlines]
+    rules += [
+        ResolvedRule("deadlines", deadline.text, effect(deadline.step, deadline.after), STATED)
+        for deadline in stated.deadlines
+    ]
     for a, b in stated.before:
         ids = [sorted(names.tasks(n) & context.wfg.nodes.keys()) for n in (a, b)]
         tasks = (ids[0][0], ids[1][0]) if all(len(i) == 1 for i in ids) else ()
-        rules.append(ResolvedRule("before", f"{a} before {b}", IN_FORCE, STATED, tasks=tasks))
+        rules.append(ResolvedRule("before", f"{a} before {b}", effect(a, b), STATED, tasks=tasks))
     return rules

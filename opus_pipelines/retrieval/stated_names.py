@@ -1,4 +1,4 @@
-"""Checks names that a person states: an unknown name is an error, never a constraint without effect."""
+"""Checks names that a person states: a misspelt name is an error, and a demand that nobody can meet a reason."""
 
 import difflib
 from collections.abc import Collection, Iterable
@@ -10,18 +10,54 @@ from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.workflow.constraints import Constraints, folded
 
 NEAREST = 3
+MISSPELT = 0.8  # similarity of spelling from which an unknown name is taken for a mistake (difflib)
 KINDS = ("human", "model", "code")
 # tables of prices whose keys are kinds, roles and models
 PRICE_TABLES = ("usd_per_hour", "default_cost_usd", "default_duration_ms")
 
 
-def refuse_unknown_tasks(
+def refuse_misspelt_tasks(
     constraints: Constraints, names: TaskNames, titles: Collection[str], new: Iterable[str] = ()
 ) -> None:
-    """Raise SettingsError where a stated constraint names no task of history and no new step.
+    """Raise SettingsError where a stated constraint names no task of history and no new step, but nearly one of them.
 
-    `new` has the names of new steps, `titles` those that the message may offer as the nearest.
+    `new` has the names of new steps, `titles` those of history. A name that is like none of them is not misspelt:
+    where a task is demanded `unknown_demands` says it, and any other constraint holds for every workflow.
     """
+    known = {*map(folded, titles), *map(folded, new)}
+    misspelt = [
+        f"{kind} names {name!r}, and no task of history is called so; {_near(name, titles)}"
+        for kind, name in _unknown(constraints, names, new)
+        if difflib.get_close_matches(folded(name), known, n=1, cutoff=MISSPELT)
+    ]
+    if misspelt:
+        raise SettingsError("; ".join(misspelt))
+
+
+def unknown_demands(
+    constraints: Constraints, names: TaskNames, titles: Collection[str], new: Iterable[str] = ()
+) -> str | None:
+    """Return why no workflow can do what the constraints demand, None where the demanded tasks are known.
+
+    Demanded are the tasks of `must_contain`, and one task of each group of `one_of` and `exactly_one_of`.
+    """
+    unknown = {name for _, name in _unknown(constraints, names, new)}
+    lacking = [f"must_contain demands {name!r}" for name in constraints.must_contain if name in unknown]
+    groups = [(kind, group) for kind in ("one_of", "exactly_one_of") for group in getattr(constraints, kind)]
+    lacking += [
+        f"{kind} demands {' or '.join(map(repr, group))}" for kind, group in groups if unknown.issuperset(group)
+    ]
+    if not lacking:
+        return None
+    nearest = "; ".join(f"to {name!r} {_near(name, titles)}" for name in sorted(unknown))
+    return (
+        f"{'; '.join(lacking)}, and no task of history and no step of the procedure is called so ({nearest}); name a "
+        "known task in contract.toml or intake.toml, or take the demand out"
+    )
+
+
+def _unknown(constraints: Constraints, names: TaskNames, new: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the kind and the name of every stated task that neither history nor the new steps know."""
     own = {folded(title) for title in new}
     stated = {
         "must_contain": constraints.must_contain,
@@ -31,14 +67,12 @@ def refuse_unknown_tasks(
         "exactly_one_of": [name for group in constraints.exactly_one_of for name in group],
         "deadlines": [name for deadline in constraints.deadlines for name in (deadline.step, deadline.after) if name],
     }
-    unknown = [
-        f"{kind} names {name!r}, and no task of history is called so; {_near(name, titles)}"
+    return [
+        (kind, name)
         for kind, stated_names in stated.items()
         for name in stated_names
         if not names.tasks(name) and folded(name) not in own
     ]
-    if unknown:
-        raise SettingsError("; ".join(unknown))
 
 
 def refuse_unknown_prices(cost: Cost, graph: WorkGraph) -> None:

@@ -142,6 +142,14 @@ def test_an_amount_that_nobody_states_has_no_effect() -> None:
     assert "5,000.00 USD" in (found.effect or "")
 
 
+def test_a_stated_constraint_on_a_task_that_nobody_knows_is_shown_as_not_applied() -> None:
+    found = settled("Hello.", Constraints(must_not_contain=("Weld",), before=(("Issue Payment", "Weld"),)))
+
+    assert [(r.kind, r.status) for r in found.rules] == [("must_not_contain", "not applied"), ("before", "not applied")]
+    assert found.rules[1].effect == "no task of history is called 'Weld'"
+    assert found.not_applied == 2
+
+
 def test_stated_constraints_win_over_read_ones() -> None:
     before = (("Verify Coverage", "Register Claim"),)
     stated = Constraints(max_cost_usd=90, must_not_contain=("Check Fraud Indicators",), before=before)

@@ -8,7 +8,7 @@ import pytest
 from opus_pipelines.core.errors import SettingsError
 from opus_pipelines.core.settings import Cost, Settings
 from opus_pipelines.intakes.contract_settings import ContractSettings, prices
-from opus_pipelines.retrieval.stated_names import refuse_unknown_prices, refuse_unknown_tasks
+from opus_pipelines.retrieval.stated_names import refuse_misspelt_tasks, refuse_unknown_prices, unknown_demands
 from opus_pipelines.retrieval.task_names import TaskNames
 from opus_pipelines.wkg.graph import ExecutionMode, Task, WorkGraph
 from opus_pipelines.workflow.constraints import Constraints
@@ -35,7 +35,9 @@ TITLES = [task.title for task in GRAPH.tasks.values()]
     ],
 )
 def test_known_names_pass(constraints: dict[str, Any]) -> None:
-    refuse_unknown_tasks(Constraints(**constraints), NAMES, TITLES, ["Greet the Guest"])
+    stated = Constraints(**constraints)
+    refuse_misspelt_tasks(stated, NAMES, TITLES, ["Greet the Guest"])
+    assert unknown_demands(stated, NAMES, TITLES, ["Greet the Guest"]) is None
 
 
 @pytest.mark.parametrize(
@@ -45,13 +47,33 @@ def test_known_names_pass(constraints: dict[str, Any]) -> None:
             {"must_not_contain": ["Aprove declaration"]},
             "must_not_contain names 'Aprove declaration'.* the nearest: 'Approve declaration'",
         ),
-        ({"must_contain": ["Handle payment"]}, "must_contain names 'Handle payment'.* the nearest: 'Payment handled'"),
-        ({"before": [["Pay", "Frobnicate"]]}, "before names 'Frobnicate', .*history knows 3 names, none of them near"),
+        ({"before": [["Pay", "Payment handeled"]]}, "before names 'Payment handeled', .* nearest: 'Payment handled'"),
     ],
 )
-def test_an_unknown_task_is_an_error_with_the_nearest_names(constraints: dict[str, Any], said: str) -> None:
+def test_a_misspelt_task_is_an_error_with_the_nearest_names(constraints: dict[str, Any], said: str) -> None:
     with pytest.raises(SettingsError, match=said):
-        refuse_unknown_tasks(Constraints(**constraints), NAMES, TITLES)
+        refuse_misspelt_tasks(Constraints(**constraints), NAMES, TITLES)
+
+
+@pytest.mark.parametrize(
+    ("constraints", "said"),
+    [
+        ({"must_contain": ["Handle payment"]}, "must_contain demands 'Handle payment'.*nearest: 'Payment handled'"),
+        ({"one_of": [["Frobnicate", "Weld"]]}, "one_of demands 'Frobnicate' or 'Weld'.*none of them near"),
+        ({"exactly_one_of": [["Frobnicate", "Weld"]]}, "exactly_one_of demands 'Frobnicate' or 'Weld'"),
+        ({"one_of": [["Frobnicate", "Pay"]]}, None),
+        ({"must_not_contain": ["Frobnicate"]}, None),
+        ({"before": [["Pay", "Frobnicate"]]}, None),
+        ({"deadlines": [{"step": "Frobnicate", "within": 2}]}, None),
+    ],
+)
+def test_only_a_demand_for_an_unknown_task_cannot_be_met(constraints: dict[str, Any], said: str | None) -> None:
+    stated = Constraints(**constraints)
+    refuse_misspelt_tasks(stated, NAMES, TITLES)  # none of these names is spelt nearly like a known one
+
+    reason = unknown_demands(stated, NAMES, TITLES)
+
+    assert reason is None if said is None else re.search(said, str(reason))
 
 
 def of_contract(**stated: Any) -> Cost:
