@@ -137,7 +137,7 @@ def carry_out(
         report.removed.append(("results", remove_results(lake, client)))
     if work.traces.snapshots:
         report.rebuild_problem = _publish_without(lake, client, rebuild)
-    with lake.lock():
+    with lake.lock(erase=True):
         _clear_lock_note(lake)
         lake.remove(lake.staged)  # it names the sources that were read
         report.resting = _resting_on(lake, client, work.traces.ids, work.words)

@@ -50,12 +50,25 @@ def remove_trees(folder: Path, but: Path | None = None) -> None:
         handle = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(tree, ignore_errors=True)
-            lock.unlink(missing_ok=True)
+            _remove(tree, lock)
         except OSError:
             pass  # another process reads it
         finally:
             os.close(handle)
+
+
+def erase_trees(folder: Path) -> None:
+    """Removes every tree, also those that readers hold: they may have what is erased."""
+    for lock in sorted((folder / "trees").glob("*.lock")):
+        tree = lock.with_suffix("")
+        if (handle := _held.pop(tree, None)) is not None:
+            os.close(handle)
+        _remove(tree, lock)
+
+
+def _remove(tree: Path, lock: Path) -> None:
+    shutil.rmtree(tree, ignore_errors=True)
+    lock.unlink(missing_ok=True)
 
 
 def _hold(tree: Path) -> None:

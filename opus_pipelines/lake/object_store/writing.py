@@ -43,7 +43,7 @@ from opus_pipelines.lake.object_store.files import (
 from opus_pipelines.lake.object_store.folders import origin_in
 from opus_pipelines.lake.object_store.lease import Lease, LeaseLost, lost_message
 from opus_pipelines.lake.object_store.pruning import prune
-from opus_pipelines.lake.object_store.reading import remove_trees, set_folder_times
+from opus_pipelines.lake.object_store.reading import erase_trees, set_folder_times
 
 _PRUNE_EACH = 10  # commits
 _FENCE_ATTEMPTS = 5  # each finds that the holder before has just published
@@ -176,7 +176,7 @@ def shared(root: Path, erase: bool = False) -> Iterator[None]:
         if erase or (after.number != head.number and after.number % _PRUNE_EACH == 0):
             prune(working.bucket, after, lease, 0.0 if erase else working.bucket.origin.grace_hours * 3600)
         if erase:
-            remove_trees(root.parent)
+            erase_trees(root.parent)
     finally:
         lease.release()
 
