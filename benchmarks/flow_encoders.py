@@ -83,10 +83,10 @@ def main(given: Sequence[str]) -> int:
 
 
 def parts(found: FlowFolder) -> Iterator[tuple[str, list[FlowTask], list[FlowTask]]]:
-    for asked, teaching in folds_of(found.tasks):
-        yield "42 tests, five folds", [task for task in asked if task.expected is not None], teaching
     for part in ("held", "other", "third-tune", "third-held"):
         yield f"own utterances, {part}", read_utterances(FILE, part), list(found.tasks)
+    for asked, teaching in folds_of(found.tasks):
+        yield "42 tests, five folds", [task for task in asked if task.expected is not None], teaching
 
 
 def kept(folder: Path | None, key: str) -> dict[str, np.ndarray] | None:
