@@ -89,7 +89,7 @@ def run(options: Options, /, file: Path, texts: tuple[str, ...], tasks_file: Pat
     "--method",
     "methods",
     multiple=True,
-    type=click.Choice(["policy gradient", "in context", "random edits", "random programs"]),
+    type=click.Choice(["policy gradient", "edit policy", "in context", "random edits", "random programs"]),
     help="How programs are proposed; may be repeated. Default: the first three.",
 )
 @click.option(

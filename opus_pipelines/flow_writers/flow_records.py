@@ -45,6 +45,7 @@ def rows(flows: Sequence[WrittenFlow], evaluation: str) -> list[dict[str, Any]]:
             "steps": [c.name for c in one.flow.components],
             "gold_steps": [c.name for c in one.example.flow.components],
             **asdict(one.scores),
+            "repairs": one.repaired,
             "problem": one.problem or None,
             "duration_ms": round(1000 * one.seconds),
             "tokens_in": one.tokens_in,

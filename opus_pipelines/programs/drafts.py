@@ -8,7 +8,7 @@ is a back edge (and may never end: the limit of rounds ends such a run).
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -29,12 +29,18 @@ _USE = re.compile(r'call plan = add_model\(plan=plan, model="([^"]*)"\)')
 class Bank:
     """What a program may be made of: the phrases to ask for, and the models to use with their kinds.
 
-    Models of one kind take and give the same types, so that their places in a program are alike.
+    Models of one kind take and give the same types, so that their places in a program are alike. `changing`: the kinds
+    whose models give another type than they take.
     """
 
     phrases: tuple[str, ...]
     models: tuple[str, ...]
     kinds: tuple[int, ...]
+    changing: frozenset[int] = frozenset()
+
+    def kind(self, model: str) -> int:
+        """Returns the kind of a model; -1 for no model."""
+        return self.kinds[self.models.index(model)] if model else -1
 
 
 @dataclass(frozen=True)
@@ -84,6 +90,19 @@ def applied(draft: Draft, edit: Edit) -> Draft:
             other = (at + 1) % len(items)
             items[at], items[other] = items[other], items[at]
     return tuple(items)
+
+
+def typed(draft: Draft, bank: Bank) -> Draft:
+    """Returns the draft with its neighbours of one kind that changes a type as alternatives: if, else if.
+
+    The first of them whose phrase a task mentions is used. An item without a decision ends them.
+    """
+    kinds = [bank.kind(item.model) for item in draft]
+    after = [*kinds[1:], -1]
+    return tuple(
+        replace(item, instead=kind == behind and kind in bank.changing and item.phrase != ALWAYS)
+        for item, kind, behind in zip(draft, kinds, after, strict=True)
+    )
 
 
 def program_of(draft: Draft) -> CoreProgram:

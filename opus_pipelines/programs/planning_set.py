@@ -185,7 +185,8 @@ def toolbox(reads: str = "exact") -> Toolbox:
 def bank() -> Bank:
     """Returns what programs of the set may be made of."""
     kinds = sorted(set(MODELS.values()))
-    return Bank((ALWAYS, *PHRASES), tuple(MODELS), tuple(kinds.index(types) for types in MODELS.values()))
+    changing = frozenset(kinds.index(types) for types in kinds if types[0] != types[1])
+    return Bank((ALWAYS, *PHRASES), tuple(MODELS), tuple(kinds.index(types) for types in MODELS.values()), changing)
 
 
 # What a person wrote who saw a few tasks: it leaves out the rarer defects and goals.

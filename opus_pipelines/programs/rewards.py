@@ -97,32 +97,35 @@ class Harness:
     name: str = "task_score"
     most_calls: int | None = None
     calls: int = 0
-    _kept: dict[str, float] = field(default_factory=dict)
+    _kept: dict[str, tuple[float, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         executor = self.executor
         self._plans: Plans = ToolPlans(executor) if isinstance(executor, ToolExecutor) else ModelPlans(executor)
 
     def score(self, program: CoreProgram) -> float:
-        """Returns the mean score; raises BudgetSpent at the limit of calls, RewardError for a score that is none."""
+        """Returns the mean of `scores`."""
+        found = self.scores(program)
+        return math.fsum(found) / len(found)
+
+    def scores(self, program: CoreProgram) -> tuple[float, ...]:
+        """Returns the score of each task, all by one call; -2 for each where the program is invalid.
+
+        Raises BudgetSpent at the limit of calls, RewardError for a score that is none.
+        """
         key = program_id(program)
         if key not in self._kept:
             if self.most_calls is not None and self.calls >= self.most_calls:
                 raise BudgetSpent(f"{self.most_calls:,} calls of the reward {self.name} are used up")
             self.calls += 1
-            self._kept[key] = self._mean(program, key)
+            self._kept[key] = self._scores(program, key)
         return self._kept[key]
 
-    def by_task(self, program: CoreProgram) -> list[float]:
-        """Returns the score of each task; it costs no call."""
-        ready = self._plans.ready(program)
-        return [self._one(ready, task, "") for task in self.tasks]
-
-    def _mean(self, program: CoreProgram, key: str) -> float:
+    def _scores(self, program: CoreProgram, key: str) -> tuple[float, ...]:
         if not is_valid(program):
-            return INVALID
+            return (INVALID,) * len(self.tasks)
         ready = self._plans.ready(program)
-        return math.fsum(self._one(ready, task, key) for task in self.tasks) / len(self.tasks)
+        return tuple(self._one(ready, task, key) for task in self.tasks)
 
     def _one(self, ready: Any, task: PlanningTask, key: str) -> float:
         value = self.reward(task, self._plans.plan(ready, task))

@@ -4,9 +4,10 @@ Every method sees rewards of the tasks to select on only. The best program by th
 held out by their ids; nothing is chosen by that figure. A reward belongs to the very program that earned it: nothing
 repairs a program between the choice and the run.
 
-All methods share one plan for their calls: several walks begin at the same program, the better half of them goes on
-(successive halving, Jamieson and Talwalkar 2016), and the best has the rest of the calls. A walk may also take a piece
-of another walk's best program (crossover).
+All methods share one plan for their calls. The first half is the method's own: programs drawn by the policy, or several
+walks that begin at the same program, of which the better half goes on (successive halving, Jamieson and Talwalkar
+2016); a walk may take a piece of another walk's best program (crossover). Then a coordinate search tries every single
+change. Half of what is left is the method's again, and so on.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,15 +19,19 @@ import numpy as np
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.flows.formats.core_text import CoreProgram
+from opus_pipelines.programs.coordinate_search import climb
 from opus_pipelines.programs.drafts import MOST_ITEMS, Bank, Draft, program_of, random_draft, random_edit
 from opus_pipelines.programs.drafts import applied as edited
 from opus_pipelines.programs.edit_policy import EditPolicy
 from opus_pipelines.programs.history_generator import HistoryGenerator
 from opus_pipelines.programs.rewards import INVALID, BudgetSpent, Harness
+from opus_pipelines.programs.task_policy import MOST_LIKELY, TaskPolicy, mentions
 
-VERSION = 2
+VERSION = 3
 HEAT, LAST_HEAT = 0.005, 0.002  # mean loss of the reward that is taken at the first call of a walk, and of the last one
-STAGES = ((4, 7 / 60), (2, 5 / 60))  # walks, and the share of all calls that each of them has
+STAGES = ((4, 7 / 60), (2, 5 / 60))  # walks, and the share of their calls that each of them has
+OWN = 0.5  # share of the calls that are left which the method has, before a coordinate search has the others
+TASK_POLICY = "policy gradient"
 CROSSOVERS = 0.15  # share of the proposals that are crossovers, where there are other walks
 LONGEST_PIECE = 4  # items that a crossover inserts at most
 LENGTH = 0.001  # of the reward that an item must earn to be worth its place in the walk
@@ -107,7 +112,7 @@ class Method(Protocol):
         ...
 
 
-class PolicyGradient:
+class EditPolicyGradient:
     """Edits drawn by a policy that REINFORCE trains."""
 
     crosses: ClassVar[bool] = True
@@ -176,12 +181,13 @@ class RandomPrograms:
         """Learns nothing."""
 
 
-METHODS: dict[str, Callable[[Bank, int], Method]] = {
-    "policy gradient": PolicyGradient,
+WALKS: dict[str, Callable[[Bank, int], Method]] = {
+    "edit policy": EditPolicyGradient,
     "in context": InContext,
     "random edits": RandomEdits,
     "random programs": RandomPrograms,
 }
+METHODS = (TASK_POLICY, *WALKS)
 
 
 def improve(method: str, bank: Bank, begin: Draft, harness: Harness, seed: int) -> SearchRun:
@@ -189,18 +195,107 @@ def improve(method: str, bank: Bank, begin: Draft, harness: Harness, seed: int) 
 
     The first call scores the beginning. Raises InputError where the harness states no limit of calls.
     """
-    return improve_with(METHODS[method](bank, seed), method, begin, harness, seed)
+    if method == TASK_POLICY:
+        return _searched(
+            lambda calls, drawn, found: _PolicySearch(bank, calls, drawn, found), method, begin, harness, seed
+        )
+    chosen = WALKS[method](bank, seed)
+    return _searched(
+        lambda calls, drawn, found: _WalkSearch(bank, calls, drawn, found, chosen), method, begin, harness, seed
+    )
 
 
 def improve_with(chosen: Method, name: str, begin: Draft, harness: Harness, seed: int) -> SearchRun:
-    """Returns what a method that is given found, as `improve`."""
+    """Returns what a method that is given found, as `improve`, with all calls and no coordinate search."""
+    return _searched(
+        lambda calls, drawn, found: _WalkSearch(None, calls, drawn, found, chosen), name, begin, harness, seed
+    )
+
+
+def _searched(
+    made: Callable[[Harness, np.random.Generator, SearchRun], "_Search"],
+    name: str,
+    begin: Draft,
+    harness: Harness,
+    seed: int,
+) -> SearchRun:
     if harness.most_calls is None:
         raise InputError("a search needs a limit of calls")
     first = harness.score(program_of(begin))
-    search = _Search(chosen, harness, np.random.default_rng([seed, 1]), SearchRun(name, seed, begin, first, first))
+    search = made(harness, np.random.default_rng([seed, 1]), SearchRun(name, seed, begin, first, first))
     with suppress(BudgetSpent):
         search.run()
     return search.found
+
+
+@dataclass
+class _Search:
+    """A search: phases of the method in turn with coordinate searches, until the calls are used up."""
+
+    bank: Bank | None
+    harness: Harness
+    generator: np.random.Generator
+    found: SearchRun
+
+    def run(self) -> None:
+        """Searches until the calls are used up, or nothing new is proposed any more."""
+        before = -1
+        while self.harness.calls > before:
+            before = self.harness.calls
+            left = self.left
+            ended = self.phase(left if self.bank is None else max(1, round(OWN * left)))
+            if self.bank is not None:
+                climb(ended, self.tried, self.bank, self.generator)
+
+    def phase(self, calls: int) -> Draft:
+        """Lets the method propose for so many calls, and returns the draft that the coordinate search begins at."""
+        raise NotImplementedError
+
+    @property
+    def left(self) -> int:
+        """The calls that are left."""
+        return (self.harness.most_calls or 0) - self.harness.calls
+
+    def tried(self, draft: Draft) -> float:
+        """Returns the reward of a draft; keeps the best, and records the proposal where it is a new call."""
+        before = self.harness.calls
+        reward = self.harness.score(program_of(draft))
+        if is_better((reward, draft), (self.found.reward, self.found.best)):
+            self.found.best, self.found.reward = draft, reward
+        if self.harness.calls > before:
+            self.found.proposals.append(Proposal(self.harness.calls, reward, self.found.reward, reward != INVALID))
+        return reward
+
+
+@dataclass
+class _PolicySearch(_Search):
+    """Programs drawn by a policy that sees the tasks; REINFORCE trains it by the rewards of all tasks."""
+
+    def __post_init__(self) -> None:
+        begin = self.found.best
+        rewards = self.harness.scores(program_of(begin))
+        assert self.bank is not None
+        self._policy = TaskPolicy(self.bank, mentions(self.harness, self.bank), begin, rewards)
+        self._drawn = 0
+
+    def phase(self, calls: int) -> Draft:
+        """Draws and learns, and returns the best program of this phase."""
+        start, total, idle = self.harness.calls, self.harness.most_calls or 1, 0
+        best: tuple[float, Draft] = -np.inf, ()
+        while self.harness.calls - start < calls and idle < MOST_IDLE:
+            before, progress = self.harness.calls, self.harness.calls / total
+            self._drawn += 1
+            if self._drawn % MOST_LIKELY == 0:
+                draft = self._policy.most_likely()
+                reward = self.tried(draft)
+            else:
+                draft, drawn = self._policy.draw(self.generator, progress)
+                reward = self.tried(draft)
+                self._policy.learn(drawn, self.harness.scores(program_of(draft)), progress)
+            if is_better((reward, draft), best):
+                best = reward, draft
+            idle = idle + 1 if self.harness.calls == before else 0
+        return best[1]
 
 
 @dataclass
@@ -214,28 +309,30 @@ class _Walk:
 
 
 @dataclass
-class _Search:
-    """A search: its walks share the method, which learns from all of them, and the calls."""
+class _WalkSearch(_Search):
+    """Walks by simulated annealing; they share the method, which learns from all of them, and the calls."""
 
     method: Method
-    harness: Harness
-    generator: np.random.Generator
-    found: SearchRun
 
-    def run(self) -> None:
-        """Walks until the calls are used up, or nothing new is proposed any more."""
+    def phase(self, calls: int) -> Draft:
+        """Walks from the best program: at first several times, then once."""
         begin, first = self.found.best, self.found.reward
+        if self.found.proposals:
+            walk = _Walk(begin, first, begin, first)
+            self._walk(walk, calls, (), LAST_HEAT)
+            return walk.current if walk.best == begin else walk.best
+        start = self.harness.calls
         walks = [_Walk(begin, first, begin, first) for _ in range(STAGES[0][0])]
-        total = self.harness.most_calls or 0
         others: list[Draft] = []
         for number, share in STAGES:
             elites = [walk.best for walk in walks] if others else []
             walks = sorted(walks, key=lambda walk: -walk.reward)[:number]
             for walk in walks:
-                self._walk(walk, round(share * total), elites, HEAT)
+                self._walk(walk, round(share * calls), elites, HEAT)
             others = [walk.best for walk in walks]
         last = max(walks, key=lambda walk: walk.reward)
-        self._walk(last, total - self.harness.calls, others, LAST_HEAT)
+        self._walk(last, calls - (self.harness.calls - start), others, LAST_HEAT)
+        return last.best
 
     def _walk(self, walk: _Walk, calls: int, elites: Sequence[Draft], heat: float) -> None:
         """Walks by simulated annealing from the walk's best draft.
@@ -251,20 +348,16 @@ class _Search:
             before = harness.calls
             is_crossed = bool(others) and self.generator.random() < CROSSOVERS
             draft = self._crossed(walk.current, others) if is_crossed else self.method.propose(walk.current)
-            reward = harness.score(program_of(draft))
+            reward = self.tried(draft)
             if not is_crossed:
                 self.method.learn(max(0.0, reward - walk.worth))
             idle = idle + 1 if harness.calls == before else 0
-            if _is_better((reward, draft), (walk.reward, walk.best)):
+            if is_better((reward, draft), (walk.reward, walk.best)):
                 walk.best, walk.reward = draft, reward
-            if _is_better((reward, draft), (self.found.reward, self.found.best)):
-                self.found.best, self.found.reward = draft, reward
             loss = heat * (1 - (harness.calls - start) / calls) * self.generator.exponential()
             least = walk.worth - LENGTH * len(walk.current) - loss
             if reward - LENGTH * len(draft) > least:
                 walk.current, walk.worth = draft, reward
-            if harness.calls > before:
-                self.found.proposals.append(Proposal(harness.calls, reward, self.found.reward, reward != INVALID))
 
     def _crossed(self, draft: Draft, others: Sequence[Draft]) -> Draft:
         """Returns the draft with the end of another one, or with a piece of it inserted."""
@@ -276,5 +369,6 @@ class _Search:
         return (*draft[:place], *piece, *draft[place:])[:MOST_ITEMS]
 
 
-def _is_better(one: tuple[float, Draft], other: tuple[float, Draft]) -> bool:
+def is_better(one: tuple[float, Draft], other: tuple[float, Draft]) -> bool:
+    """Returns whether a draft has a higher reward, or the same and is shorter."""
     return one[0] > other[0] or (one[0] == other[0] and len(one[1]) < len(other[1]))

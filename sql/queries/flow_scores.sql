@@ -6,7 +6,7 @@ SELECT
     avg(flowsim) AS flowsim, avg(flowsim_outline) AS outline, avg(valid_flowsim) AS valid, avg(tree_bleu) AS tree_bleu,
     avg(trigger_match) AS trigger_match, avg(component_match) AS component_match, avg(bag_of_steps) AS bag_of_steps,
     avg((structure_errors > 0)::INT) AS with_errors, avg(hallucinated_steps) AS hallucinated_steps,
-    avg(hallucinated_tables) AS hallucinated_tables, avg(duration_ms) AS duration_ms, avg(cost_usd) AS cost_usd,
+    avg(hallucinated_tables) AS hallucinated_tables, avg(repairs) AS repairs, avg(duration_ms) AS duration_ms, avg(cost_usd) AS cost_usd,
     count(problem) AS failed
 FROM evaluations_flows
 WHERE part = 'held out'

@@ -1,5 +1,6 @@
 """Rows of compared flows in the lake: the view and the shipped query read them, and the same flows are written once."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ def test_the_view_and_the_query_read_what_was_written(tmp_path: Path, capsys: py
     held_out = [e for e in examples() if e.part == "held out"][:3]
     writers = plain_writers(world_catalogue(), examples(), ["composer", "nearest"])
     flows = [one for writer in writers for one in written(writer, held_out, world_catalogue())]
+    flows[0] = replace(flows[0], repaired=6)
     lake = Lake(tmp_path / "lake")
     evaluation = publish(lake, flows)
     assert publish(lake, flows) == evaluation
@@ -23,6 +25,8 @@ def test_the_view_and_the_query_read_what_was_written(tmp_path: Path, capsys: py
     assert main(["--lake", str(lake.root), "query", "flow_scores", "--format", "csv"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(",")[2:4] for line in lines[1:]] == [["composer", "3"], ["nearest requirement", "3"]]
+    repairs = lines[0].split(",").index("repairs")
+    assert [float(line.split(",")[repairs]) for line in lines[1:]] == [2.0, 0.0]
 
 
 def test_an_unknown_writer_is_an_error() -> None:

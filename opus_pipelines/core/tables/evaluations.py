@@ -199,6 +199,8 @@ EVALUATION_FLOWS = dataset(
     hallucinated_steps       float         share of the steps that the catalogue does not have; NULL without steps
     hallucinated_tables      float         share of the tables that the catalogue does not have; NULL without tables
     structure_errors         int64         number of structure errors
+    repairs                  int64         what a language model wrote outside the catalogue, and unsound inputs
+                                           that were taken out; 0 for other writers; NULL in older rows
     problem                  string        why there is no flow; NULL where there is one
     duration_ms              int64         time that the writer took
     tokens_in                int64         tokens read; NULL where they are not counted
