@@ -41,7 +41,7 @@ from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.wkg.snapshot import Snapshot
 from opus_pipelines.workflow.task_order import TaskOrder
 
-VERSION = 2
+VERSION = 3
 METHOD = "policy gradient"
 STARTS = ("published", "history")
 Row = dict[str, Any]

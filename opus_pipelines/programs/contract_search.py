@@ -232,17 +232,24 @@ def _walk(
 
 
 def improve_plan(method: str, space: PlanSpace, start: PlanState, budget: int, policy: MovePolicy) -> PlanSearch:
-    """Returns what a policy finds from a plan with so many scored workflows; a plan is scored once."""
+    """Returns what a policy finds from a plan with so many scored workflows; a plan is scored once.
+
+    Where only plans are proposed that were scored before, it goes back to the beginning, which costs nothing, because
+    no edit adds a task that was dropped too early; the next time it takes some moves as they come.
+    """
     counting = CountingSpace.of(space)
     search, counter = LocalSearch(counting), counting.counter
-    current = best = search.evaluate_state(start)
-    known, idle, forced = {_key(start): best}, 0, 0
+    current = best = first = search.evaluate_state(start)
+    known, idle, forced, ended = {_key(start): best}, 0, 0, 0
     curve = [(counter.scored, best)]
     scale = max(1.0, abs(value_of(best)) if best.keeps_limits else 1.0)
     while counter.scored < budget and idle < MOST_IDLE * MOST_KICKS:
         moves = search.single_moves(current.state)
-        if not moves:
+        if not moves and current.state == start:
             break
+        if not moves:
+            current, idle = first, idle + 1
+            continue
         even = moves[int(policy.generator.integers(len(moves)))]
         move = even if forced else policy.move(search, current.state, moves)
         state = counting.apply(move, current.state)
@@ -254,7 +261,11 @@ def improve_plan(method: str, space: PlanSpace, start: PlanState, budget: int, p
             policy.learn(max(0.0, gain))
         heat = HEAT * scale * (1 - counter.scored / budget)
         if idle and idle % MOST_IDLE == 0:
+            ended += 1
             forced = KICK + idle // MOST_IDLE
+            if ended % 2:
+                current, forced = first, 0
+                continue
         if forced or gain > 0 or gain > -heat * policy.generator.exponential():
             current, forced = tried, max(0, forced - 1)
         if value_of(tried) > value_of(best):
