@@ -246,7 +246,7 @@ def sample(arguments: argparse.Namespace) -> None:
     chosen: dict[str, dict[str, tuple[str, ...]]] = {}
     best = [best_steps(truth, str(a.intake.industry), str(a.kind), a.intake.gain_usd)[1] for a in asked]
     for name in LOOKUPS:
-        rewards[name] = [_looked_up_reward(truth, a, bench.looked_up(name, a.intake), bench) for a in asked]
+        rewards[name] = [looked_up_reward(truth, a, bench.looked_up(name, a.intake), bench) for a in asked]
     for name in VARIANTS:
         made = [bench.made(name, a) for a in asked]
         rewards[name] = [simulated_reward(truth, a, m) for a, m in zip(asked, made, strict=True)]
@@ -276,7 +276,7 @@ def simulated_reward(truth: dict[str, Any], asked: Asked, made: Ranked | None) -
     return simulate_workflow(truth, str(asked.intake.industry), made.ranked[0][1].workflow, str(asked.kind)).mean_reward
 
 
-def _looked_up_reward(truth: dict[str, Any], asked: Asked, case: SimilarCase | None, bench: Bench) -> float:
+def looked_up_reward(truth: dict[str, Any], asked: Asked, case: SimilarCase | None, bench: Bench) -> float:
     """Its tasks in their usual way, as history mostly does them."""
     if case is None:
         return 0.0
