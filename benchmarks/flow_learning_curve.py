@@ -6,7 +6,8 @@
 One curve is over the demonstrations in a prompt (0, 1, 3, 5), without training. The other is over the flows that a LoRA
 adapter learns from (a quarter, half, all of the other four folds), without demonstrations. DIR is a causal language
 model of the transformers library; without it a tiny model of random weights is made, which shows that the path works
-and nothing about quality. The generator without a language model stands beside both.
+and nothing about quality. The generator without a language model stands beside both. An edit is the difference between
+the flow before it and the flow that the model writes.
 """
 
 import argparse
@@ -23,9 +24,11 @@ from opus_pipelines.flow_batches.scoring import alike_by, folds_of
 from opus_pipelines.flow_generation.demonstrations import Demonstrations
 from opus_pipelines.flow_generation.flow_folder import FlowFolder, FlowTask, read_folder
 from opus_pipelines.flow_generation.generator import FlowWriter, learn
-from opus_pipelines.flow_generation.language_model import ConstrainedWriter, FlowPrompter
 from opus_pipelines.flow_generation.predictions import predict
 from opus_pipelines.flow_generation.scores import score
+from opus_pipelines.flow_models.constrained_writer import ConstrainedWriter
+from opus_pipelines.flow_models.made_flows import made_by
+from opus_pipelines.flow_models.prompts import FlowPrompter
 from opus_pipelines.flows.formats.python_ir import write
 from opus_pipelines.flows.model import Flow
 from opus_pipelines.language_models.lora import Example, fit
@@ -60,7 +63,7 @@ def main(given: Sequence[str]) -> int:
 def curves(found: FlowFolder, fold: tuple[Sequence[FlowTask], Sequence[FlowTask]], settings: CausalLm) -> None:
     asked, teaching = fold
     writer = learn(found.catalogue, teaching, Encoder())
-    print("what                                exact semantic         activity F1   CPU s a flow")
+    print("what                                exact semantic         activity F1   CPU s a flow   edits exact")
     row("without a language model", found, asked, lambda task: predict(writer, task).flow)
     model = loaded(settings)
     for count in DEMONSTRATIONS:
@@ -92,9 +95,9 @@ def by_model(given: FlowPrompter, model: LanguageModel) -> Write:
 
     def written(task: FlowTask) -> Flow | None:
         try:
-            return constrained.new(task.utterance, task.prior).flow
+            return made_by(constrained, task.utterance, task.prior).flow
         except OpusError:
-            return None
+            return task.prior
 
     return written
 
@@ -108,7 +111,9 @@ def row(name: str, found: FlowFolder, asked: Sequence[FlowTask], written: Write)
     exact = [float(one.exact_semantic) for one in scores]
     low, high = interval(exact, [task.uid for task in asked])
     f1 = sum(one.activity_f1 for one in scores) / len(scores)
-    print(f"{name:<35} {sum(exact) / len(exact):.3f} [{low:.3f}, {high:.3f}]   {f1:.3f}         {seconds:.2f}")
+    shown = f"{sum(exact) / len(exact):.3f} [{low:.3f}, {high:.3f}]   {f1:.3f}         {seconds:.2f}"
+    edits = [value for task, value in zip(asked, exact, strict=True) if task.is_update]
+    print(f"{name:<35} {shown}            {sum(edits):.0f} of {len(edits)}")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ It is off unless the settings or a person in the UI turn it on.
 """
 
 import json
+from collections.abc import Sequence
 
 import dagster as dg
 
@@ -53,6 +54,13 @@ def _look(settings: Settings, context: dg.SensorEvaluationContext) -> dg.SensorR
     contracts = contracts_of(lake, intakes)
     before: States = json.loads(context.cursor) if context.cursor else {}
     after = {c.key: _state(c, before.get(c.key), lake) for c in contracts if c.settings.regenerate != "never"}
+    return decided(context, contracts, before, after)
+
+
+def decided(
+    context: dg.SensorEvaluationContext, contracts: Sequence[ContractFolder], before: States, after: States
+) -> dg.SensorResult:
+    """Requests a run for each contract whose state was seen twice and not asked for yet, and remembers it."""
     wanted = [
         key
         for key, now in after.items()

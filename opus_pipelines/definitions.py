@@ -11,7 +11,7 @@ import dagster as dg
 from assets import evaluations, flows, forecasts, generation, history, inputs, programs, training, wkg
 from assets.specs import key, spec
 from jobs import flows as flow_job
-from jobs import generate, nightly_contracts, rebuild, train, watch_history, watch_intakes, watch_runs
+from jobs import generate, nightly_contracts, rebuild, train, watch_flows, watch_history, watch_intakes, watch_runs
 from opus_pipelines.core.settings import Settings
 from resources.encoder import EncoderResource
 from resources.lake import WAIT_SECONDS, LakeRun
@@ -61,6 +61,7 @@ def build_defs(
         sensors=[
             watch_history.history_changed(settings),
             watch_intakes.intakes_changed(settings),
+            watch_flows.flows_changed(settings),
             nightly_contracts.sensor(settings.schedule),
             *watch_runs.recorded(settings),
         ],

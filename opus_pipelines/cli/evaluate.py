@@ -23,7 +23,11 @@ MAX_REASONS = 5
 
 @click.command()
 @click.argument("task_set", type=click.Path(path_type=Path))
-@click.option("--backend", help="Backend of the Large Work Model. Default: generation.lwm_backend.")
+@click.option(
+    "--backend",
+    help="Backend of the Large Work Model. Default: generation.lwm_backend. Of utterances: a language model that is "
+    "asked, too, causal_lm or openai_compatible.",
+)
 @click.option(
     "--catalogue",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -79,8 +83,8 @@ def evaluate(
     from opus_pipelines.flow_batches.evaluation import is_utterances
 
     if is_utterances(task_set):
-        _refuse({"--backend": backend, "--ablate": ablate, "--samples": samples}, "are of workflows, not of flows")
-        _evaluate_utterances(options, task_set, catalogue, limit, of_utterances)
+        _refuse({"--ablate": ablate, "--samples": samples}, "are of workflows, not of flows")
+        _evaluate_utterances(options, task_set, catalogue, limit, of_utterances | {"backend": backend})
         return
     given = {f"--{name.replace('_', '-')}": value for name, value in of_utterances.items()}
     _refuse(given, f"are of utterances, and {task_set} has none")
@@ -119,24 +123,27 @@ def _evaluate_utterances(
 ) -> None:
     from opus_pipelines.embedding.cache import CachedEncoder
     from opus_pipelines.embedding.encoder import encoder_of
+    from opus_pipelines.flow_batches.evaluation import Asking, limited, publish, read_set
     from opus_pipelines.flow_batches.evaluation import evaluate as run
-    from opus_pipelines.flow_batches.evaluation import limited, publish, read_set
+    from opus_pipelines.flow_models.backends import RANKER, chosen
+    from opus_pipelines.flow_models.endpoint_writer import Keeping
     from opus_pipelines.lake.layout import Lake
 
     ways = {"examples": how["learning"], "cross domain": how["cross_domain"], "catalogue alone": how["no_learning"]}
-    chosen = [name for name, value in ways.items() if value]
-    if len(chosen) > 1:
+    named = [name for name, value in ways.items() if value]
+    if len(named) > 1:
         raise click.UsageError("--learn, --cross-domain and --no-learning exclude each other")
     given = limited(read_set(path, catalogue), limit)
     for line in given.rejected[:MAX_REASONS]:
         note(f"left out: {line}")
     settings = options.settings()
-    lake = Lake(settings.paths.lake)
+    backend, lake = chosen(settings, how["backend"] or RANKER), Lake(settings.paths.lake)
     with lake.lock():
         lake.ensure_empty()  # before the encoder keeps vectors there: a lake without lake.json is of format 1
     learnt = read_set(how["learning"], catalogue).asked if how["learning"] else []
     encoder = CachedEncoder(encoder_of(settings.encoder), lake.kept / "embeddings")
-    evaluation = run(given, encoder, chosen[0] if chosen else "folds", learnt, Ticker("flows", note))
+    asking = Asking(named[0] if named else "folds", learnt, backend, Keeping(lake))
+    evaluation = run(given, encoder, asking, Ticker("flows", note))
     with lake.lock():
         publish(lake, evaluation)
     _print_utterances(evaluation, given)
@@ -144,19 +151,22 @@ def _evaluate_utterances(
 
 def _print_utterances(evaluation: "UtteranceEvaluation", given: "UtteranceSet") -> None:
     from opus_pipelines.flow_batches.evaluation import SHOWN, by_tag, means
-    from opus_pipelines.flow_batches.scoring import BASELINE, WRITER
+    from opus_pipelines.flow_batches.scoring import BASELINE
 
     def shown(mean: "MeanScore | None") -> str:
         return "-" if mean is None else f"{mean.mean:.3f} [{mean.low:.3f}, {mean.high:.3f}]"
 
     scores = {score: means(evaluation.rows, score) for score in SHOWN}
-    table = [(score, *(shown(found.get(s)) for s in (WRITER, BASELINE))) for score, found in scores.items()]
+    systems = list(dict.fromkeys(row["system"] for row in evaluation.rows))
+    first = systems[0]
+    table = [(score, *(shown(found.get(s)) for s in systems)) for score, found in scores.items() if found]
     protocol = evaluation.rows[0]["protocol"]
-    show.table(("score", WRITER, BASELINE), table, f"{given.name}: {len(given.asked):,} utterances, {protocol}")
-    tags = by_tag(evaluation.rows)
-    if tags:
-        show.table(("tag", "utterances", "exact", "exact up to names", "activity F1"), tags, "By tag")
-    reasons = [f"{r['item']}: {r['reason']}" for r in evaluation.rows if r["system"] == WRITER and r["reason"]]
+    show.table(("score", *systems), table, f"{given.name}: {len(given.asked):,} utterances, {protocol}")
+    for system in (each for each in systems if each != BASELINE):
+        if tags := by_tag(evaluation.rows, system):
+            columns = ("tag", "utterances", "exact", "exact up to names", "activity F1")
+            show.table(columns, tags, f"By tag: {system}" if len(systems) > 2 else "By tag")
+    reasons = [f"{r['item']}: {r['reason']}" for r in evaluation.rows if r["system"] == first and r["reason"]]
     for reason in reasons[:MAX_REASONS]:
         note(f"no flow: {reason}")
     note(f"rows by utterance: evaluation {evaluation.id} in the view evaluations_utterances")

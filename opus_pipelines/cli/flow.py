@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,8 +15,7 @@ from opus_pipelines.core.errors import InputError, OpusError
 
 if TYPE_CHECKING:
     from opus_pipelines.flow_generation.activities import ActivityCatalogue
-    from opus_pipelines.flow_generation.flow_folder import FlowTask
-    from opus_pipelines.flow_generation.generator import FlowWriter
+    from opus_pipelines.flow_generation.predictions import Made, Make
     from opus_pipelines.flows.formats.registry import Loss
     from opus_pipelines.flows.model import Flow
 
@@ -24,6 +23,13 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
 CATALOGUE_HELP = "JSON list of {id, description}. Default: the tasks of the current snapshot"
 LEARN_HELP = "A folder of Flow-Bench's form whose flows are learnt from."
+BACKEND = click.option(
+    "--backend",
+    type=click.Choice(["ranker", "causal_lm", "openai_compatible"]),
+    default="ranker",
+    show_default=True,
+    help="What writes; a language model sees flows of --learn as examples.",
+)
 
 
 @click.group()
@@ -164,23 +170,27 @@ def page(file: Path, prior: Path | None, utterance: str, retrieved: Path | None,
 @click.argument("utterances", metavar="UTTERANCE...", nargs=-1)
 @click.option("--operations", type=_FILE, help="A JSON list, as `opus flow diff --json` writes it.")
 @click.option("--catalogue", type=_FILE, help=CATALOGUE_HELP)
+@click.option("--learn", "learning", type=FOLDER, help=LEARN_HELP)
+@BACKEND
 @click.option("-o", "--output", type=_FILE, help="The file to write, in the format of FILE. Default: stdout")
 @click.option("--in-place", is_flag=True, help="Change FILE itself; `opus flow undo FILE` takes each turn back.")
 @click.pass_obj
 def edit(
     options: Options,
+    /,
     file: Path,
     utterances: tuple[str, ...],
     operations: Path | None,
-    catalogue: Path | None,
     output: Path | None,
     in_place: bool,
+    **how: Any,
 ) -> None:
     """Edit the flow in FILE by an UTTERANCE, or by edit operations that name steps by their ids.
 
     Several utterances are turns: each edits what the one before it left. The operations that an utterance becomes are
     listed on stderr. A BPMN file keeps the ids and the layout of all that no operation touches, byte for byte. Where a
-    turn fails, nothing of it is written; with --in-place the turns before it stay.
+    turn fails, nothing of it is written; with --in-place the turns before it stay. A language model writes the whole
+    flow after the edit, within the catalogue; the operations are the difference.
 
     \b
     Example:
@@ -195,7 +205,7 @@ def edit(
     if in_place and output is not None:
         raise InputError("--in-place changes FILE itself; leave -o out")
     content = b""
-    for request, lines, content in _turns(options, file, utterances or operations, catalogue):
+    for request, lines, content in _turns(options, file, utterances or operations, how):
         if in_place:
             left = edit_file(file, content, request, lines)
             click.echo(f"written: {file} ({left} {'turn' if left == 1 else 'turns'} can be undone)", err=True)
@@ -225,10 +235,9 @@ def undo(file: Path, turns: int, only_list: bool) -> None:
 
 
 def _turns(
-    options: Options, file: Path, given: tuple[str, ...] | Path | None, catalogue: Path | None
+    options: Options, file: Path, given: tuple[str, ...] | Path | None, how: dict[str, Any]
 ) -> Iterator[tuple[str, list[str], bytes]]:
     """Yields what each turn asks for, its operations as lines, and the content of the file after it."""
-    from opus_pipelines.flow_generation.editing import edited
     from opus_pipelines.flows.edits import applied, described
     from opus_pipelines.flows.expressions import FlowError
     from opus_pipelines.flows.formats.bpmn_patch import patched_bpmn
@@ -253,17 +262,18 @@ def _turns(
             raise InputError(f"{given}: {error.strerror or error}") from None
         yield f"operations of {given.name}", [described(each) for each in operations], after(content, changed)
         return
-    writer = _writer(options, catalogue, None)
+    make = _maker(options, **how)
     for number, utterance in enumerate(given or (), 1):
         try:
-            result = edited(writer, utterance, prior)
+            made = make(utterance, prior)
         except OpusError as error:
             raise InputError(f"turn {number}: {error}" if len(given or ()) > 1 else str(error)) from None
-        for line in result.described:
+        for line in made.operations:
             click.echo(line, err=True)
-        content = after(content, result.flow)
+        _tell_usage(made)
+        content = after(content, made.flow)
         prior = flow_format(name).parse(content, file.stem)
-        yield utterance, result.described, content
+        yield utterance, list(made.operations), content
 
 
 @click.command()
@@ -271,24 +281,10 @@ def _turns(
 @click.option("--catalogue", type=_FILE, help=CATALOGUE_HELP)
 @click.option("--learn", "learning", type=FOLDER, help=LEARN_HELP)
 @click.option("--to", "form", default="python", show_default=True, help="The format; `opus flow formats` lists them.")
-@click.option(
-    "--backend",
-    type=click.Choice(["ranker", "causal_lm", "openai_compatible"]),
-    default="ranker",
-    show_default=True,
-    help="What writes the flow; a language model sees flows of --learn as examples.",
-)
+@BACKEND
 @click.option("-o", "--output", type=_FILE, help="The file to write. Default: stdout")
 @click.pass_obj
-def new(
-    options: Options,
-    utterance: str,
-    catalogue: Path | None,
-    learning: Path | None,
-    form: str,
-    backend: str,
-    output: Path | None,
-) -> None:
+def new(options: Options, /, utterance: str, form: str, output: Path | None, **how: Any) -> None:
     """Write the flow that UTTERANCE asks for. Each chosen step is listed on stderr with its probability.
 
     Only activities of the catalogue can come out; a step that none of them fits becomes a user task.
@@ -300,19 +296,11 @@ def new(
     """
     from opus_pipelines.flows.formats.registry import written
 
-    writer = _writer(options, catalogue, learning)
-    if backend == "ranker":
-        made = writer.new(utterance)
-        for step, probability in made.steps:
-            click.echo(f"{probability:6.1%}  {step}", err=True)
-        result = made.flow
-    else:
-        from opus_pipelines.flow_generation.model_backends import model_flow
-
-        answer = model_flow(options.settings(), writer, _known(learning), utterance, backend)
-        click.echo(f"calls repaired: {answer.repaired}", err=True)
-        result = answer.flow
-    content, losses = written(result, form)
+    made = _maker(options, **how)(utterance, None)
+    for step, probability in made.steps:
+        click.echo(f"{probability:6.1%}  {step}", err=True)
+    _tell_usage(made)
+    content, losses = written(made.flow, form)
     for loss in losses:
         click.echo(f"not kept: {loss.feature}: {loss.what}", err=True)
     if output is None:
@@ -324,18 +312,38 @@ def new(
     click.echo(f"written: {output}", err=True)
 
 
-def _writer(options: Options, catalogue: Path | None, learning: Path | None) -> "FlowWriter":
+def _maker(options: Options, catalogue: Path | None, learning: Path | None, backend: str) -> "Make":
+    """What makes a flow of an utterance: what is learnt from the catalogue and flows, or a language model."""
+    from functools import partial
+
     from opus_pipelines.flow_generation.activities import read_catalogue
-    from opus_pipelines.flow_learning.writers import flow_writer
-
-    found = read_catalogue(catalogue) if catalogue else _tasks(options)
-    return flow_writer(found, _known(learning), options.settings())
-
-
-def _known(learning: Path | None) -> "tuple[FlowTask, ...]":
     from opus_pipelines.flow_generation.flow_folder import read_folder
+    from opus_pipelines.flow_generation.predictions import made_by_ranker
+    from opus_pipelines.flow_learning.writers import flow_writer
+    from opus_pipelines.flow_models.backends import ENDPOINT, chosen
+    from opus_pipelines.flow_models.endpoint_writer import Keeping
+    from opus_pipelines.flow_models.made_flows import made_by
 
-    return read_folder(learning).tasks if learning else ()
+    model = chosen(options.settings(), backend)
+    found = read_catalogue(catalogue) if catalogue else _tasks(options)
+    known = read_folder(learning).tasks if learning else ()
+    writer = flow_writer(found, known, options.settings())
+    if model is None:
+        return partial(made_by_ranker, writer)
+    lake = options.lake()
+    if backend == ENDPOINT:
+        with lake.lock():
+            lake.ensure_empty()  # before answers are kept there: a lake without lake.json is of format 1
+    return partial(made_by, model.writer(writer, known, Keeping(lake)))
+
+
+def _tell_usage(made: "Made") -> None:
+    """Says what a language model took."""
+    if made.usage is None:
+        return
+    read, written, usd = made.usage.tokens_in, made.usage.tokens_out, made.usage.cost_usd
+    cost = "unknown" if usd is None else f"{usd:.6f} USD"
+    click.echo(f"calls repaired: {made.repaired}; tokens: {read} read, {written} written; cost: {cost}", err=True)
 
 
 def _tasks(options: Options) -> "ActivityCatalogue":

@@ -145,14 +145,23 @@ def generate(
 @click.option(
     "--intakes", type=click.Path(path_type=Path), help="Folder of intakes, client/contract (or OPUS_INTAKES)."
 )
+@click.option(
+    "--backend",
+    type=click.Choice(["ranker", "causal_lm", "openai_compatible"]),
+    help="What writes the flows. Default: flows.backend. A contract that states flow_backend keeps its own.",
+)
 @click.pass_obj
-def batch(options: Options, client: str | None, contract: str | None, intakes: Path | None) -> None:
+def batch(
+    options: Options, client: str | None, contract: str | None, intakes: Path | None, backend: str | None
+) -> None:
     """Write the flows of all utterances of the named contracts, or of all, where they are not up to date.
 
     A contract's folder `flows` holds CSV or JSON Lines files with uid, utterance, and where stated prior and gold (a
     flow as Python IR, or the path of a BPMN file) and tags. The activities are those of flows/catalogue.json, else the
     contract's catalogue, else the tasks of the current snapshot. Files whose names begin with "examples" are learnt
-    from. Rows go to the lake (views flows_catalogue, flows_flows, flows_scores); what has no flow has a reason.
+    from, and a language model sees them as examples. Rows go to the lake (views flows_catalogue, flows_flows,
+    flows_scores); what has no flow has a reason. Utterances that a language model left without an answer are asked
+    again by the next run.
 
     \b
     Example:
@@ -168,7 +177,8 @@ def batch(options: Options, client: str | None, contract: str | None, intakes: P
     from opus_pipelines.generation.contracts import contracts_of
     from opus_pipelines.reporting import views
 
-    settings, lake = options.settings(paths__intakes=intakes), options.lake()
+    settings = options.settings(paths__intakes=intakes, **({"flows__backend": backend} if backend else {}))
+    lake = options.lake()
     contracts = contracts_of(lake, settings.paths.intakes)
     named = [c for c in contracts if client in (None, c.client) and contract in (None, c.contract)]
     wanted = [c for c in named if utterance_files(c.flows)]
@@ -178,7 +188,7 @@ def batch(options: Options, client: str | None, contract: str | None, intakes: P
             "with the columns uid and utterance"
         )
     encoder = encoder_of(settings.encoder)
-    stale = [c for c in wanted if c.problem or not is_contract_current(lake, c, encoder)]
+    stale = [c for c in wanted if c.problem or not is_contract_current(lake, c, encoder, settings)]
     if current := [f"{c.client} / {c.contract}" for c in wanted if c not in stale]:
         note(f"up to date, skipped: {', '.join(current)}")
     try:

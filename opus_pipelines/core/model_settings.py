@@ -45,6 +45,25 @@ class CausalLm(Section):
     cases: int = Field(500, ge=1, description="cases that it learns from at most, drawn by hash")
 
 
+FlowBackendName = Literal["ranker", "causal_lm", "openai_compatible"]
+
+
+class Flows(Section):
+    """How flows are written from utterances: what reads them, what finds activities, and what writes."""
+
+    encoder: Literal["plain", "fine_tuned"] = Field(
+        "plain", description="fine_tuned: the one that `opus train --backend activity_encoder` made"
+    )
+    structure: Literal["rules", "tagger", "blend"] = Field(
+        "rules", description="what reads conditions and loops of a new flow; blend: the tagger where rules are unsure"
+    )
+    backend: FlowBackendName = Field(
+        "ranker",
+        description="what writes the flows of a batch: ranker (no language model), causal_lm or openai_compatible; "
+        "contract.toml may state another as flow_backend",
+    )
+
+
 class OpenaiCompatible(Section):
     """An OpenAI-compatible endpoint: `generation.lwm_backend = "openai_compatible"`."""
 

@@ -19,7 +19,16 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from opus_pipelines.core.errors import SettingsError
-from opus_pipelines.core.model_settings import Alerts, CausalLm, MLflow, ObjectStore, OpenaiCompatible, Ops
+from opus_pipelines.core.model_settings import (
+    Alerts,
+    CausalLm,
+    FlowBackendName,
+    Flows,
+    MLflow,
+    ObjectStore,
+    OpenaiCompatible,
+    Ops,
+)
 from opus_pipelines.core.registry import declared
 from opus_pipelines.core.safe_text import clean
 from opus_pipelines.core.settings_files import stated_toml
@@ -29,7 +38,6 @@ from opus_pipelines.core.settings_sections import (
     Currency,
     Disk,
     Encoder,
-    Flows,
     Forecasts,
     Generation,
     Graph,
@@ -58,6 +66,7 @@ __all__ = [
     "Currency",
     "Disk",
     "Encoder",
+    "FlowBackendName",
     "Flows",
     "Forecasts",
     "Generation",

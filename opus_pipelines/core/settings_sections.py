@@ -355,6 +355,9 @@ class Schedule(Section):
     watch_intakes: bool = Field(
         False, description="generate the contracts whose folders are new or changed and have come to rest"
     )
+    watch_flows: bool = Field(
+        False, description="write the flows of contracts whose utterances are new or changed and have come to rest"
+    )
     watch_seconds: int = Field(60, ge=5, description="between two looks at a watched folder")
     fresh_hours: float = Field(
         26, gt=0, description="age of the last successful rebuild beyond which Dagster reports it overdue"
@@ -369,17 +372,6 @@ class Forecasts(Section):
         {},
         description='of a source, the attribute that says that a case still runs, e.g. { claims = "status=running" }; '
         "else it is told from the silence since its last event",
-    )
-
-
-class Flows(Section):
-    """How `opus flow new` and `opus flow edit` find activities and read utterances."""
-
-    encoder: Literal["plain", "fine_tuned"] = Field(
-        "plain", description="fine_tuned: the one that `opus train --backend activity_encoder` made"
-    )
-    structure: Literal["rules", "tagger", "blend"] = Field(
-        "rules", description="what reads conditions and loops of a new flow; blend: the tagger where rules are unsure"
     )
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.schemas import FLOW_CATALOGUE, FLOW_SCORES, FLOWS, Dataset
-from opus_pipelines.core.settings import Retention
+from opus_pipelines.core.settings import Retention, Settings
 from opus_pipelines.enterprise_flows.composer import Composer
 from opus_pipelines.flow_batches.inputs import BatchInputs, read_inputs
 from opus_pipelines.flow_batches.platform_flows import Platform, composed
@@ -30,13 +30,17 @@ from opus_pipelines.flow_batches.scoring import (
     others,
     retrieved_for,
     score_row,
+    usage_row,
 )
 from opus_pipelines.flow_batches.utterance_files import UtteranceRow
 from opus_pipelines.flow_generation.activities import Activity
 from opus_pipelines.flow_generation.editing import EditError
 from opus_pipelines.flow_generation.flow_folder import FlowTask
 from opus_pipelines.flow_generation.generator import FlowWriter, GenerationError, learn
-from opus_pipelines.flow_generation.predictions import Prediction, predict
+from opus_pipelines.flow_generation.predictions import Make, Prediction, predict
+from opus_pipelines.flow_models.backends import RANKER
+from opus_pipelines.flow_models.endpoint_writer import Keeping
+from opus_pipelines.flow_models.made_flows import Asked
 from opus_pipelines.flow_text.clauses import UtteranceError
 from opus_pipelines.flow_text.operations import UNKNOWN
 from opus_pipelines.flows.expressions import FlowError
@@ -44,6 +48,9 @@ from opus_pipelines.flows.model import UserTask
 from opus_pipelines.flows.traversal import activities, walk
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.lake.layout import Lake, read_table, table_of, write_table
+from opus_pipelines.language_models.chat_client import EndpointError, ModelRefused
+from opus_pipelines.language_models.spending import SpendLimitReached
+from opus_pipelines.lwm.interface import Usage
 
 if TYPE_CHECKING:
     from opus_pipelines.embedding.encoder import TextEncoder
@@ -52,10 +59,16 @@ WRITTEN, REFUSED, REJECTED, FAILED = "written", "refused", "rejected", "failed"
 DATASETS_OF_BATCH = (FLOW_CATALOGUE, FLOW_SCORES, FLOWS)  # the flows last: a batch that has them is whole
 CUT = 2_000  # characters of an utterance that a row holds
 SHOWN = 10  # retrieved activities that a row holds
+MOST_ATTEMPTS = 100  # times that a batch is written while utterances have no answer of a language model
+UNANSWERED = ("no_answer", "spend_limit")  # the reasons for which a language model is asked again
+COMPOSER = "composer"
 Row = dict[str, Any]
 Report = Callable[[int, int], None]
 # The reasons by the type of the error, the special ones first.
 _CODES: tuple[tuple[type[OpusError], str], ...] = (
+    (SpendLimitReached, "spend_limit"),
+    (ModelRefused, "model_refused"),
+    (EndpointError, "no_answer"),
     (EditError, "edit_impossible"),
     (GenerationError, "no_step"),
     (UtteranceError, "no_utterance"),
@@ -89,46 +102,70 @@ class FlowBatch:
 
 
 def is_current(lake: Lake, inputs: BatchInputs, encoder: "TextEncoder") -> bool:
-    """Tells whether the lake has this batch, whole."""
-    key = inputs.client, inputs.contract, inputs.batch_id(encoder)
-    return all(_folder(lake, dataset, *key).is_dir() for dataset in DATASETS_OF_BATCH)
+    """Tells whether the lake has this batch, whole, and no utterance waits for the answer of a language model."""
+    return next_id(lake, inputs, encoder) is None
 
 
-def is_contract_current(lake: Lake, contract: ContractFolder, encoder: "TextEncoder") -> bool:
+def next_id(lake: Lake, inputs: BatchInputs, encoder: "TextEncoder") -> str | None:
+    """Returns the id under which the batch is to be written; None where it is up to date."""
+    ids = inputs.batch_ids(encoder, MOST_ATTEMPTS if inputs.backend else 1)
+    folders = [[_folder(lake, d, inputs.client, inputs.contract, one) for d in DATASETS_OF_BATCH] for one in ids]
+    there = [n for n, own in enumerate(folders) if all(folder.is_dir() for folder in own)]
+    if not there:
+        return ids[0]
+    last = there[-1]
+    if not inputs.backend or last + 1 == len(ids):
+        return None
+    codes = read_table(FLOWS, folders[last][-1], columns=["reason_code"])["reason_code"].to_pylist()
+    return ids[last + 1] if set(codes) & set(UNANSWERED) else None
+
+
+def is_contract_current(
+    lake: Lake, contract: ContractFolder, encoder: "TextEncoder", settings: Settings | None = None
+) -> bool:
     """Tells whether there is nothing to write for a contract. False also where its folder cannot be used.
 
     It reads the files, and loads no model.
     """
     try:
-        inputs = read_inputs(contract, lake)
+        inputs = read_inputs(contract, lake, settings)
     except OpusError:
         return False  # the run says why
     return inputs is None or is_current(lake, inputs, encoder)
 
 
 def run_batch(
-    inputs: BatchInputs, encoder: "TextEncoder", now: datetime, report: Report = lambda done, of: None
+    inputs: BatchInputs,
+    encoder: "TextEncoder",
+    now: datetime,
+    report: Report = lambda done, of: None,
+    lake: Lake | None = None,
 ) -> FlowBatch:
     """Returns the rows of a batch: what is learnt, then a flow for each utterance, then scores where there is gold.
 
-    `report` is called with the utterances done and their number. Nothing that is asked teaches.
+    `report` is called with the utterances done and their number. Nothing that is asked teaches. `lake` keeps the
+    answers of a language model and what they cost, and says under which id the batch is written.
     """
-    batch = inputs.batch_id(encoder)
+    batch = (next_id(lake, inputs, encoder) if lake else None) or inputs.batch_id(encoder)
     head = {"client": inputs.client, "contract": inputs.contract, "batch": batch}
     writer: FlowWriter | None = None
     if inputs.platform is not None:
         make = partial(_composed, inputs.platform, Composer(inputs.platform.catalogue))
     else:
-        writer = learn(inputs.catalogue, others(inputs.examples, inputs.tasks), encoder)
-        make = partial(_predicted, writer)
-    alike = alike_by(encoder)
+        known = others(inputs.examples, inputs.tasks)
+        writer, model = learn(inputs.catalogue, known, encoder), None
+        if inputs.backend is not None:
+            model = Asked(inputs.backend.writer(writer, known, Keeping(lake, inputs.client) if lake else None)).make
+        make = partial(_predicted, writer, model)
+    alike, scored = alike_by(encoder), inputs.backend.name if inputs.backend else WRITER
+    backend = COMPOSER if inputs.platform else inputs.backend.name if inputs.backend else RANKER
     flows: list[Row] = []
     scores: list[Row] = []
     for number, row in enumerate(inputs.rows, 1):
         made, answer = _flow_row(make, row)
-        flows.append(head | {"made_at": now.astimezone(UTC)} | made)
+        flows.append(head | {"made_at": now.astimezone(UTC), "backend": backend} | made)
         if row.task is not None and row.task.expected is not None:
-            answers = [(WRITER, answer)]
+            answers = [(scored, answer)]
             answers += [(BASELINE, Answer(baseline_flow(row.task, writer.ranker.table)))] if writer else []
             for system, own in answers:
                 columns = score_row(row.task, own, inputs.catalogue, alike)
@@ -172,19 +209,21 @@ def _composed(platform: Platform, composer: Composer, task: FlowTask) -> tuple[R
     """A requirement as a flow of an enterprise platform."""
     made, flow, seconds = composed(platform, composer, task)
     answer = Answer(flow, made.get("bpmn"), None, seconds, made.get("reason"))
-    return {"duration_ms": 1000 * seconds} | made, answer
+    return {"duration_ms": 1000 * seconds} | usage_row(None, None) | made, answer
 
 
-def _predicted(writer: FlowWriter, task: FlowTask) -> tuple[Row, Answer]:
+def _predicted(writer: FlowWriter, model: Make | None, task: FlowTask) -> tuple[Row, Answer]:
     """An utterance as a flow of activities."""
-    made, found = predict(writer, task), retrieved_for(writer, task)
+    made, found = predict(writer, task, model), retrieved_for(writer, task)
     by_id = writer.catalogue.by_id
     retrieved = [
         {"activity": r.activity, "description": by_id[r.activity].description, "score": r.score, "clause": r.clause}
         for r in found[:SHOWN]
     ]
-    answer = Answer(made.flow, made.bpmn or None, found[:MANY], made.seconds, made.reason)
-    return {"retrieved": retrieved, "duration_ms": 1000 * made.seconds} | _outcome(task, made), answer
+    usage = made.usage if made.usage or model is None else Usage(None, None, None)
+    answer = Answer(made.flow, made.bpmn or None, found[:MANY], made.seconds, made.reason, made.repaired, usage)
+    took = {"retrieved": retrieved, "duration_ms": 1000 * made.seconds} | usage_row(made.repaired, usage)
+    return took | _outcome(task, made), answer
 
 
 def _outcome(task: FlowTask, made: Prediction) -> Row:
@@ -220,12 +259,7 @@ def publish(lake: Lake, batch: FlowBatch) -> None:
 
 def prune(lake: Lake, client: str, contract: str, retention: Retention, now: datetime) -> list[str]:
     """Removes batches of a contract beyond the newest `results` that are older than the grace time; returns those."""
-    key = {"client_key": client, "contract_key": contract}
-    dated = []
-    for folder in sorted(lake.folder(FLOWS, **key).glob("batch_key=*")):
-        times = read_table(FLOWS, folder, columns=["made_at"])["made_at"].to_pylist()
-        dated.append((times[0] if times else now, folder.name.partition("=")[2]))
-    newest_first = sorted(dated, reverse=True)
+    newest_first = sorted(_dated(lake, client, contract, now), reverse=True)
     grace = timedelta(minutes=retention.grace_minutes)
     gone = [batch for made, batch in newest_first[retention.results :] if now - made >= grace]
     for batch in gone:
@@ -234,14 +268,33 @@ def prune(lake: Lake, client: str, contract: str, retention: Retention, now: dat
     return gone
 
 
+def newest(lake: Lake, client: str, contract: str) -> tuple[str, dict[str, int]] | None:
+    """Returns the newest batch of a contract with the rows of each dataset; None where there is none."""
+    dated = _dated(lake, client, contract, datetime.now(UTC))
+    if not dated:
+        return None
+    batch = max(dated)[1]
+    folders = {dataset: _folder(lake, dataset, client, contract, batch) for dataset in DATASETS_OF_BATCH}
+    return batch, {d.name: read_table(d, folder, columns=["batch"]).num_rows for d, folder in folders.items()}
+
+
+def _dated(lake: Lake, client: str, contract: str, now: datetime) -> list[tuple[datetime, str]]:
+    """When each batch of a contract was made."""
+    dated = []
+    for folder in sorted(lake.folder(FLOWS, client_key=client, contract_key=contract).glob("batch_key=*")):
+        times = read_table(FLOWS, folder, columns=["made_at"])["made_at"].to_pylist()
+        dated.append((times[0] if times else now, folder.name.partition("=")[2]))
+    return dated
+
+
 def contract_batch(
-    lake: Lake, contract: ContractFolder, encoder: "TextEncoder", retention: Retention, report: Report
+    lake: Lake, contract: ContractFolder, encoder: "TextEncoder", settings: Settings, report: Report
 ) -> FlowBatch | None:
     """Writes and publishes the batch of a contract; None where it is up to date or asks for no flows.
 
     The caller holds the lock. Raises OpusError where the folder as a whole cannot be used.
     """
-    inputs, name = read_inputs(contract, lake), f"{contract.client} / {contract.contract}"
+    inputs, name = read_inputs(contract, lake, settings), f"{contract.client} / {contract.contract}"
     if inputs is None:
         logger.info("%s: it has no utterances in %s, skipped", name, contract.flows.name)
         return None
@@ -251,9 +304,10 @@ def contract_batch(
     if is_current(lake, inputs, encoder):
         logger.info("%s: up to date, skipped", name)
         return None
-    batch = run_batch(inputs, encoder, now, report)
+    lake.ensure_empty()  # before answers are kept there: a lake without lake.json is of format 1
+    batch = run_batch(inputs, encoder, now, report, lake)
     publish(lake, batch)
-    prune(lake, batch.client, batch.contract, retention, now)
+    prune(lake, batch.client, batch.contract, settings.retention, now)
     return batch
 
 

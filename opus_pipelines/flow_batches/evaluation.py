@@ -30,16 +30,20 @@ from opus_pipelines.flow_generation.activities import read_catalogue
 from opus_pipelines.flow_generation.activity_features import FeatureTable
 from opus_pipelines.flow_generation.flow_folder import FlowFolder, FlowTask, read_folder
 from opus_pipelines.flow_generation.generator import FlowWriter, learn
-from opus_pipelines.flow_generation.predictions import predict
+from opus_pipelines.flow_generation.predictions import Make, predict
 from opus_pipelines.flow_generation.scores import MEASURES
+from opus_pipelines.flow_models.backends import FlowBackend
+from opus_pipelines.flow_models.endpoint_writer import Keeping
+from opus_pipelines.flow_models.made_flows import Asked
 from opus_pipelines.lake.layout import Lake, table_of, write_table
+from opus_pipelines.lwm.interface import Usage
 from opus_pipelines.metrics.intervals import interval
 
 if TYPE_CHECKING:
     from opus_pipelines.embedding.encoder import TextEncoder
 
 PROTOCOLS = ("folds", "cross domain", "examples", "catalogue alone")
-SHOWN = (*MEASURES, "recall_10", "recall_50", "duration_ms", "cost_usd")
+SHOWN = (*MEASURES, "recall_10", "recall_50", "duration_ms", "repaired", "tokens_in", "tokens_out", "cost_usd")
 Row = dict[str, Any]
 Report = Callable[[int, int], None]
 
@@ -115,18 +119,33 @@ def limited(given: UtteranceSet, limit: int | None) -> UtteranceSet:
     return replace(given, folder=replace(given.folder, tasks=tasks))
 
 
+@dataclass(frozen=True)
+class Asking:
+    """Who is asked, and with what it was taught.
+
+    Protocol: "folds" (each fifth is asked with what the others teach), "cross domain" (only flows teach that share no
+    application with the one asked), "examples" (`learnt` teaches), "catalogue alone". `backend`: a language model that
+    is asked, too, whose prompts show the flows that teach; `keeping`: the lake that keeps its answers.
+    """
+
+    protocol: str = "folds"
+    learnt: Sequence[FlowTask] = ()
+    backend: FlowBackend | None = None
+    keeping: Keeping | None = None
+
+
 def evaluate(
     given: UtteranceSet,
     encoder: "TextEncoder",
-    protocol: str = "folds",
-    learnt: Sequence[FlowTask] = (),
+    asking: Asking | None = None,
     report: Report = lambda done, of: None,
 ) -> UtteranceEvaluation:
-    """Returns the rows of the writer and of the baseline; `report` is called with the items done and their number.
+    """Returns the rows of the language model, where there is one, of the writer and of the baseline.
 
-    Protocol: "folds" (each fifth is asked with what the others teach), "cross domain" (only flows teach that share no
-    application with the one asked), "examples" (`learnt` teaches), "catalogue alone". Raises InputError for another.
+    `report` is called with the items done and their number. Raises InputError for a protocol that there is not.
     """
+    asking = asking or Asking()
+    protocol, learnt = asking.protocol, asking.learnt
     if protocol not in PROTOCOLS:
         raise InputError(f"there is no protocol {protocol!r}; there are: {', '.join(PROTOCOLS)}")
     catalogue, asked, alike = given.folder.catalogue, given.asked, alike_by(encoder)
@@ -135,28 +154,35 @@ def evaluate(
         [(t.uid, t.utterance, ir_of(t.prior), t.sequence, list(t.tags)) for t in asked],
         [(activity.id, activity.description) for activity in catalogue.activities],
         [protocol, *((t.utterance, ir_of(t.prior), t.sequence) for t in learnt)],
-        [encoder.name, encoder.max_tokens],
+        [encoder.name, encoder.max_tokens, *([asking.backend.version] if asking.backend else [])],
     )
     head = {"task_set": given.name, "protocol": protocol}
     rows: list[Row] = []
+    done = 0
     for tasks, teaching in _lessons(given, protocol, learnt):
         writer = learn(catalogue, teaching, encoder, table)
+        model = Asked(asking.backend.writer(writer, teaching, asking.keeping)).make if asking.backend else None
         for task in tasks:
-            for system, answer in ((WRITER, answered(writer, task)), (BASELINE, Answer(baseline_flow(task, table)))):
+            answers = [(asking.backend.name, answered(writer, task, model))] if asking.backend else []
+            answers += [(WRITER, answered(writer, task)), (BASELINE, Answer(baseline_flow(task, table)))]
+            for system, answer in answers:
                 own: Row = {"system": system, "item": task.uid, "gold": task.sequence}
                 own |= {"sequence": ir_of(answer.flow), "reason": answer.reason}
                 rows.append(head | own | score_row(task, answer, catalogue, alike))
-            report(len(rows) // 2, len(asked))
+            done += 1
+            report(done, len(asked))
     # The flows are part of the id: another version of the writer, or other weights, are another evaluation.
     made = [(row["system"], row["item"], row["sequence"], row["reason"]) for row in rows]
     evaluation = make_id("v", "utterances", identity, digest(made))
     return UtteranceEvaluation(evaluation, [{"evaluation": evaluation} | row for row in rows])
 
 
-def answered(writer: FlowWriter, task: FlowTask) -> Answer:
-    """Returns the flow of the writer with what it retrieved and the seconds that the flow took."""
-    made = predict(writer, task)
-    return Answer(made.flow, made.bpmn or None, retrieved_for(writer, task), made.seconds, made.reason)
+def answered(writer: FlowWriter, task: FlowTask, model: Make | None = None) -> Answer:
+    """Returns the flow of the writer, or of a language model, with what was retrieved and the seconds that it took."""
+    made = predict(writer, task, model)
+    usage = made.usage if made.usage or model is None else Usage(None, None, None)
+    found = retrieved_for(writer, task)
+    return Answer(made.flow, made.bpmn or None, found, made.seconds, made.reason, made.repaired, usage)
 
 
 def _lessons(

@@ -16,7 +16,9 @@ from opus_pipelines.catalogues.files import read_catalogue as read_declared
 from opus_pipelines.core.errors import InputError, OpusError
 from opus_pipelines.core.ids import digest, file_hash, make_id
 from opus_pipelines.core.schemas import TASKS
+from opus_pipelines.core.settings import Settings
 from opus_pipelines.flow_batches.platform_flows import NAME, Platform, read_platform
+from opus_pipelines.flow_batches.platform_flows import VERSION as PLATFORM
 from opus_pipelines.flow_batches.scoring import ir_of
 from opus_pipelines.flow_batches.utterance_files import CSV, LINES, UtteranceRow, content_of, read
 from opus_pipelines.flow_generation.activities import (
@@ -27,6 +29,8 @@ from opus_pipelines.flow_generation.activities import (
     read_catalogue,
 )
 from opus_pipelines.flow_generation.flow_folder import FlowTask
+from opus_pipelines.flow_models.backends import FlowBackend, chosen
+from opus_pipelines.flow_models.prompts import VERSION as PROMPTS
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.intakes.elements import is_hidden
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_table
@@ -35,6 +39,7 @@ if TYPE_CHECKING:
     from opus_pipelines.embedding.encoder import TextEncoder
 
 VERSION = 3  # raised where the same files give other flows: a change of flow_generation that is meant to
+METHOD = f"flows={VERSION} platform={PLATFORM} prompts={PROMPTS}"  # the version of what turns the files into rows
 CATALOGUE = "catalogue.json"
 EXAMPLES = "examples"
 MAX_CATALOGUE_BYTES = 32 << 20
@@ -44,7 +49,8 @@ MAX_CATALOGUE_BYTES = 32 << 20
 class BatchInputs:
     """What a contract asks for. `origin` says where the catalogue comes from, `left_out` names unusable examples.
 
-    `platform`: the flows are those of an enterprise platform; None: of activities.
+    `platform`: the flows are those of an enterprise platform; None: of activities. `backend`: the language model that
+    writes them; None: the generator without one.
     """
 
     client: str
@@ -55,6 +61,7 @@ class BatchInputs:
     examples: tuple[FlowTask, ...]
     left_out: tuple[str, ...]
     platform: Platform | None = None
+    backend: FlowBackend | None = None
 
     @cached_property
     def tasks(self) -> list[FlowTask]:
@@ -63,18 +70,28 @@ class BatchInputs:
 
     def batch_id(self, encoder: "TextEncoder") -> str:
         """Returns the id of the batch: a hash of all that its rows depend on."""
+        return self.batch_ids(encoder, 1)[0]
+
+    def batch_ids(self, encoder: "TextEncoder", attempts: int) -> list[str]:
+        """Returns the id of the batch for each time that it is written.
+
+        It is written again where a language model left utterances without an answer; nothing published is changed.
+        """
         activities = [(activity.id, activity.description) for activity in self.catalogue.activities]
         rows = [(r.file, r.line, r.uid, r.utterance, r.code, r.reason, _content(r.task)) for r in self.rows]
         examples = [(task.utterance, _content(task)) for task in self.examples]
         parts: list[object] = [VERSION, self.client, self.contract, self.origin, activities, rows, examples]
         parts += [self.platform.version] if self.platform else [encoder.name, encoder.max_tokens]
-        return make_id("b", digest(*parts))
+        parts += [self.backend.version] if self.backend else []
+        base = digest(*parts)
+        return [make_id("b", digest(base, n) if n else base) for n in range(attempts)]
 
 
-def read_inputs(contract: ContractFolder, lake: Lake) -> BatchInputs | None:
+def read_inputs(contract: ContractFolder, lake: Lake, settings: Settings | None = None) -> BatchInputs | None:
     """Returns what a contract asks for; None where it has no folder of flows, or no utterances in it.
 
-    Raises InputError for a file that cannot be read as a whole, and CatalogueError for the catalogue.
+    Raises InputError for a file that cannot be read as a whole and for a backend without settings, and CatalogueError
+    for the catalogue.
     """
     folder = contract.flows
     files = utterance_files(folder)
@@ -91,8 +108,11 @@ def read_inputs(contract: ContractFolder, lake: Lake) -> BatchInputs | None:
         for row in taught
         if row.task is None or row.task.expected is None
     ]
+    settings = settings or Settings()
+    named = contract.settings.flow_backend or settings.flows.backend
+    backend = None if platform else chosen(settings, named)
     about = contract.client, contract.contract
-    return BatchInputs(*about, catalogue, origin, _unique(rows), tuple(examples), tuple(left_out), platform)
+    return BatchInputs(*about, catalogue, origin, _unique(rows), tuple(examples), tuple(left_out), platform, backend)
 
 
 def _content(task: FlowTask | None) -> list[str] | None:

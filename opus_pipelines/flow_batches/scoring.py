@@ -17,6 +17,7 @@ from opus_pipelines.flows.formats.bpmn_reader import read_bpmn
 from opus_pipelines.flows.formats.python_ir import write
 from opus_pipelines.flows.model import Call, Flow
 from opus_pipelines.flows.traversal import activities
+from opus_pipelines.lwm.interface import Usage
 
 if TYPE_CHECKING:
     from opus_pipelines.embedding.encoder import TextEncoder
@@ -37,6 +38,8 @@ class Answer:
     retrieved: tuple[Retrieved, ...] | None = None
     seconds: float | None = None
     reason: str | None = None
+    repaired: int | None = None
+    usage: Usage | None = None
 
 
 def score_row(task: FlowTask, answer: Answer, catalogue: ActivityCatalogue, alike: Alike) -> dict[str, Any]:
@@ -50,7 +53,18 @@ def score_row(task: FlowTask, answer: Answer, catalogue: ActivityCatalogue, alik
         "recall_10": _recall(task, answer, FEW),
         "recall_50": _recall(task, answer, MANY),
         "duration_ms": None if answer.seconds is None else 1000 * answer.seconds,
-        "cost_usd": 0.0,
+        **usage_row(answer.repaired, answer.usage),
+    }
+
+
+def usage_row(repaired: int | None, usage: Usage | None) -> dict[str, Any]:
+    """Returns the columns of what a language model took; None: no language model was asked."""
+    took = usage or Usage(None, None, 0.0)
+    return {
+        "repaired": repaired,
+        "tokens_in": took.tokens_in,
+        "tokens_out": took.tokens_out,
+        "cost_usd": took.cost_usd,
     }
 
 

@@ -1,7 +1,7 @@
 """Writes the flows of many tasks as IR and BPMN; an edit keeps what it does not touch, a failed task has a reason."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from opus_pipelines.core.errors import OpusError
@@ -15,6 +15,25 @@ from opus_pipelines.flows.formats.bpmn_text import write_bpmn
 from opus_pipelines.flows.formats.python_ir import write
 from opus_pipelines.flows.model import Block, Flow, If, Statement
 from opus_pipelines.flows.traversal import blocks_of, identified, ids, map_blocks, renamed
+from opus_pipelines.lwm.interface import Usage
+
+
+@dataclass(frozen=True)
+class Made:
+    """A flow with the operations of an edit and the probabilities of the chosen steps.
+
+    Of a language model: how many calls were repaired, what the answer took, and its seconds when it was asked for.
+    """
+
+    flow: Flow
+    operations: tuple[str, ...] = ()
+    steps: tuple[tuple[str, float], ...] = ()
+    repaired: int | None = None
+    usage: Usage | None = None
+    seconds: float | None = None
+
+
+Make = Callable[[str, Flow | None], Made]  # a new flow of an utterance, or the edited one of a prior flow
 
 
 @dataclass(frozen=True)
@@ -32,6 +51,8 @@ class Prediction:
     steps: tuple[tuple[str, float], ...] = ()
     reason: str | None = None
     error: OpusError | None = None
+    repaired: int | None = None
+    usage: Usage | None = None
 
     @property
     def sequence(self) -> str:
@@ -45,27 +66,31 @@ def predictions(writer: FlowWriter, tasks: Sequence[FlowTask]) -> Iterator[Predi
         yield predict(writer, task)
 
 
-def predict(writer: FlowWriter, task: FlowTask) -> Prediction:
-    """Returns the flow of one task. The expected flow is not read."""
+def predict(writer: FlowWriter, task: FlowTask, make: Make | None = None) -> Prediction:
+    """Returns the flow of one task. The expected flow is not read. `make`: a language model writes, not the writer."""
     began = time.perf_counter()
     if task.unread_prior is not None:
         return Prediction(task.uid, None, "", 0.0, reason=f"The prior flow cannot be parsed: {task.unread_prior}")
     prior, content = _prior(task)
-    operations: tuple[str, ...] = ()
-    steps: tuple[tuple[str, float], ...] = ()
-    error, flow = None, prior
+    error, made = None, None
     try:
-        if prior is not None:
-            result = edited(writer, task.utterance, prior)
-            flow, operations, steps = result.flow, tuple(result.described), result.steps
-        else:
-            written = writer.new(task.utterance)
-            flow, steps = written.flow, written.steps
+        made = make(task.utterance, prior) if make else made_by_ranker(writer, task.utterance, prior)
     except OpusError as problem:
         error = problem
-    reason = str(error) if error else None
-    seconds = time.perf_counter() - began
-    return Prediction(task.uid, flow, _bpmn(flow, content), seconds, operations, steps, reason, error)
+    reason, flow = str(error) if error else None, made.flow if made else prior
+    seconds = made.seconds if made and made.seconds is not None else time.perf_counter() - began
+    about = (made.operations, made.steps) if made else ((), ())
+    used = (made.repaired, made.usage) if made else (None, None)
+    return Prediction(task.uid, flow, _bpmn(flow, content), seconds, *about, reason, error, *used)
+
+
+def made_by_ranker(writer: FlowWriter, utterance: str, prior: Flow | None) -> Made:
+    """Returns what the generator without a language model makes. Raises OpusError where it makes nothing."""
+    if prior is None:
+        written = writer.new(utterance)
+        return Made(written.flow, (), written.steps)
+    result = edited(writer, utterance, prior)
+    return Made(result.flow, tuple(result.described), result.steps)
 
 
 def _prior(task: FlowTask) -> tuple[Flow | None, bytes | None]:

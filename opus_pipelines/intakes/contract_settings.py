@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import Field
 
 from opus_pipelines.core.errors import SettingsError
-from opus_pipelines.core.settings import Cost, Section, Settings, fields_of, parse
+from opus_pipelines.core.settings import Cost, FlowBackendName, Section, Settings, fields_of, parse
 from opus_pipelines.core.settings_files import stated_toml
 from opus_pipelines.evaluation.calendar import CalendarSettings
 from opus_pipelines.visibility.unseen import Aside
@@ -61,6 +61,7 @@ class ContractSettings(Section):
     )
     review: Review = Review()
     documents: DocumentReading = DocumentReading()
+    flow_backend: FlowBackendName | None = Field(None, description="what writes its flows; unstated: flows.backend")
     calendar: CalendarSettings | None = Field(None, description="when its people work; without it, around the clock")
     regenerate: Literal["nightly", "on_change", "never"] = Field(
         "on_change",

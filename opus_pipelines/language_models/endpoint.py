@@ -36,7 +36,7 @@ class OpenaiCompatibleBackend(LanguageBackend):
         self.settings = settings.openai_compatible
         if not self.settings.url or not self.settings.model:
             raise SettingsError("the backend openai_compatible needs [openai_compatible] url and model")
-        if self.settings.spend_limit_usd is not None and _price(self.settings, 0, 0) is None:
+        if self.settings.spend_limit_usd is not None and price(self.settings, 0, 0) is None:
             raise SettingsError("openai_compatible.spend_limit_usd needs usd_per_million_tokens_in and _out")
 
     def open(self, lake: Lake) -> None:
@@ -94,10 +94,10 @@ class OpenaiCompatibleBackend(LanguageBackend):
             },
         }
         letters = len(prompt.system) + len(prompt.user) + sum(map(len, prompt.names))
-        most = _price(settings, letters // LETTERS_A_TOKEN, settings.max_tokens)
+        most = price(settings, letters // LETTERS_A_TOKEN, settings.max_tokens)
 
         def use(reply: Reply) -> dict[str, Any]:
-            usd = _price(settings, reply.tokens_in, reply.tokens_out)
+            usd = price(settings, reply.tokens_in, reply.tokens_out)
             self.ledger.correct(most, usd)
             try:
                 workflows = parsed(reply.content)
@@ -138,7 +138,7 @@ def _answer(kept: dict[str, Any], prompt: Prompt, sequences: int) -> Answer:
     return validated(workflows, prompt.names, sequences, usage)
 
 
-def _price(settings: OpenaiCompatible, tokens_in: int | None, tokens_out: int | None) -> float | None:
+def price(settings: OpenaiCompatible, tokens_in: int | None, tokens_out: int | None) -> float | None:
     """Return the dollars of so many tokens, None where a price or a number is unknown."""
     of_in, of_out = settings.usd_per_million_tokens_in, settings.usd_per_million_tokens_out
     if of_in is None or of_out is None or tokens_in is None or tokens_out is None:

@@ -214,7 +214,7 @@ def test_owners_kinds_and_partitions(nodes: dict) -> None:
         assert node.owners == ["team:opus"]
         assert node.description
         assert node.group_name == {"models/pointer": "training"}.get(name, name.split("/")[0])
-        if name.split("/")[0] not in ("inputs", "programs", "evaluations", "flows", "ops"):
+        if name.split("/")[0] not in ("inputs", "programs", "evaluations", "ops"):
             assert node.code_version
         assert node.kinds
         partitions = node.partitions_def.name if node.partitions_def else None

@@ -9,26 +9,35 @@ import pytest
 from assets.flows import write_flows
 from assets.partitions import register
 from opus_pipelines.core.settings import Paths, Settings
+from opus_pipelines.flow_batches.inputs import METHOD
 from opus_pipelines.reporting.views import connect, run
 from resources.encoder import EncoderResource
 from resources.lake import LakeRun
 from tests.flow_batches.batches import ADD, CREATE, write_contract
+from tests.staleness import stale
 
 pytestmark = [pytest.mark.long, pytest.mark.model]
 KEYS = ("Acme__Automation", "Bolt__Automation", "Gone__Automation")
 
 
-def materialized(settings: Settings, instance: dg.DagsterInstance, contract: str) -> dg.ExecuteInProcessResult:
+def materialized(
+    settings: Settings, instance: dg.DagsterInstance, contract: str, assets: dg.AssetsDefinition = write_flows
+) -> dg.ExecuteInProcessResult:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Dagster's own beta and deprecation notices
         return dg.materialize(
-            [write_flows],
+            [assets],
             instance=instance,
             partition_key=contract,
             resources={"run": LakeRun.of(settings), "encoder": EncoderResource.of(settings)},
             run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
             raise_on_error=False,
         )
+
+
+def definitions(settings: Settings, assets: dg.AssetsDefinition) -> dg.Definitions:
+    resources = {"run": LakeRun.of(settings), "encoder": EncoderResource.of(settings)}
+    return dg.Definitions([assets], resources=resources)
 
 
 def test_a_contract_is_a_partition_and_its_failure_costs_no_other(tmp_path: Path) -> None:
@@ -46,3 +55,23 @@ def test_a_contract_is_a_partition_and_its_failure_costs_no_other(tmp_path: Path
         assert [materialized(settings, instance, key).success for key in KEYS[1:]] == [False, False]
     found = run(connect(LakeRun.of(settings).lake), "flow_batches").fetchall()
     assert [(row[0], row[3], row[4], row[5]) for row in found] == [("Acme", 3, 2, 1)]
+
+
+def test_flows_are_stale_in_dagster_where_the_version_of_the_method_is_another(tmp_path: Path) -> None:
+    settings = Settings(paths=Paths(lake=tmp_path / "lake", intakes=tmp_path / "intakes"))
+    write_contract(tmp_path / "intakes", [CREATE])
+    assert {spec.code_version for spec in write_flows.specs} == {METHOD}
+    raised = write_flows.map_asset_specs(lambda spec: spec.replace_attributes(code_version=f"{METHOD} later"))
+    with dg.DagsterInstance.ephemeral() as instance:
+        register(instance, KEYS[:1])
+        first = materialized(settings, instance, KEYS[0])
+        assert stale(definitions(settings, write_flows), instance, KEYS[:1]) == {}
+        own = {f"flows/{name}": [KEYS[0]] for name in ("catalogue", "flows", "scores")}
+        assert stale(definitions(settings, raised), instance, KEYS[:1]) == own
+        again = materialized(settings, instance, KEYS[0], raised)
+        assert stale(definitions(settings, raised), instance, KEYS[:1]) == {}
+    versions = [
+        {event.asset_key.to_user_string(): event.tags["dagster/data_version"] for event in made}
+        for made in (result.asset_materializations_for_node("write_flows") for result in (first, again))
+    ]
+    assert versions[0] == versions[1], "a batch that is up to date is the same data"

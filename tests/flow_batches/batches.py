@@ -5,7 +5,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from opus_pipelines.core.settings import Retention
+from opus_pipelines.core.settings import Settings
 from opus_pipelines.flow_batches.batch import FlowBatch, contract_batch
 from opus_pipelines.intakes.discover import discover
 from opus_pipelines.lake.layout import Lake
@@ -27,8 +27,8 @@ def write_contract(intakes: Path, rows: Sequence[Sequence[str]], client: str = "
     return folder
 
 
-def written(lake: Lake, intakes: Path) -> list[FlowBatch | None]:
+def written(lake: Lake, intakes: Path, settings: Settings | None = None) -> list[FlowBatch | None]:
     """Writes the batch of each contract."""
     with lake.lock():
-        contracts = discover(intakes)
-        return [contract_batch(lake, one, WordEncoder(), Retention(), lambda done, of: None) for one in contracts]
+        contracts, given = discover(intakes), settings or Settings()
+        return [contract_batch(lake, one, WordEncoder(), given, lambda done, of: None) for one in contracts]

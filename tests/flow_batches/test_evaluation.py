@@ -8,6 +8,7 @@ import pytest
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.flow_batches.evaluation import (
+    Asking,
     UtteranceEvaluation,
     by_tag,
     evaluate,
@@ -48,7 +49,7 @@ def write_set(folder: Path) -> tuple[Path, Path]:
 def evaluation(tmp_path_factory: pytest.TempPathFactory) -> UtteranceEvaluation:
     given = read_set(*write_set(tmp_path_factory.mktemp("set")))
     assert len(given.rejected) == 1
-    return evaluate(given, WordEncoder(), "catalogue alone")
+    return evaluate(given, WordEncoder(), Asking("catalogue alone"))
 
 
 def test_every_item_has_a_row_of_the_writer_and_of_the_baseline(evaluation: UtteranceEvaluation) -> None:
@@ -90,7 +91,7 @@ def test_a_set_without_a_catalogue_or_without_references_is_refused(tmp_path: Pa
     with pytest.raises(InputError, match="gold"):
         read_set(bare, activities)
     with pytest.raises(InputError, match="protocol"):
-        evaluate(read_set(path, activities), WordEncoder(), "guess")
+        evaluate(read_set(path, activities), WordEncoder(), Asking("guess"))
     assert [is_utterances(one) for one in (path, bare, tmp_path, activities, tmp_path / "no")] == [
         True,
         True,

@@ -12,8 +12,22 @@ Body = dict[str, Any]
 
 
 @dataclass
+class Raw:
+    """An answer as it is sent: a status and bytes."""
+
+    status: int
+    data: bytes = b"no"
+
+
+def refusal(said: str) -> Raw:
+    """Returns the answer of a model that refuses."""
+    message = {"content": None, "refusal": said}
+    return Raw(200, json.dumps({"choices": [{"message": message}]}).encode())
+
+
+@dataclass
 class ChatServer:
-    """`answer` returns the content of an answer, which is written as JSON; `seen` holds the requests.
+    """`answer` returns the content of an answer, which is written as JSON, or a `Raw`; `seen` holds the requests.
 
     `tokens` returns the tokens of a request and of its answer.
     """
@@ -32,14 +46,17 @@ def serving(server: ChatServer) -> Iterator[ChatServer]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             server.seen.append(body)
-            content = json.dumps(server.answer(body))
-            tokens_in, tokens_out = server.tokens(body, content)
-            usage = {"prompt_tokens": tokens_in, "completion_tokens": tokens_out}
-            data = json.dumps({"choices": [{"message": {"content": content}}], "usage": usage}).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(data)))
+            answer = server.answer(body)
+            if not isinstance(answer, Raw):
+                content = json.dumps(answer)
+                tokens_in, tokens_out = server.tokens(body, content)
+                usage = {"prompt_tokens": tokens_in, "completion_tokens": tokens_out}
+                value = {"choices": [{"message": {"content": content}}], "usage": usage}
+                answer = Raw(200, json.dumps(value).encode())
+            self.send_response(answer.status)
+            self.send_header("Content-Length", str(len(answer.data)))
             self.end_headers()
-            self.wfile.write(data)
+            self.wfile.write(answer.data)
 
         def log_message(self, *_: Any) -> None:
             pass

@@ -236,6 +236,8 @@ _SCORES = """
                                      prior; NULL for a control
     recall_50          float         the same among fifty
     duration_ms        ms            time that the flow took; NULL for a control
+    repaired           int64         calls of a language model outside the catalogue, which were replaced; NULL where
+                                     none was asked
     tokens_in          int64         tokens read by a language model; NULL where none was asked
     tokens_out         int64         tokens that it wrote
     cost_usd           usd           price of the tokens; 0 where no language model was asked, NULL where it is unknown
@@ -285,6 +287,13 @@ FLOWS = dataset(
     steps          list<string>              the chosen steps in the order of reading
     probabilities  list<float>               the probability of each chosen step
     retrieved      list<retrieved_activity>  the activities that were retrieved, best first
+    backend        string                    what wrote the flow: ranker, composer, or the language model's backend
+    repaired       int64                     calls that a language model made outside the catalogue and that were
+                                             replaced; NULL where none was asked
+    tokens_in      int64                     tokens read by a language model; NULL where none was asked
+    tokens_out     int64                     tokens that it wrote
+    cost_usd       usd                       price of the tokens; 0 where no language model was asked, NULL where it is
+                                             unknown
     calls          int64                     calls of activities in the flow
     user_tasks     int64                     user tasks in the flow
     duration_ms    ms                        time that the flow took
@@ -300,7 +309,8 @@ FLOW_SCORES = dataset(
     client             string        client
     contract           string        contract
     batch              id            the batch, as in flows/catalogue
-    system             string        flow writer, or baseline: each clause becomes the activity of the highest cosine
+    system             string        flow writer, the backend of a language model, or baseline: each clause becomes the
+                                     activity of the highest cosine
     item               string        uid of the utterance
 """
     + _SCORES.lstrip("\n"),
@@ -315,7 +325,8 @@ EVALUATION_UTTERANCES = dataset(
                                      encoder, and the flows that were written
     task_set           string        name of the folder or the file
     protocol           string        folds, cross domain, examples, or catalogue alone: what the writer learnt from
-    system             string        flow writer, or baseline: each clause becomes the activity of the highest cosine
+    system             string        flow writer, the backend of a language model, or baseline: each clause becomes the
+                                     activity of the highest cosine
     item               string        uid of the utterance
     sequence           string        the flow as Python IR; NULL where there is none
     gold               string        the reference as Python IR
