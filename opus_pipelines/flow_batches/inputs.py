@@ -38,7 +38,7 @@ from opus_pipelines.lake.layout import Lake, dataset_folder, read_table
 if TYPE_CHECKING:
     from opus_pipelines.embedding.encoder import TextEncoder
 
-VERSION = 3  # raised where the same files give other flows: a change of flow_generation that is meant to
+VERSION = 4  # raised where the same files give other flows: a change of flow_generation that is meant to
 METHOD = f"flows={VERSION} platform={PLATFORM} prompts={PROMPTS}"  # the version of what turns the files into rows
 CATALOGUE = "catalogue.json"
 EXAMPLES = "examples"

@@ -13,6 +13,14 @@ from opus_pipelines.flows.expressions import Comparison, Expression, Literal, No
 from opus_pipelines.flows.model import Block, Call, Flow, For, If, Statement, UserTask
 from opus_pipelines.flows.traversal import blocks_of, walk
 
+# A text that speaks of a condition, and one that speaks of going through a loop
+THE_CHECK = re.compile(
+    r"(?:the |this |that )?(?:if|condition|check|filter) (?:on|of|for|about|whether|that)\b", re.IGNORECASE
+)
+LOOPING = re.compile(
+    r"(?:go|loop|iterate|run|walk|cycle) (?:through|over|across)\b|(?:the )?(?:loop|iteration)\b", re.IGNORECASE
+)
+
 
 def known_attribute(prior: Flow, condition: Expression, text: str) -> tuple[If, bool] | None:
     """Returns an if without an else whose attribute the text spells, and whether the text says the opposite."""

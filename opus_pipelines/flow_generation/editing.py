@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from opus_pipelines.flow_generation.activities import content_stems
 from opus_pipelines.flow_generation.activity_features import Query
 from opus_pipelines.flow_generation.edit_places import (
+    LOOPING,
+    THE_CHECK,
     all_blocks,
     changed_constant,
     changed_loop,
@@ -188,7 +190,7 @@ class _Editor:
             if not found:
                 raise self._missing(wish.old)
             return [DeleteElse(found[-1].id)]
-        if content <= {"if", "condition", "check", "conditional"}:
+        if content <= {"if", "condition", "check", "conditional"} or THE_CHECK.match(wish.old):
             return [Unwrap(self._last_if(wish.old).id)]
         if content <= {"loop", "for", "iteration"}:
             loops = [s for s in walk(self.prior.body) if isinstance(s, For)]
@@ -231,9 +233,11 @@ class _Editor:
                 raise self._missing(wish.old)
             return self._add(EditText(ADD, wish.new))
         made = [self._replacement(step, wish.new) for step in old]
+        read = {name for s in walk(self.prior.body) for e in expressions(s) for name in variables(e)}
         operations: list[Operation] = []
         for step, new in zip(old, made, strict=True):
-            operations.append(Replace(step.id, new[0]))
+            kept = step.variable in read  # what later steps read keeps its name
+            operations.append(Replace(step.id, replace(new[0], variable=step.variable) if kept else new[0]))
             if len(new) > 1:
                 operations.append(Insert(new[1:], "after", step.id))
         return operations
@@ -335,6 +339,9 @@ class _Editor:
         words = {word.lower() for word in text.split()}
         if words <= _END_WORDS | {"the", "a", "is", "are", "has", "been"}:
             return None
+        loops = [s for s in walk(self.prior.body) if isinstance(s, For)]
+        if loops and LOOPING.match(imperative(text)):
+            return loops[-1].id
         found = self.matcher.find(imperative(text))
         if not found:
             raise self._missing(text)

@@ -51,7 +51,7 @@ DETERMINERS = frozenset(
 )
 PREPOSITIONS = frozenset(
     (
-        "to from in on of for at by with within into about using via through under as inside across between "
+        "to from in on onto of for at by with within into about using via through under as inside across between "
         "against regarding"
     ).split()
 )

@@ -13,6 +13,7 @@ from itertools import pairwise
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.flow_text import clause_words as lexicon
 from opus_pipelines.flow_text.operations import operations_of_verb
+from opus_pipelines.flow_text.phrasings import rephrased
 from opus_pipelines.flow_text.rewriting import rewritten
 from opus_pipelines.requirements.grammar.verbs import is_base
 
@@ -95,7 +96,7 @@ def last_verb(clauses: Sequence[Clause]) -> str:
 
 def _sentences(utterance: str) -> list[list[str]]:
     sentences: list[list[str]] = [[]]
-    for word in words_of(utterance):
+    for word in words_of(rephrased(utterance.translate(lexicon.QUOTES)[:MAX_UTTERANCE])):
         if word in lexicon.ENDS:
             sentences.append([])
         else:

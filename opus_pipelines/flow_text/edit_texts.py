@@ -114,6 +114,27 @@ _NEXT = re.compile(
 )
 
 
+_ALSO = re.compile(r"^(?:and|then)\s+(?=\w)|,?\s+(?:as well|too)$", re.IGNORECASE)
+_NOT_USED = re.compile(
+    r"^(?:we|you|they|i) (?:do not|don't|no longer) (?:use|want|need|have) (?P<old>[^,;]+?)(?:,? any ?more| any longer)?[,;:]\s*"
+    r"(?P<new>.+?)(?:,? instead)?$",
+    re.IGNORECASE,
+)
+_TOO = re.compile(
+    r"^(?P<old>[\w\"' ]{1,40}?) is (?:too|not) [\w ]{1,30}[,;:]\s*(?:please )?(?:make|change|set|take|use)\s*(?:it|that|this)?"
+    r"(?: to| be)?\s+(?P<new>.+)$",
+    re.IGNORECASE,
+)
+_THERE = re.compile(
+    r"^(?:put|do|store|save|post|send|keep|create|make) (?:it|them|that|this) (?:in|on|to|into|onto|with|via|by) (?P<where>.+)$",
+    re.IGNORECASE,
+)
+_NOT_NEEDED = re.compile(
+    r"^(?P<what>.+?) (?:is|are)(?: not|n't| no longer) (?:needed|necessary|required|wanted)(?: any ?more| any longer)?$",
+    re.IGNORECASE,
+)
+_STILL = re.compile(r",\s*(?:so |as |because )?[^,]+ (?:is|are|gets|should be) (?:always|still)\b.*$", re.IGNORECASE)
+_GERUND = re.compile(r"^(?P<where>before|after) (?P<doing>\w+ing) (?P<rest>[^,]+)$", re.IGNORECASE)
 _DO_ONLY_IF = re.compile(
     r"^(?:please )?(?:do|run|perform|execute|make)\s+(?P<old>this|that|it|so|these|all (?:of )?this)(?: steps?)?\s+only\s+"
     r"(?P<new>(?:if|when|unless)\s+.+)$",
@@ -149,7 +170,7 @@ def edits_in(utterance: str) -> list[EditText]:
 
 
 def _wishes(sentence: str) -> list[EditText]:
-    sentence = _ADDED.sub("", sentence)
+    sentence = _ALSO.sub("", _ADDED.sub("", sentence))
     if not sentence:
         return []
     if match := _TWO.match(sentence):
@@ -158,6 +179,11 @@ def _wishes(sentence: str) -> list[EditText]:
         return [EditText(GUARD, match["new"], f"{lemma_of_verb(match['verb'])} {match['what']}")]
     if match := _SHOULD_BE.match(sentence):
         return [EditText(REPLACE, match["new"], match["old"])]
+    if match := _NOT_USED.match(sentence) or _TOO.match(sentence):
+        there = _THERE.match(match["new"])
+        return [EditText(REPLACE, there["where"] if there else match["new"], match["old"])]
+    if match := _NOT_NEEDED.match(sentence):
+        return [EditText(REMOVE, old=match["what"], new=sentence)]
     if match := _ALWAYS.match(sentence):
         return [EditText(ALWAYS, sentence, match["old"] or match["step"])]
     if match := _NOT_DONE.match(sentence):
@@ -178,7 +204,7 @@ def _wishes(sentence: str) -> list[EditText]:
         return [EditText(GUARD, match["new"], match["old"])]
     if _EACH.match(sentence):
         return [_addition(sentence)]
-    if match := _REMOVE.match(sentence):
+    if match := _REMOVE.match(_STILL.sub("", sentence)):
         if guard := _IF.search(match["old"]):
             return [EditText(GUARD, f"unless {guard['condition']}", match["old"][: guard.start()].strip(" ,"))]
         head, *rest = _NEXT.split(match["old"], maxsplit=1)
@@ -218,7 +244,7 @@ def _addition(sentence: str) -> EditText:
         where, anchor, text = "after", match["anchor"] or match["first"], match["step"] or match["then"]
     elif _BEGIN.search(sentence):
         where, text = "begin", _BEGIN.sub("", sentence).strip(" ,")
-    elif match := _PLACE_FIRST.match(sentence) or _PLACE.match(sentence):
+    elif match := _PLACE_FIRST.match(sentence) or _gerund_first(sentence) or _PLACE.match(sentence):
         position = match["where"].lower()
         where = "before" if position in ("before", "prior to") else "after"
         anchor, text = match["anchor"].strip(), match["step"].strip()
@@ -227,6 +253,17 @@ def _addition(sentence: str) -> EditText:
     if match := _ADD_STEP.match(text):
         text = _imperative(match["rest"])
     return EditText(ADD, text, where=where, anchor=anchor)
+
+
+def _gerund_first(sentence: str) -> re.Match[str] | None:
+    """Reads "after going through the tickets send a mail", which has no comma before its step."""
+    match = _GERUND.match(sentence)
+    words = match["rest"].split() if match else []
+    for place in range(1, len(words) - 1):
+        if words[place + 1].lower() in ("a", "an", "the") and operations_of_verb(words[place]):
+            before = f"{match['where']} {match['doing']} {' '.join(words[:place])}" if match else ""
+            return _PLACE_FIRST.match(f"{before}, {' '.join(words[place:])}")
+    return None
 
 
 def _imperative(text: str) -> str:

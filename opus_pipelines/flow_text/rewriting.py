@@ -176,6 +176,9 @@ def _done(words: Sequence[str]) -> list[str] | None:
     if place is None or not place:
         return None
     rest = [word for word in words[place + 1 :] if word.lower() != "been"]
+    acts = rest[1:2] and rest[1].lower() in lexicon.DETERMINERS and lemma_of_verb(rest[0]) != rest[0].lower()
+    if acts and words[place].lower() in ("has", "have") and words[place + 1] == rest[0]:
+        return ["have", *words[:place], lemma_of_verb(rest[0]), *rest[1:]]  # "the team has signed the contract"
     if rest and rest[0].lower() in ("done", "finished", "complete", "completed", "ready", "over"):
         return []
     if not rest or not is_participle(rest[0]):
@@ -215,6 +218,8 @@ def _passives(words: list[str]) -> list[str]:
         elif word not in _PASSIVE:
             continue
         if verb < len(words) and is_participle(words[verb]) and not _has_verb(words[start:place]):
+            while start < place - 1 and words[start].lower() in ("otherwise", "else", *lexicon.ADVERBS):
+                start += 1
             subject = words[start:place]
             if subject[0].lower() in lexicon.PREPOSITIONS:
                 continue

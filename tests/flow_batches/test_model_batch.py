@@ -121,7 +121,7 @@ def test_a_contract_states_its_own_backend_and_the_limit_of_the_day_leaves_the_r
     chat, _, settings = served
     lake, intakes = Lake(tmp_path / "lake"), tmp_path / "intakes"
     flows = write_contract(intakes, (CREATE, ADD))
-    low = settings.openai_compatible.model_copy(update={"spend_limit_usd": 0.0025, "max_tokens": 400})
+    low = settings.openai_compatible.model_copy(update={"spend_limit_usd": 0.0025, "max_tokens": 600})
     (batch,) = written(lake, intakes, settings.model_copy(update={"openai_compatible": low}))
     codes = [row.get("reason_code") for row in by_item(batch).values()]
     assert codes == [None, "spend_limit"]
