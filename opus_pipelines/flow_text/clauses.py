@@ -96,7 +96,7 @@ def last_verb(clauses: Sequence[Clause]) -> str:
 
 def _sentences(utterance: str) -> list[list[str]]:
     sentences: list[list[str]] = [[]]
-    for word in words_of(rephrased(utterance.translate(lexicon.QUOTES)[:MAX_UTTERANCE])):
+    for word in words_of(rephrased(utterance.translate(lexicon.QUOTES))[:MAX_UTTERANCE]):
         if word in lexicon.ENDS:
             sentences.append([])
         else:
