@@ -23,7 +23,7 @@ from opus_pipelines.flow_text.clauses import STEP, Clause
 from opus_pipelines.flows.expressions import FlowError
 from opus_pipelines.flows.formats.python_ir import parse, write
 from opus_pipelines.flows.model import Call, Flow, Statement
-from opus_pipelines.flows.traversal import activities, map_statements
+from opus_pipelines.flows.traversal import activities, map_statements, read_before_set
 from opus_pipelines.lake.layout import Lake, read_json, slug, write_json
 from opus_pipelines.language_models.chat_client import ChatClient, ModelRefused, Reply
 from opus_pipelines.language_models.endpoint import FOLDER, LETTERS_A_TOKEN, price
@@ -74,7 +74,8 @@ class EndpointWriter:
         file = self.keeping.file(self._request(prompt)) if self.keeping else None
         kept = _kept(file)
         if kept is None:
-            kept = self._ask(prompt)
+            free = {name for _, name in read_before_set(prior)} if prior else set()
+            kept = self._ask(prompt, free)
             if file is not None:
                 write_json(file, kept)
         known = frozenset(activities(prior)) if prior else frozenset()
@@ -86,7 +87,7 @@ class EndpointWriter:
         settings = self.settings
         return digest("flow", VERSION, prompt.key, settings.url, settings.model, settings.max_tokens)
 
-    def _ask(self, prompt: Prompt) -> dict[str, Any]:
+    def _ask(self, prompt: Prompt, free: Collection[str]) -> dict[str, Any]:
         settings, began = self.settings, time.perf_counter()
         body = {
             "model": settings.model,
@@ -106,7 +107,7 @@ class EndpointWriter:
             if self._ledger:
                 self._ledger.correct(most, usd)
             try:
-                flow = _parsed(reply.content)
+                flow = _parsed(reply.content, free)
             except ValueError:
                 if self._ledger:
                     self._ledger.book(most)  # it is asked again
@@ -138,8 +139,11 @@ def _kept(file: Path | None) -> dict[str, Any] | None:
     return None
 
 
-def _parsed(content: str) -> Flow:
-    """The flow of an answer; raises ValueError where there is none, so that it is asked again."""
+def _parsed(content: str, free: Collection[str]) -> Flow:
+    """The flow of an answer; raises ValueError where there is none, so that it is asked again.
+
+    `free`: variables that the flow before an edit reads and no step of it sets.
+    """
     try:
         value = json.loads(content)
         text = value["flow"] if isinstance(value, dict) else None
@@ -153,6 +157,8 @@ def _parsed(content: str) -> Flow:
         raise ValueError(f"the answer is no flow: {error}") from None
     if not flow.body:
         raise ValueError("the answer's flow has no step")
+    if unset := sorted({name for _, name in read_before_set(flow)} - set(free)):
+        raise ValueError(f"the answer's flow reads {', '.join(unset[:5])}, which no step before sets")
     return flow
 
 

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 
 from opus_pipelines.flow_generation.user_tasks import user_task_text
 from opus_pipelines.flow_text.clauses import STEP, clauses_of
-from opus_pipelines.flows.formats.python_ir import quoted, write
+from opus_pipelines.flows.formats.python_ir import parse, quoted, write
 from opus_pipelines.flows.model import Flow
+from opus_pipelines.flows.traversal import read_before_set
 
 MOST_LINES = 30  # of a new flow, and of what an edit adds
 DEEPEST = 4  # blocks inside one another
@@ -17,8 +18,9 @@ _BLOCKS = ("if ", "for ", "while ")
 class LineGrammar:
     """The lines that may follow those that are written. Every text that it allows parses as a flow.
 
-    A step of the prior flow may be written again, once for each time that it stands there. New steps call one of the
-    names or are user tasks of the utterance. Headers are those of the prior flow and of the sketch.
+    A step of the prior flow or of the sketch may be written, once for each time that it stands there. Other steps call
+    one of the names or are user tasks of the utterance. Headers are those of the prior flow and of the sketch, where
+    steps that are written set what they read; the prior flow may read more.
     """
 
     def __init__(self, names: Sequence[str], sketch: Flow, prior: Flow | None, utterance: str) -> None:
@@ -27,7 +29,9 @@ class LineGrammar:
         headers = [line for line in (*before, *_plain(sketch)) if line.endswith(":") and line != "else:"]
         self._headers = list(dict.fromkeys(line for line in headers if line.startswith(_BLOCKS)))
         self._elifs = list(dict.fromkeys(line for line in headers if line.startswith("elif ")))
-        self._kept = Counter(line for line in before if not line.endswith(":"))
+        steps = [Counter(line for line in lines if not line.endswith(":")) for lines in (before, _plain(sketch))]
+        self._kept = steps[0] | steps[1]
+        self._free = {name for _, name in read_before_set(prior)} if prior else set()
         self._taken = {line.partition(" = ")[0] for line in self._kept}
         self._deepest = max([DEEPEST, *(depth_of(line) for line in (write(prior).splitlines() if prior else ()))])
         self.most_lines = MOST_LINES + len(before)
@@ -47,9 +51,10 @@ class LineGrammar:
             found += [f"{indent}{variable} = {name}()" for name in self._calls]
             found += [f"{indent}{variable} = user_task({text})" for text in self._tasks]
             if level < self._deepest and len(written) < self.most_lines - 1:
-                found += [f"{indent}{header}" for header in self._headers]
+                found += [line for h in self._headers if self._is_set(written, line := f"{indent}{h}")]
             if not opened and self._may_be_else(written, level):
-                found += [f"{indent}else:", *(f"{indent}{line}" for line in self._elifs)]
+                found += [f"{indent}else:"]
+                found += [line for h in self._elifs if self._is_set(written, line := f"{indent}{h}")]
         return [*found, *([END] if not opened else [])]
 
     def closed(self, written: Sequence[str]) -> list[str]:
@@ -58,6 +63,12 @@ class LineGrammar:
         while lines and lines[-1].endswith(":"):
             lines.pop()
         return lines
+
+    def _is_set(self, written: Sequence[str], header: str) -> bool:
+        """Whether a header reads only what steps before it set, and what the prior flow reads unset itself."""
+        body = f"{header[: len(header) - len(header.lstrip())]}  last = user_task('x')"
+        unset = {name for _, name in read_before_set(parse("\n".join([*written, header, body])))}
+        return unset <= self._free
 
     def _variable(self, number: int) -> str:
         while f"step_{number}" in self._taken:

@@ -20,11 +20,13 @@ from opus_pipelines.flow_models.endpoint_writer import EndpointWriter, Keeping
 from opus_pipelines.flow_models.line_grammar import END, LineGrammar
 from opus_pipelines.flow_models.made_flows import Asked, made_by
 from opus_pipelines.flow_models.prompts import FlowPrompter, ModelFlow
+from opus_pipelines.flow_text.clauses import UtteranceError
 from opus_pipelines.flows.difference import difference
 from opus_pipelines.flows.edits import applied
+from opus_pipelines.flows.expressions import FlowError
 from opus_pipelines.flows.formats.python_ir import parse
-from opus_pipelines.flows.model import Flow
-from opus_pipelines.flows.traversal import activities, identified, ids, without_ids
+from opus_pipelines.flows.model import Flow, Parallel
+from opus_pipelines.flows.traversal import activities, identified, ids, read_before_set, without_ids
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language_models.chat_client import EndpointError, ModelRefused
 from opus_pipelines.language_models.spending import SpendLimitReached
@@ -81,6 +83,7 @@ def test_every_text_that_the_grammar_allows_is_a_flow_of_the_catalogue(choices: 
         written.append(line)
     flow = parse("\n".join(grammar.closed(written)))
     assert set(activities(flow)) <= {JIRA, SLACK}
+    assert read_before_set(flow) == []
 
 
 @settings(max_examples=40, deadline=None)
@@ -196,7 +199,13 @@ def test_an_edit_by_an_endpoint_may_keep_an_activity_that_the_catalogue_lacks(
     assert f"x = {GONE}()" in chat.seen[0]["messages"][1]["content"]
 
 
-@pytest.mark.parametrize("answer", [{"flow": "import os"}, {"flow": ""}, {"flow": "x.y()"}, {"flow": 3}, ["flow"]])
+CYCLIC = f"for x in x:\n  a = {JIRA}()"
+
+
+NO_FLOWS = [{"flow": text} for text in (CYCLIC, "import os", "", "x.y()", 3)]
+
+
+@pytest.mark.parametrize("answer", [*NO_FLOWS, ["flow"]])
 def test_an_answer_that_is_no_flow_is_refused(prompter: FlowPrompter, server: Served, answer: Any) -> None:
     server[1].append(answer)
     with pytest.raises(EndpointError):
@@ -267,3 +276,28 @@ def test_a_backend_whose_settings_are_missing_is_named_before_anything_is_asked(
     assert one is not None
     assert other is not None
     assert one.version != other.version
+
+
+@pytest.mark.parametrize("utterance", ["x" * 100_000, "", "?!"])
+def test_an_utterance_that_cannot_be_read_is_refused_and_never_sent(
+    prompter: FlowPrompter, server: Served, utterance: str
+) -> None:
+    for prior in (None, identified(parse(f"x = {JIRA}()"))):
+        with pytest.raises(UtteranceError):
+            EndpointWriter(prompter, server[2]).new(utterance, prior)
+    assert server[0].seen == []
+
+
+def test_a_near_duplicate_of_an_id_is_repaired_to_the_one_of_the_catalogue(
+    prompter: FlowPrompter, server: Served
+) -> None:
+    server[1].append({"flow": "a = Slack_Message__2_0_0__create_Message()\nb = jira_issue__2_0_0__create_issue()"})
+    answer = EndpointWriter(prompter, server[2]).new("Send a message and create an issue")
+    assert (activities(answer.flow), answer.repaired) == ([SLACK, JIRA], 2)
+
+
+def test_a_prior_flow_that_the_prompt_cannot_say_is_refused(prompter: FlowPrompter, server: Served) -> None:
+    prior = identified(Flow((Parallel((parse(f"a = {JIRA}()").body, parse(f"b = {SLACK}()").body)),)))
+    with pytest.raises(FlowError):
+        EndpointWriter(prompter, server[2]).new("Send a message", prior)
+    assert server[0].seen == []
