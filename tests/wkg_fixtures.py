@@ -71,6 +71,7 @@ def write_source(
         status="loaded",
         implementations=len(rows),
         stated={},
+        by_activities=False,
     )
 
 

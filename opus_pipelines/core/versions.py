@@ -17,7 +17,7 @@ ALGORITHM_VERSIONS: dict[str, int] = {
     "resolution": 1,  # task resolution: which raw names are one task (wkg/task_aliases)
     "mining": 3,  # the aggregates of one source: the SQL in sql/wkg, cases, evidence of activities
     # aggregates of all sources to the snapshot: estimates, drift in time, graph metrics, critical tasks, procedures
-    "wkg": 5,
+    "wkg": 6,
     "requirements": 3,  # documents to Intention, goals, rules and constraints (generation/intentions)
     # routing, similar cases, critical tasks of the intake, SWKG (generation/neighbours, generation/subgraph_*)
     "retrieval": 9,

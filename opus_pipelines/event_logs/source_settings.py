@@ -147,6 +147,14 @@ class Success(Section):
             raise ValueError("column and equals go together")
         return self
 
+    @property
+    def by_activities(self) -> bool:
+        """Returns whether a case succeeds by what was done in it, so that its outcome is no judgement of the work.
+
+        That a rejection is missing (`contains_none_of`) is a judgement: nobody plans the rejection.
+        """
+        return self.last_activity_in is not None or self.contains_activity is not None
+
 
 class Activities(Section):
     """`[activities]`: the kinds of activities that the classification by evidence gets wrong."""

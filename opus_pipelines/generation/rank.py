@@ -66,7 +66,7 @@ def _baseline(compared: list[dict[str, object]], cases: Sequence[SimilarCase], c
 
     Successes are counted over all similar cases, as `opus explain` counts them, so that both show one figure.
     """
-    outcomes = [case.success for case in _carried_out(cases) if case.success is not None]
+    outcomes = [c.success for c in _carried_out(cases) if c.success is not None and not c.outcome_by_activities]
     return replace(baseline(compared, cost), success=sum(outcomes) / len(outcomes) if compared and outcomes else None)
 
 

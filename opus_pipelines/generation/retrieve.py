@@ -206,9 +206,12 @@ def _similar_cases(request: Request, context: GenerationContext) -> tuple[list[S
     similar = index.cases_of(intake.industry).similar(intake, request.input_vector)
     if similar is None:
         return cases, Completeness(SUPPORT, undecided_reason(cases, SUPPORT, None))
+    compared = index.cases.at(
+        similar.compared[:most].tolist(), similar.compared_weights[:most].tolist(), similar.nearest
+    )
+    if outcomes_decide(compared):
+        return compared, _by_outcomes(compared, similar.nearest, index, has_gain)
     cases = index.cases.at(similar.rows[:most].tolist(), similar.weights[:most].tolist(), similar.nearest)
-    if outcomes_decide(cases):
-        return cases, _by_outcomes(cases, similar.nearest, index, has_gain)
     of_model = _expected(request, context)
     agreed = replace(of_model, cases=similar.consensus.cases) if of_model else similar.consensus
     steps = frozenset(agreed.support) - index.passive

@@ -51,6 +51,7 @@ class SourceState:
     implementations: int
     stated: Mapping[str, ActivityKind] = field(default_factory=dict)  # kinds of activities that source.toml states
     held: str | None = None
+    by_activities: bool = False  # the activities of a case decide its outcome, by the rule [success] of source.toml
 
 
 @dataclass
@@ -204,6 +205,7 @@ class _HistoryRun:
                         version.implementations,
                         version.stated,
                         held,
+                        version.by_activities,
                     )
                 )
                 state.failed += _unknown_activities(plan.name, state.sources[-1])
@@ -225,6 +227,7 @@ class _HistoryRun:
             files,
             settings.activities.stated,
             without,
+            settings.success is not None and settings.success.by_activities,
         )
 
     def _rows(

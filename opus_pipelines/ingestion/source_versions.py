@@ -35,8 +35,9 @@ def _event_formats() -> frozenset[str]:
 class SourceVersion:
     """One version of a source: its partition of history/implementations, its settings and its number of cases.
 
-    `stated` has the kinds of activities that its settings stated, `files` the hashes of the files that its cases came
-    from, and `without` the hashes of the files that could not be read then.
+    `stated` has the kinds of activities that its settings stated, `by_activities` tells whether the activities of a
+    case decide its outcome by the rule of the settings, `files` has the hashes of the files that its cases came from,
+    and `without` the hashes of the files that could not be read then.
     """
 
     content: str
@@ -46,6 +47,7 @@ class SourceVersion:
     files: tuple[str, ...]
     stated: Mapping[str, ActivityKind] = field(default_factory=dict)
     without: tuple[str, ...] = ()
+    by_activities: bool = False
 
     def folder(self, lake: Lake, source: str) -> Path:
         """Returns the folder of its implementations."""

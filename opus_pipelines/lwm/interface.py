@@ -28,7 +28,9 @@ class SimilarCase:
     `similarity` is a cosine; `weight` in ]0, 1] falls with the distance; `success` is None where it is unknown.
     `tasks`, `task_keys` and the other tuples have one entry for each work step, in the order of execution,
     repetitions included; `activities` also has events and outcomes. Costs are in dollars, times in milliseconds.
-    `is_decision`: nobody executed the case; it is a workflow that a person accepted or wrote for a similar intake.
+    `outcome_by_activities`: the rule [success] of the source decides the outcome by the activities of the case, so that
+    it tells which cases to follow and not what a step is worth. `is_decision`: nobody executed the case; it is a
+    workflow that a person accepted or wrote for a similar intake.
     """
 
     implementation_id: str
@@ -48,11 +50,12 @@ class SimilarCase:
     actor_groups: tuple[str | None, ...] = ()
     activities: tuple[str, ...] = ()
     lead_time_ms: float | None = None
+    outcome_by_activities: bool = False
 
     @property
     def is_informative(self) -> bool:
-        """Return whether the outcome is known and success was the right outcome."""
-        return self.success is not None and self.expected_outcome is not False
+        """Return whether the outcome is known, success was the right one, and it tells more than the activities do."""
+        return self.success is not None and self.expected_outcome is not False and not self.outcome_by_activities
 
 
 @dataclass(frozen=True)

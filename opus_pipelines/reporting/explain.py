@@ -212,6 +212,8 @@ def _inference(row: Row) -> str:
 
 def _succeeded(row: Row, near: Row) -> str:
     """Describes how many of the most similar cases succeeded, which is a count of history and no estimate."""
+    if near["known"] and near["known"] == near["succeeded"] and row["completeness"] == "support":
+        return "; the similar cases were chosen among those that succeeded, so their share tells nothing"
     if near["known"]:
         return f"; of similar cases {near['succeeded']} of {near['known']} with a known outcome succeeded"
     return "; no similar case has a known outcome"

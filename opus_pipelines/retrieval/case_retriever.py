@@ -18,16 +18,36 @@ from opus_pipelines.retrieval.routing import nearest_cases
 ENOUGH = 10
 SHARPEST, BLUNTEST = 0.005, 0.015
 _IN_STEP = ("tasks", "task_keys", "task_cost_usd", "task_duration_ms", "actor_kinds", "models", "actor_groups")
-_COLUMNS = ["implementation_id", "success", "expected_outcome", "client", "kind_of_case", "lead_time_ms", *_IN_STEP]
+_COLUMNS = [
+    "implementation_id",
+    "source",
+    "success",
+    "expected_outcome",
+    "client",
+    "kind_of_case",
+    "lead_time_ms",
+    *_IN_STEP,
+]
 KEPT = 10_000  # most cases in the cache, some kB each
 
 
 class CaseRetriever:
     """The cases of a snapshot, ordered by their ids; those with a vector can be found by it."""
 
-    def __init__(self, cases: pa.Table, vectors: pa.Table, passive: Collection[str] = ()) -> None:
-        """Index the cases; tasks in `passive` are no work steps: they are activities of a case, not tasks."""
+    def __init__(
+        self,
+        cases: pa.Table,
+        vectors: pa.Table,
+        passive: Collection[str] = (),
+        by_activities: Collection[str] = (),
+    ) -> None:
+        """Index the cases.
+
+        Tasks in `passive` are no work steps: they are activities of a case, not tasks. `by_activities` names the
+        sources whose outcomes the activities of a case decide.
+        """
         self._all, self._passive = cases.sort_by("implementation_id"), frozenset(passive)
+        self._by_activities = frozenset(by_activities)
         with_vector = pc.is_in(self._all["implementation_id"], vectors["implementation_id"].combine_chunks())
         self._cases = self._all.filter(with_vector)
         self._place = np.flatnonzero(with_vector.to_numpy())
@@ -106,7 +126,9 @@ class CaseRetriever:
             .take(pa.array(unread, pa.int64()))
             .to_pylist()
         )
-        self._read |= zip(unread, (_case(row, self._passive) for row in rows), strict=True)
+        self._read |= zip(
+            unread, (_case(row, self._passive, row.get("source") in self._by_activities) for row in rows), strict=True
+        )
         return [self._read[place] for place in places]
 
     def _allowed(self, industry: str | None) -> np.ndarray:
@@ -135,7 +157,7 @@ def _weights(cosines: Sequence[float], is_model: Sequence[bool]) -> list[float]:
     return [min(1.0, math.exp((cosine - models[0]) / sharpness)) for cosine in cosines]
 
 
-def _case(row: dict[str, Any], passive: frozenset[str]) -> SimilarCase:
+def _case(row: dict[str, Any], passive: frozenset[str], outcome_by_activities: bool) -> SimilarCase:
     activities: Sequence[str] = row["tasks"] or ()
     steps = [place for place, task in enumerate(activities) if task not in passive]
     values = {name: tuple(row[name][place] for place in steps) if row.get(name) else () for name in _IN_STEP}
@@ -156,4 +178,5 @@ def _case(row: dict[str, Any], passive: frozenset[str]) -> SimilarCase:
         models=values["models"],
         actor_groups=values["actor_groups"],
         lead_time_ms=row.get("lead_time_ms"),
+        outcome_by_activities=outcome_by_activities,
     )

@@ -101,6 +101,11 @@ def undecided_reason(cases: Sequence[SimilarCase], rule: str, nearest: float | N
             "no case of history is like this intake: "
             f"the most similar one has cosine {nearest:.2f}, and {LEAST_COSINE:.2f} is asked"
         )
+    if rule == SUPPORT and any(c.outcome_by_activities for c in cases):
+        return (
+            "the activities of a case decide its outcome, by the rule [success] of its source: the outcomes tell which "
+            "cases to follow, and not what a step is worth"
+        )
     if rule == SUPPORT:
         return "history tells no outcomes of similar cases: what is right is not known, only what is usual"
     effective = effective_successes(cases)

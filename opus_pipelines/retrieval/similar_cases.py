@@ -3,10 +3,12 @@
 Text: the cosine of a case's vector with the request; a case that is `TEXT_SHARPNESS` less similar than the most similar
 one has 1/e of its weight. Attributes: the proximity of a random forest (`retrieval.attribute_similarity`). Where there
 are both, the weights are multiplied. Where there is neither, all cases of the industry count, later ones more where the
-forest finds that the work changed over time. A case that probably still runs counts as any other, with its expected
-rest: a lower weight would favour work that ends early.
+forest finds that the work changed over time. Where no case has a text, the request is compared with the names of the
+steps instead: cases that did the steps which it names have the share `NAMED_WEIGHT` of all weight. A case that probably
+still runs counts as any other, with its expected rest: a lower weight would favour work that ends early.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,14 +22,20 @@ from opus_pipelines.intakes.elements import Element
 from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.retrieval.attribute_similarity import Features, Proximity
 from opus_pipelines.retrieval.consensus import Consensus, Trace, consensus
+from opus_pipelines.retrieval.task_names import named_in
 from opus_pipelines.workflow.constraints import folded
 
 TEXT_SHARPNESS = 0.05
 TEXT_CASES = 60  # cases that have a weight by text, the most similar ones
 MOST_CASES = 20_000  # most cases of an industry that are compared, the latest ones
+_ENDS = re.compile(r"(?<=[.!?;])\s+|\n")  # of a sentence, or of a line `name: value`
+_FORBIDS = re.compile(
+    r"\b(do|does|must|should|shall|may|can|need)(\s+not|n't)\b|\bcannot\b|\b(without|no need|instead of|never)\b", re.I
+)
 LONGEST_NAME = 120  # most characters of a line that may state an attribute
 WHOSE = ("client", "contract")  # columns of wkg/cases that count as attributes
 FEWEST_CASES = 20  # cases of an industry below which attributes are not used
+NAMED_WEIGHT = 0.9  # share of the weight of the cases that did what the request names, where no case has a text
 NEGLIGIBLE = 1e-6  # weight, relative to the largest, below which a case is left out
 
 
@@ -35,8 +43,9 @@ NEGLIGIBLE = 1e-6  # weight, relative to the largest, below which a case is left
 class SimilarCases:
     """Rows of wkg/cases with their weights, heaviest first (the largest is 1), and their consensus.
 
-    `basis`: text, attributes, text and attributes, or all cases. `nearest`: cosine of the most similar case; None
-    without text.
+    `rows`: the cases that may be followed; `compared`, `compared_weights`: the failed cases among them, too, because
+    outcomes are compared with and without them. `basis`: text, attributes, text and attributes, or all cases.
+    `nearest`: cosine of the most similar case; None without text.
     """
 
     rows: np.ndarray
@@ -44,13 +53,25 @@ class SimilarCases:
     basis: str
     nearest: float | None
     consensus: Consensus
+    compared: np.ndarray
+    compared_weights: np.ndarray
 
 
 class IndustryCases:
     """The cases of one industry (None: of all) that may be followed, with the models of their similarity."""
 
-    def __init__(self, cases: pa.Table, vectors: Mapping[str, np.ndarray], rows: np.ndarray) -> None:
-        """Take the `rows` of `cases` of the industry; `vectors` has unit vectors by id, of the cases with a text."""
+    def __init__(
+        self,
+        cases: pa.Table,
+        vectors: Mapping[str, np.ndarray],
+        rows: np.ndarray,
+        titles: Mapping[str, str] | None = None,
+    ) -> None:
+        """Take the `rows` of `cases` of the industry.
+
+        `vectors` has unit vectors by id, of the cases with a text; `titles` the title of each task that is a work step.
+        """
+        self._titles = titles or {}
         self._cases, self._vectors, self._rows = cases, vectors, latest(cases, rows, MOST_CASES)
 
     def __len__(self) -> int:
@@ -78,14 +99,22 @@ class IndustryCases:
             began = intake.received_at.timestamp() if intake.received_at else None
             weights = weights * self._proximity.weights(attributes, began)
             basis += ["attributes"] if attributes else []
-        weights = np.where(self._may_be_followed, weights, 0.0)
-        if not weights.max() > 0:
+        if self._text is None and (named := self.steps_named(intake)):
+            weights = self._drawn_to(named, weights)
+            basis.append("named steps")
+        followed, order = _heaviest(np.where(self._may_be_followed, weights, 0.0))
+        if not len(order):
             return None
-        weights = weights / weights.max()
-        order = np.argsort(-weights, kind="stable")
-        order = order[weights[order] >= NEGLIGIBLE]
-        agreement = consensus([self._traces[n] for n in order], weights[order])
-        return SimilarCases(self._rows[order], weights[order], " and ".join(basis) or "all cases", nearest, agreement)
+        compared, of_all = _heaviest(np.where(self._has_tasks, weights, 0.0))
+        return SimilarCases(
+            self._rows[order],
+            followed,
+            " and ".join(basis) or "all cases",
+            nearest,
+            consensus([self._traces[n] for n in order], followed),
+            self._rows[of_all],
+            compared,
+        )
 
     def attributes_of(self, intake: Intake) -> dict[str, str]:
         """Return the attributes of the intake that this history knows.
@@ -99,6 +128,33 @@ class IndustryCases:
             name: value for name, value in whose.items() if name in self._features.known and value is not None
         }
         return attributes | {name: v for k, v in intake.attributes.items() if (name := _known(k, known))}
+
+    def steps_named(self, intake: Intake) -> frozenset[str]:
+        """Return the work steps of these cases that the client's documents name.
+
+        Lines that state an attribute name no step, and neither do sentences that forbid something.
+        """
+        known = {folded(name): name for case in self._attributes for name in case}
+        texts = [element.text or "" for element in intake.elements if element.role in ("input", "output")]
+        sentences = [
+            part
+            for text in texts
+            for part in _ENDS.split(text)
+            if part.strip() and not _FORBIDS.search(part) and not any(_in_line(part, known))
+        ]
+        done = frozenset[str]().union(*(trace.tasks for trace in self._traces))
+        tasks = sorted(done & self._titles.keys())
+        return frozenset(tasks[n] for n in named_in(sentences, [self._titles[task] for task in tasks]))
+
+    def _drawn_to(self, named: frozenset[str], weights: np.ndarray) -> np.ndarray:
+        """Return the weights [cases] when those that may be followed and did most of these steps have NAMED_WEIGHT."""
+        shared = np.array([len(named.intersection(trace.tasks)) for trace in self._traces])
+        best = shared[self._may_be_followed & (weights > 0)].max(initial=0)
+        did = shared >= max(best, 1)
+        whole, others = weights[did & self._may_be_followed].sum(), weights[~did & self._may_be_followed].sum()
+        if not whole > 0 or not others > 0:
+            return weights
+        return np.where(did, weights, weights * min(1.0, whole * (1 - NAMED_WEIGHT) / (NAMED_WEIGHT * others)))
 
     @cached_property
     def _attributes(self) -> list[dict[str, str]]:
@@ -126,8 +182,11 @@ class IndustryCases:
     def _may_be_followed(self) -> np.ndarray:
         """Return, for each case [cases], whether it has tasks and did not fail."""
         failed = pc.equal(self._cases["success"], False).fill_null(False).to_numpy()[self._rows]
-        has_tasks = np.array([bool(trace.tasks) for trace in self._traces])
-        return np.asarray(has_tasks & ~failed)
+        return np.asarray(self._has_tasks & ~failed)
+
+    @cached_property
+    def _has_tasks(self) -> np.ndarray:
+        return np.array([bool(trace.tasks) for trace in self._traces])
 
     @cached_property
     def _text(self) -> np.ndarray | None:
@@ -158,6 +217,19 @@ def latest(cases: pa.Table, rows: np.ndarray, most: int) -> np.ndarray:
     return np.sort(rows[np.argsort(-began, kind="stable")[:most]])
 
 
+def _heaviest(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weights that count, heaviest first and with 1 as the largest, and their places.
+
+    There are none where all are 0.
+    """
+    if not weights.max() > 0:
+        return np.zeros(0), np.zeros(0, np.int64)
+    weights = weights / weights.max()
+    order = np.argsort(-weights, kind="stable")
+    order = order[weights[order] >= NEGLIGIBLE]
+    return weights[order], order
+
+
 def weights_by_text(cosines: np.ndarray) -> np.ndarray:
     """Return the weights [cases] of cases by the cosines of their requests; the largest is 1."""
     weights = np.exp((cosines - cosines.max()) / TEXT_SHARPNESS)
@@ -179,8 +251,15 @@ def _in_documents(elements: Sequence[Element], known: Mapping[str, str]) -> Iter
     seen: set[str] = set()
     for element in elements:
         for line in (element.text or "").splitlines() if element.role == "input" else ():
-            for place, character in enumerate(line[:LONGEST_NAME]):
-                name = _known(line[:place], known) if character in ":=" else None
-                if name is not None and name not in seen and line[place + 1 :].strip():
+            for name, value in _in_line(line, known):
+                if name not in seen:
                     seen.add(name)
-                    yield name, line[place + 1 :].strip()
+                    yield name, value
+
+
+def _in_line(line: str, known: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+    """Yield what a line `name: value` states, for each place where the name may end."""
+    for place, character in enumerate(line[:LONGEST_NAME]):
+        name = _known(line[:place], known) if character in ":=" else None
+        if name is not None and line[place + 1 :].strip():
+            yield name, line[place + 1 :].strip()

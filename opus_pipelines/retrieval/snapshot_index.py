@@ -64,7 +64,9 @@ class SnapshotIndex:
     @cached_property
     def cases(self) -> CaseRetriever:
         """Return the cases, which can be searched by vector."""
-        return CaseRetriever(self.snapshot.cases, self.snapshot.implementation_vectors, self.passive)
+        return CaseRetriever(
+            self.snapshot.cases, self.snapshot.implementation_vectors, self.passive, self.snapshot.by_activities
+        )
 
     @cached_property
     def passive(self) -> frozenset[str]:
@@ -75,7 +77,8 @@ class SnapshotIndex:
         """Return the cases of an industry (None: of all) for a search by text and attributes."""
         if industry not in self._industry_cases:
             rows = self.cases.rows_of(industry)
-            self._industry_cases[industry] = IndustryCases(self.cases.table, self.case_vectors, rows)
+            titles = {t: task.title for t, task in self.graph.tasks.items() if t not in self.passive}
+            self._industry_cases[industry] = IndustryCases(self.cases.table, self.case_vectors, rows, titles)
         return self._industry_cases[industry]
 
     @cached_property
@@ -87,12 +90,17 @@ class SnapshotIndex:
         return dict(zip(vectors["implementation_id"].to_pylist(), rows, strict=True))
 
     def load_similar(self, industry: str | None) -> None:
-        """Fit the similarity of the industry's cases now, where most of its cases have no outcome.
+        """Fit the similarity of the industry's cases now, where the outcomes of most of its cases tell nothing.
 
         A forest takes seconds to fit; forked processes share it.
         """
         rows = self.cases.rows_of(industry)
-        if len(rows) and self.cases.table["success"].take(pa.array(rows)).null_count > len(rows) / 2:
+        cases = self.cases.table.select(["success", "source"]).take(pa.array(rows))
+        tells_nothing = pc.or_(
+            pc.is_null(cases["success"]),
+            pc.is_in(cases["source"], pa.array(sorted(self.snapshot.by_activities), pa.string())),
+        )
+        if len(rows) and pc.sum(tells_nothing).as_py() > len(rows) / 2:
             self.cases_of(industry).load()
 
     @cached_property

@@ -1,12 +1,44 @@
-"""The names of tasks: titles and raw keys of every source, compared in the same way as titles."""
+"""The names of tasks: titles and raw keys of every source, compared in the same way as titles, and found in a text."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from opus_pipelines.core.word_stems import stems
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.workflow.constraints import folded
+
+NAMED_SHARE = 0.55  # least share of the words of a name, by their rarity among the names, that a text must have
+ABBREVIATION = 4  # letters from which the word of a name may be the beginning of a word of the text
+LEAST_WORDS = 2  # of a name that a text must have; of a name of one word, that word must begin a sentence
+
+
+def named_in(text: Sequence[str], names: Sequence[str]) -> list[int]:
+    """Return which names the sentences of a text name, as places in `names`.
+
+    A name is found where two neighbouring sentences have enough of its words. Of two such names of which one has all
+    found words of the other and more, only that one counts ("Adjust receipt" and "Receipt").
+    """
+    each = [frozenset(stems(name)) for name in names]
+    count = Counter(word for of_name in each for word in of_name)
+    rarity = {word: math.log((len(names) + 1) / (n + 0.5)) for word, n in count.items()}
+    sentences = [(stems(sentence), frozenset(stems(" ".join(sentence.split()[:1])))) for sentence in text]
+    found: dict[int, frozenset[str]] = {}
+    before: tuple[str, ...] = ()
+    for sentence, first in sentences:
+        present = frozenset((*before, *sentence))
+        before = sentence
+        for place, name in enumerate(each):
+            shared = frozenset(word for word in name if word in present or _begins(word, present))
+            enough = len(shared) >= LEAST_WORDS or (len(name) == 1 and name == first)
+            if enough and sum(rarity[w] for w in shared) >= NAMED_SHARE * sum(rarity[w] for w in name):
+                found[place] = found.get(place, frozenset()) | shared
+    return [place for place, shared in sorted(found.items()) if not any(shared < other for other in found.values())]
+
+
+def _begins(word: str, present: frozenset[str]) -> bool:
+    return len(word) >= ABBREVIATION and any(other.startswith(word) for other in present)
 
 
 class TaskNames:

@@ -45,16 +45,16 @@ RAW_VARIANTS_FILE = "raw_variants"  # with the source's own task keys, to add to
 class SourcePart:
     """A source to be mined: the folder of its implementations and its aliases (industry, task_key, task_id).
 
-    `stated` holds the activity kinds that a person stated. They are no part of the aggregates.
+    `stated` holds the activity kinds that a person stated, and `by_activities` tells whether the activities of a case
+    decide its outcome. They are no part of the aggregates.
     """
 
     source: str
     content: str
     folder: Path
     aliases: tuple[tuple[str | None, str, str], ...]
-    stated: tuple[
-        tuple[str, ActivityKind], ...
-    ] = ()  # kinds of activities that a person stated: no part of the aggregates
+    stated: tuple[tuple[str, ActivityKind], ...] = ()
+    by_activities: bool = False
 
     @cached_property
     def key(self) -> str:

@@ -50,6 +50,7 @@ def write(checked: CheckedSnapshot, context: RebuildContext, now: datetime) -> N
             "published_at": stamp(now),
             "inputs": {
                 "sources": [_source(context.work, part) for part in resolved.parts],
+                "outcomes_by_activities": [part.source for part in resolved.parts if part.by_activities],
                 "ledger": digest(ledger_rows(resolved.resolution.ids)),
             },
             "settings": settings_that_matter(context.settings),

@@ -134,7 +134,12 @@ def resolve(
         )
         parts = tuple(
             SourcePart(
-                s.source, s.content, s.folder, tuple(resolution.of_source(s.source)), tuple(sorted(s.stated.items()))
+                s.source,
+                s.content,
+                s.folder,
+                tuple(resolution.of_source(s.source)),
+                tuple(sorted(s.stated.items())),
+                s.by_activities,
             )
             for s in sources
         )
@@ -275,7 +280,10 @@ def publish(checked: CheckedSnapshot, context: RebuildContext, now: datetime) ->
 def _inputs(settings: Settings, parts: Iterable[SourcePart], resolution: Resolution, pins: Pins) -> str:
     """Returns the hash of everything that a snapshot is made from, without λ."""
     return digest(
-        [(part.source, part.content, part.key, part.stated) for part in parts],
+        [
+            (part.source, part.content, part.key, part.stated, *(["by activities"] if part.by_activities else []))
+            for part in parts
+        ],
         ledger_rows(resolution.ids),
         resolution.rows,
         pins.model_dump(mode="json"),

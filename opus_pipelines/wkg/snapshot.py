@@ -88,6 +88,11 @@ class Snapshot:
         """The id, title, description and process context of each case, as its source was read."""
         return case_texts(self._sources)
 
+    @cached_property
+    def by_activities(self) -> frozenset[str]:
+        """The sources whose rule [success] decides the outcome of a case by its activities."""
+        return frozenset(self.manifest["inputs"].get("outcomes_by_activities", ()))  # older snapshots say nothing
+
     @property
     def _sources(self) -> list[Path]:
         root = self.folder.parents[1]

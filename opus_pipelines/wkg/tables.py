@@ -71,9 +71,11 @@ def write_tables(resolved: ResolvedHistory, context: RebuildContext) -> tuple[di
     edge_variants = sequences.edge_variants()
     lambda_ = rule.value or choose_lambda(merge.gamma_counts(edges, edge_variants, rule.unit))
     edge_rows = merge.edge_rows(edges, edge_variants, rule.unit, lambda_ or 1.0, edge_waits(waits))
-    critical = critical_task_rows(sequences)
+    # An outcome that the activities decide tells which cases to follow, and not how well a step of them is done.
+    judged = Sequences(read_aggregate(lake, [part for part in parts if not part.by_activities], "variants"))
+    critical = critical_task_rows(judged)
     by_mode, by_task = merge.modes_and_tasks(modes)
-    model = SuccessModel(priors, by_task, by_mode, from_cases(sequences, lacking(sequences, critical), by_task, priors))
+    model = SuccessModel(priors, by_task, by_mode, from_cases(judged, lacking(judged, critical), by_task, priors))
     texts_of = merge.TextCounts.of(texts)
     names_of_tasks = _names_of_tasks(by_task, modes, resolved.resolution, kinds_of(lake, parts))
     tasks = _tasks(by_task, names_of_tasks, histograms, texts_of, model)

@@ -104,3 +104,17 @@ def test_masked_text(written: str, masked: str) -> None:
 def test_records_are_cut_to_four_kib_and_masking_can_be_off() -> None:
     assert len(Redactor(Redact()).record("é" * 5000).encode()) == 4096
     assert Redactor(Redact(mask_text=False)).record("a@b.org") == "a@b.org"
+
+
+@pytest.mark.parametrize(
+    ("rule", "by_activities"),
+    [
+        (Success(last_activity_in="Pay"), True),
+        (Success(contains_activity="Pay"), True),
+        (Success(contains_none_of="Claim rejected"), False),
+        (Success(column="state", equals="paid"), False),
+        (Success(), False),
+    ],
+)
+def test_an_outcome_by_what_was_done_is_no_judgement_of_the_work(rule: Success, by_activities: bool) -> None:
+    assert rule.by_activities is by_activities

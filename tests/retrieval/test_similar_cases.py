@@ -37,8 +37,11 @@ def case(number: int, tasks: str, attributes: dict[str, Any] | tuple[Any, ...] =
     )
 
 
+TITLES = {"c": "Create fine", "p": "Add penalty", "a": "Send appeal to the prefecture"}
+
+
 def scope(rows: list[dict[str, Any]], vectors: dict[str, Any] | None = None) -> Any:
-    return IndustryCases(pa.Table.from_pylist(rows, schema=CASES.schema), vectors or {}, np.arange(len(rows)))
+    return IndustryCases(pa.Table.from_pylist(rows, schema=CASES.schema), vectors or {}, np.arange(len(rows)), TITLES)
 
 
 def intake(text: str = "", **attributes: Any) -> Any:
@@ -105,6 +108,42 @@ def test_failed_and_empty_cases_are_not_followed() -> None:
     assert scope([case(1, "ab", success=False), case(2, "cd", success=None)]).similar(
         intake(), np.zeros(3)
     ).consensus.tasks == ("c", "d")
+
+
+def fines() -> list[dict[str, Any]]:
+    return [case(n, "ca" if n < 3 else "cp", started_at=None) for n in range(100)]
+
+
+@pytest.mark.parametrize(
+    ("request_", "basis", "tasks"),
+    [
+        ("He wants to appeal to the prefecture.", "named steps", ("c", "a")),
+        ("A driver parked in front of the school.", "all cases", ("c", "p")),
+        ("The driver must not appeal to the prefecture.", "all cases", ("c", "p")),
+        ("article: appeal to the prefecture", "all cases", ("c", "p")),
+    ],
+    ids=["named", "names nothing", "forbidden", "an attribute"],
+)
+def test_without_texts_a_request_finds_the_cases_by_the_steps_that_it_names(
+    request_: str, basis: str, tasks: tuple[str, ...]
+) -> None:
+    rows = [row | {"attributes": [("article", "7")]} for row in fines()]
+    found = scope(rows).similar(intake(request_), np.zeros(3))
+    assert (found.basis, found.consensus.tasks) == (basis, tasks)
+
+
+def test_where_history_has_texts_these_decide_and_not_the_names_of_steps() -> None:
+    found = scope(fines(), {"i0099": np.array([1.0, 0.0])}).similar(
+        intake("He wants to appeal to the prefecture."), np.array([1.0, 0.0])
+    )
+    assert (found.basis, found.consensus.tasks) == ("text", ("c", "p"))
+
+
+def test_outcomes_are_compared_over_all_cases_and_only_what_did_not_fail_is_followed() -> None:
+    rows = [case(n, "ab", success=n % 2 == 0, started_at=None) for n in range(8)]
+    found = scope(rows).similar(intake(), np.zeros(3))
+    assert (found.rows.tolist(), found.compared.tolist()) == ([0, 2, 4, 6], [0, 1, 2, 3, 4, 5, 6, 7])
+    assert found.compared_weights.tolist() == [1.0] * 8
 
 
 def test_attributes_of_every_odd_shape_become_finite_numbers() -> None:

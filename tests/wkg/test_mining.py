@@ -198,6 +198,21 @@ def test_without_step_outcomes_p_is_estimated_from_cases_and_refusals_do_not_cou
     assert {(n["cases_with"], n["cases_without"]) for n in rows(lake, NEEDS)} == {(10, 0)}
 
 
+def test_an_outcome_that_the_activities_decide_tells_nothing_of_a_step(lake: Lake, history: Any, rebuild: Any) -> None:
+    cases = [history.case(i, [history.step("Create"), history.step("Pay")], success=True) for i in range(30)]
+    cases += [history.case(i, [history.step("Create"), history.step("Remind")], success=False) for i in range(30, 60)]
+    source = history.write(lake, "fines", cases)
+    judged = rebuild(lake, source)
+    assert by_title(lake)["Pay"]["p_basis"] == "estimated"
+    source.by_activities = True  # `last_activity_in = ["Pay"]` in source.toml
+    decided = rebuild(lake, source)
+    assert (decided.mined, decided.snapshot_id != judged.snapshot_id) == ([], True)
+    assert {r["p_basis"] for r in by_title(lake).values()} == {"prior"}
+    assert rows(lake, NEEDS) == []
+    assert sorted((v["success_known"], v["successes"]) for v in rows(lake, VARIANTS)) == [(30, 0), (30, 30)]
+    assert Snapshot.open(lake).by_activities == {"fines"}
+
+
 def test_ways_of_people_are_told_apart_by_the_group_that_their_events_name(
     lake: Lake, history: Any, rebuild: Any
 ) -> None:

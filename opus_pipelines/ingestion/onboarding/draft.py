@@ -94,7 +94,7 @@ def _success(draft: Draft) -> str:
     lines = [
         (
             "# [success]  No rule is stated: whether a case succeeded is unknown. Candidates, one of which may be made "
-            "active:"
+            "active (last_activity_in tells which cases to follow, and not how well a step is done):"
         )
     ]
     for candidate in draft.candidates:
