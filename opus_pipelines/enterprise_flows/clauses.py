@@ -80,6 +80,13 @@ _DEMAND = re.compile(
     r"\s(?:needs?|should|must|ha(?:s|ve) to|go(?:es)? to (?=(?:its|the|their)\s(?:\w+\s){1,2}(?:as|by|via)))\s?",
     re.IGNORECASE,
 )
+# What says why or how surely, and asks for nothing: "just to be safe", "as a precaution", "if possible".
+_ASIDE = re.compile(
+    r"\W*(?:just )?(?:(?:to be|be) (?:on the )?(?:safe|sure|clear|precise|fair|honest)(?: side)?|in case|as a precaution|"
+    r"for (?:good measure|safety|completeness)|as (?:usual|always|agreed|discussed)|if (?:at all )?possible|ideally|"
+    r"of course|needless to say|by the way|in other words|so to speak|in short)\W*",
+    re.IGNORECASE,
+)
 _ERROR = r"\b.*\b(?:fails?|throws?|errors?|goes wrong)\b"
 _DECIDED = r"(?:in case of|upon|on|after|if) (?:an? )?(?:yes|no|approval|rejection|approved|rejected|declined)"
 _NEGATED = r"if (?:it|they|he|she|this|that)\b.*\b(?:not|no|n't)$|if it is (?:rejected|declined|not approved)\b"
@@ -150,6 +157,8 @@ def clauses(text: str, reader: StepReader) -> list[Clause]:
     if demand := _demand(result[0], text, reader):
         result = list(demand)
     for place, piece in enumerate(found[head + 1 :], head + 1):
+        if _ASIDE.fullmatch(piece.text):
+            continue
         kind = _logic(piece.text)
         ends = place + 1 == len(found) or found[place + 1].opens_sentence
         if ends and kind in (IF, ELSEIF, CATCH) and (middle := _step_after(piece.text, reader)):

@@ -131,3 +131,19 @@ def test_whatever_is_asked_for_nothing_outside_the_catalogue_comes_out(composer:
 def test_a_requirement_without_a_word_is_an_error(composer: Composer, text: str) -> None:
     with pytest.raises(FlowDocumentError):
         composer.flow(text)
+
+
+@pytest.mark.parametrize(
+    ("requirement", "steps"),
+    [
+        ("When an incident is created with priority 1, just to be safe, send an email to the caller.", ["send_email"]),
+        ("When an incident is created, send an email to the caller, just in case.", ["send_email"]),
+        (
+            "When an incident is created, send an email to the caller. To be on the safe side, send a text message to "
+            "the assigned user.",
+            ["send_email", "send_sms"],
+        ),
+    ],
+)
+def test_an_aside_asks_for_no_step(composer: Composer, requirement: str, steps: list[str]) -> None:
+    assert [component.name for component in composer.flow(requirement).components] == steps
