@@ -82,8 +82,9 @@ _DEMAND = re.compile(
 )
 # What says why or how surely, and asks for nothing: "just to be safe", "as a precaution", "if possible".
 _ASIDE = re.compile(
-    r"\W*(?:just )?(?:(?:to be|be) (?:on the )?(?:safe|sure|clear|precise|fair|honest)(?: side)?|in case|as a precaution|"
-    r"for (?:good measure|safety|completeness)|as (?:usual|always|agreed|discussed)|if (?:at all )?possible|ideally|"
+    r"\W*(?:just )?(?:(?:to be|be) (?:on the )?(?:safe|sure|clear|precise|fair|honest)(?: side)?|in case|"
+    r"as a precaution|for (?:good measure|safety|completeness)|as (?:usual|always|agreed|discussed)|"
+    r"if (?:at all )?possible|ideally|"
     r"of course|needless to say|by the way|in other words|so to speak|in short)\W*",
     re.IGNORECASE,
 )
