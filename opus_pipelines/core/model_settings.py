@@ -49,7 +49,7 @@ FlowBackendName = Literal["ranker", "causal_lm", "openai_compatible"]
 
 
 class Flows(Section):
-    """How flows are written from utterances: what reads them, what finds activities, and what writes."""
+    """How flows are written: `encoder` and `structure` of `opus flow new` and `edit`, `backend` of batches."""
 
     encoder: Literal["plain", "fine_tuned"] = Field(
         "plain", description="fine_tuned: the one that `opus train --backend activity_encoder` made"

@@ -8,12 +8,13 @@ import pytest
 
 from assets.flows import write_flows
 from assets.partitions import register
-from opus_pipelines.core.settings import Paths, Settings
+from opus_pipelines.core.settings import OpenaiCompatible, Paths, Settings
 from opus_pipelines.flow_batches.inputs import METHOD
 from opus_pipelines.reporting.views import connect, run
 from resources.encoder import EncoderResource
 from resources.lake import LakeRun
 from tests.flow_batches.batches import ADD, CREATE, write_contract
+from tests.language_models.chat_server import ChatServer, serving
 from tests.staleness import stale
 
 pytestmark = [pytest.mark.long, pytest.mark.model]
@@ -55,6 +56,20 @@ def test_a_contract_is_a_partition_and_its_failure_costs_no_other(tmp_path: Path
         assert [materialized(settings, instance, key).success for key in KEYS[1:]] == [False, False]
     found = run(connect(LakeRun.of(settings).lake), "flow_batches").fetchall()
     assert [(row[0], row[3], row[4], row[5]) for row in found] == [("Acme", 3, 2, 1)]
+
+
+def test_a_contract_has_its_flows_written_by_the_language_model_that_it_states(tmp_path: Path) -> None:
+    flows = write_contract(tmp_path / "intakes", [CREATE])
+    (flows.parent / "contract.toml").write_text('flow_backend = "openai_compatible"')
+    paths = Paths(lake=tmp_path / "lake", intakes=tmp_path / "intakes")
+    with dg.DagsterInstance.ephemeral() as instance, serving(ChatServer(lambda _: {"flow": CREATE[3]})) as chat:
+        register(instance, KEYS[:1])
+        assert not materialized(Settings(paths=paths), instance, KEYS[0]).success, "no endpoint is set"
+        settings = Settings(paths=paths, openai_compatible=OpenaiCompatible(url=chat.url, model="m"))
+        assert materialized(settings, instance, KEYS[0]).success
+        assert len(chat.seen) == 1
+    found = connect(LakeRun.of(settings).lake).execute("SELECT backend, status, tokens_in FROM flows_flows").fetchall()
+    assert found == [("openai_compatible", "written", 900)]
 
 
 def test_flows_are_stale_in_dagster_where_the_version_of_the_method_is_another(tmp_path: Path) -> None:

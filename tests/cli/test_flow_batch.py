@@ -21,6 +21,12 @@ def test_a_contract_without_utterances_says_where_to_put_them(
     assert main(command(tmp_path, "--contract", "Automation")) == 2
 
 
+def test_a_backend_of_a_batch_is_one_that_there_is(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    write_contract(tmp_path / "intakes", [CREATE])
+    assert main(command(tmp_path, "--backend", "guess")) == 2
+    assert "openai_compatible" in capfd.readouterr().err
+
+
 @pytest.mark.long
 @pytest.mark.model
 def test_what_cannot_be_used_fails_with_its_reason_and_the_rest_is_written_once(
