@@ -320,7 +320,7 @@ def _maker(options: Options, catalogue: Path | None, learning: Path | None, back
     from opus_pipelines.flow_generation.flow_folder import read_folder
     from opus_pipelines.flow_generation.predictions import made_by_ranker
     from opus_pipelines.flow_learning.writers import flow_writer
-    from opus_pipelines.flow_models.backends import ENDPOINT, chosen
+    from opus_pipelines.flow_models.backends import chosen
     from opus_pipelines.flow_models.endpoint_writer import Keeping
     from opus_pipelines.flow_models.made_flows import made_by
 
@@ -330,11 +330,7 @@ def _maker(options: Options, catalogue: Path | None, learning: Path | None, back
     writer = flow_writer(found, known, options.settings())
     if model is None:
         return partial(made_by_ranker, writer)
-    lake = options.lake()
-    if backend == ENDPOINT:
-        with lake.lock():
-            lake.ensure_empty()  # before answers are kept there: a lake without lake.json is of format 1
-    return partial(made_by, model.writer(writer, known, Keeping(lake)))
+    return partial(made_by, model.writer(writer, known, Keeping(options.lake())))
 
 
 def _tell_usage(made: "Made") -> None:
