@@ -16,6 +16,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,7 @@ from opus_pipelines.core.ids import digest
 from opus_pipelines.embedding.encoder import Encoder
 from opus_pipelines.fine_tuning.text_pairs import PairTraining
 from opus_pipelines.flow_batches.scoring import alike_by, folds_of
-from opus_pipelines.flow_generation.activity_features import FeatureTable
+from opus_pipelines.flow_generation.activity_features import FeatureTable, noun_phrase
 from opus_pipelines.flow_generation.activity_ranker import ActivityRanker
 from opus_pipelines.flow_generation.activity_retrieval import by_edit_distance
 from opus_pipelines.flow_generation.alignment import learning_examples
@@ -35,7 +36,8 @@ from opus_pipelines.flow_generation.generator import FlowWriter, learn
 from opus_pipelines.flow_generation.predictions import predict
 from opus_pipelines.flow_generation.scores import score
 from opus_pipelines.flow_generation.synthesis import Example
-from opus_pipelines.flow_learning.activity_encoder import EncoderTraining, changed_encoder, fitted, ranks
+from opus_pipelines.flow_learning.activity_encoder import EncoderTraining, changed_encoder, fitted, plain_encoder, ranks
+from opus_pipelines.flow_learning.activity_pairs import texts_of
 from opus_pipelines.metrics.intervals import interval
 
 COUNTS = (1, 10, 50)
@@ -57,29 +59,40 @@ def main(given: Sequence[str]) -> int:
     how = EncoderTraining(PairTraining(layers=arguments.layers, epochs=arguments.epochs), arguments.made)
     own = read_utterances(FILE, "tune")
     tables: dict[str, FeatureTable] = {}
-    rows: dict[str, Rows] = defaultdict(lambda: defaultdict(list))
-    exact: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    spent: dict[str, list[float]] = defaultdict(list)
-    for part, asked, teaching in parts(found):
-        key = digest([t.uid for t in teaching], [arguments.layers, arguments.epochs, arguments.made])[:12]
-        if key not in tables:
-            weights = kept(arguments.keep, key)
-            if weights is None:
-                began = time.process_time()
-                weights = fitted(plain, [*teaching, *own], how, lambda e, loss: print(e, round(loss, 3)))
-                print(f"{part}: trained in {time.process_time() - began:.0f} CPU s", file=sys.stderr)
-                if arguments.keep:
-                    save_file(weights, arguments.keep / f"{key}.safetensors")
-            tables[key] = FeatureTable(found.catalogue, changed_encoder(plain.encoder.settings, weights))
-        writers = {
-            RANKER: learn(found.catalogue, teaching, plain.encoder, plain),
-            BOTH: learn(found.catalogue, teaching, tables[key].encoder, tables[key]),
-        }
-        ask(part, asked, writers, rows[part], spent)
-        for name, writer in writers.items():
-            exact[part][name] += [right(task, writer, found, plain) for task in asked]
-    report(rows, exact, spent)
+    for part, groups in groupby(parts(found), key=lambda one: one[0]):
+        rows: Rows = defaultdict(list)
+        exact: dict[str, list[float]] = defaultdict(list)
+        spent: dict[str, list[float]] = defaultdict(list)
+        for _, asked, teaching in groups:
+            key = digest([t.uid for t in teaching], [arguments.layers, arguments.epochs, arguments.made])[:12]
+            if key not in tables:
+                tables[key] = tuned_table(plain, [*teaching, *own], how, arguments.keep and arguments.keep / key)
+            writers = {
+                RANKER: learn(found.catalogue, teaching, plain.encoder, plain),
+                BOTH: learn(found.catalogue, teaching, tables[key].encoder, tables[key]),
+            }
+            ask(asked, writers, rows, spent)
+            for name, writer in writers.items():
+                exact[name] += [right(task, writer, found, plain) for task in asked]
+        report(part, rows, exact, spent)
     return 0
+
+
+def tuned_table(
+    plain: FeatureTable, tasks: Sequence[FlowTask], how: EncoderTraining, file: Path | None
+) -> FeatureTable:
+    """The table of the fine-tuned encoder, whose weights are read from the file where it is there, else written."""
+    kept = file.with_suffix(".safetensors") if file else None
+    if kept is not None and kept.is_file():
+        weights = load_file(kept)
+    else:
+        began = time.process_time()
+        weights = fitted(plain, tasks, how, lambda epoch, loss: print(f"epoch {epoch}: {loss:.3f}", file=sys.stderr))
+        print(f"trained in {time.process_time() - began:.0f} CPU s", file=sys.stderr)
+        if kept is not None:
+            kept.parent.mkdir(exist_ok=True)
+            save_file(weights, kept)
+    return FeatureTable(plain.catalogue, changed_encoder(plain_encoder(plain).settings, weights))
 
 
 def parts(found: FlowFolder) -> Iterator[tuple[str, list[FlowTask], list[FlowTask]]]:
@@ -89,18 +102,7 @@ def parts(found: FlowFolder) -> Iterator[tuple[str, list[FlowTask], list[FlowTas
         yield "42 tests, five folds", [task for task in asked if task.expected is not None], teaching
 
 
-def kept(folder: Path | None, key: str) -> dict[str, np.ndarray] | None:
-    if folder is None:
-        return None
-    folder.mkdir(exist_ok=True)
-    file = folder / f"{key}.safetensors"
-    weights: dict[str, np.ndarray] | None = load_file(file) if file.is_file() else None
-    return weights
-
-
-def ask(
-    part: str, asked: Sequence[FlowTask], writers: dict[str, FlowWriter], rows: Rows, spent: dict[str, list[float]]
-) -> None:
+def ask(asked: Sequence[FlowTask], writers: dict[str, FlowWriter], rows: Rows, spent: dict[str, list[float]]) -> None:
     """Add the rank of the right activity of every clause by every system, 0 for the first place."""
     plain, tuned = writers[RANKER].ranker, writers[BOTH].ranker
     catalogue = plain.table.catalogue
@@ -118,15 +120,17 @@ def ask(
                 rows[name].append((task.uid, rank))
                 spent[name].append(time.process_time() - began)
             for name, ranker in ((RANKER, plain), (BOTH, tuned), (CARRIED, carried)):
-                cold(ranker.table)
+                ranker.table.encode([example.query])
                 began = time.process_time()
+                ranker.table.encoder.encode(encoded(example, ranker.table))
                 rows[name].append((task.uid, rank_of(ranker, example)))
                 spent[name].append(time.process_time() - began)
 
 
-def cold(table: FeatureTable) -> None:
-    """Forget the vectors of queries, so that each system pays for its own."""
-    table._vectors.clear()
+def encoded(example: Example, table: FeatureTable) -> list[str]:
+    """The texts that the ranker encodes for a query; the table knows them, and they are encoded again for the time."""
+    clause = example.query.clause
+    return [clause.text, texts_of(example, table)[-1], " ".join(noun_phrase(clause).words) or clause.text]
 
 
 def rank_of(ranker: ActivityRanker, example: Example) -> int:
@@ -138,28 +142,25 @@ def right(task: FlowTask, writer: FlowWriter, found: FlowFolder, plain: FeatureT
     return float(score(task, predict(writer, task).flow, found.catalogue, alike_by(plain.encoder)).exact_semantic)
 
 
-def report(rows: dict[str, Rows], exact: dict[str, dict[str, list[float]]], spent: dict[str, list[float]]) -> None:
-    for part, systems in rows.items():
-        count = len(systems[PLAIN])
-        print(f"\n{part}: {count} clauses of {len({uid for uid, _ in systems[PLAIN]})} utterances")
-        print(f"{'system':<26}" + "".join(f"{f'recall@{k}':<24}" for k in COUNTS) + "flows right  CPU ms")
-        for name, found in systems.items():
-            uids = [uid for uid, _ in found]
-            line = f"{name:<26}"
-            for k in COUNTS:
-                hits = [float(rank < k) for _, rank in found]
-                low, high = interval(hits, uids)
-                line += f"{f'{np.mean(hits):.3f} [{low:.3f}, {high:.3f}]':<24}"
-            flows = exact[part].get(name)
-            line += f"{f'{sum(flows):.0f} of {len(flows)}' if flows else '':<13}{1000 * np.mean(spent[name]):.1f}"
-            print(line)
-        for one, other in PAIRED:
-            less = [float(a[1] < 1) - float(b[1] < 1) for a, b in zip(systems[one], systems[other], strict=True)]
-            low, high = interval(less, [uid for uid, _ in systems[one]])
-            print(f"  {one} - {other}: {np.mean(less):+.3f} [{low:+.3f}, {high:+.3f}] at 1")
-        flows = [a - b for a, b in zip(exact[part][BOTH], exact[part][RANKER], strict=True)]
-        low, high = interval(flows, range(len(flows)))
-        print(f"  flows right, {BOTH} - {RANKER}: {np.mean(flows):+.3f} [{low:+.3f}, {high:+.3f}]")
+def report(part: str, rows: Rows, exact: dict[str, list[float]], spent: dict[str, list[float]]) -> None:
+    print(f"\n{part}: {len(rows[PLAIN])} clauses of {len({uid for uid, _ in rows[PLAIN]})} utterances")
+    print(f"{'system':<26}" + "".join(f"{f'recall@{k}':<24}" for k in COUNTS) + "flows right  CPU ms")
+    for name, found in rows.items():
+        line = f"{name:<26}"
+        for k in COUNTS:
+            hits = [float(rank < k) for _, rank in found]
+            low, high = interval(hits, [uid for uid, _ in found])
+            line += f"{f'{np.mean(hits):.3f} [{low:.3f}, {high:.3f}]':<24}"
+        flows = exact.get(name)
+        line += f"{f'{sum(flows):.0f} of {len(flows)}' if flows else '':<13}{1000 * np.mean(spent[name]):.1f}"
+        print(line)
+    for one, other in PAIRED:
+        less = [float(a[1] < 1) - float(b[1] < 1) for a, b in zip(rows[one], rows[other], strict=True)]
+        low, high = interval(less, [uid for uid, _ in rows[one]])
+        print(f"  {one} - {other}: {np.mean(less):+.3f} [{low:+.3f}, {high:+.3f}] at 1")
+    flows = [a - b for a, b in zip(exact[BOTH], exact[RANKER], strict=True)]
+    low, high = interval(flows, range(len(flows)))
+    print(f"  flows right, {BOTH} - {RANKER}: {np.mean(flows):+.3f} [{low:+.3f}, {high:+.3f}]", flush=True)
 
 
 if __name__ == "__main__":
