@@ -110,9 +110,14 @@ def _pictures(connection: "duckdb.DuckDBPyConnection", workflow: str, svg: Path 
     multiple=True,
     help="A variable that the SQL reads with getvariable('NAME').",
 )
+@click.option(
+    "--views",
+    is_flag=True,
+    help="Print SQL that makes the views; of a lake in an object store over its objects, as they are now.",
+)
 @show.format_option
 @click.pass_obj
-def query(options: Options, name_or_sql: str | None, variables: tuple[str, ...], form: str) -> None:
+def query(options: Options, name_or_sql: str | None, variables: tuple[str, ...], views: bool, form: str) -> None:
     """Run a shipped query by name, or SQL over the views. Without either, list the shipped queries and the views.
 
     \b
@@ -121,19 +126,24 @@ def query(options: Options, name_or_sql: str | None, variables: tuple[str, ...],
       opus query "SELECT title, implementations FROM wkg_tasks ORDER BY 2 DESC LIMIT 5"
     """
     from opus_pipelines.core.schemas import DATASETS
+    from opus_pipelines.lake.object_store.folders import origin_of_root
     from opus_pipelines.querying.guard import timed
-    from opus_pipelines.reporting import views
-    from opus_pipelines.reporting.views import connect
+    from opus_pipelines.reporting.views import connect, run, shipped_queries, store_views_sql, views_sql
 
+    if views:
+        lake = options.lake()
+        origin = origin_of_root(lake.root)
+        click.echo(views_sql(lake) if origin is None else store_views_sql(lake, origin), nl=False)
+        return
     if name_or_sql is None:
-        show.table(("query", "answers"), [(q.name, q.about) for q in views.shipped_queries().values()])
+        show.table(("query", "answers"), [(q.name, q.about) for q in shipped_queries().values()])
         show.table(("view", "holds"), [("", ""), *((d.view, d.about) for d in DATASETS.values()), EARLIER])
         return
     pairs = dict(_pair(v) for v in variables)
     limits = options.settings().query
     connection = connect(options.lake())
     with timed(connection, limits) as spill:
-        show.relation(views.run(connection, name_or_sql, pairs, limits, spill), form)
+        show.relation(run(connection, name_or_sql, pairs, limits, spill), form)
 
 
 def _pair(text: str) -> tuple[str, str]:

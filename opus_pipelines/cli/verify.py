@@ -15,6 +15,7 @@ from opus_pipelines.core.errors import LakeError, OpusError
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.lake.layout import Lake
+from opus_pipelines.lake.object_store.folders import origin_in
 
 if TYPE_CHECKING:
     from opus_pipelines.lifecycle.repair import Repair
@@ -42,17 +43,19 @@ def verify(options: Options, repair: bool, history: Path | None, intakes: Path |
     lake = Lake(settings.paths.lake)
     if not lake.root.is_dir():
         raise LakeError(f"{lake.root} is not a lake yet; `opus rebuild` makes one")
-    found = _check(lake)
-    if not found.damage:
-        return
+    found, lacking = _check(lake), _lacking(lake)
     _show(lake, found)
-    if repair:
-        _repair(lake, settings, found)
-        found = _check(lake)
+    if repair and (found.damage or lacking) and origin_in(lake.root):
+        _fetch(lake, found, lacking)
+        found, lacking = _check(lake), _lacking(lake)
         _show(lake, found)
-    if found.damage:
+    if repair and found.damage:
+        _repair(lake, settings, found)
+        found, lacking = _check(lake), _lacking(lake)
+        _show(lake, found)
+    if count := len(found.damage) + len(lacking):
         left = "are damaged still" if repair else "are damaged; `opus verify --repair` mends what can be mended"
-        raise LakeError(f"{len(found.damage)} files {left}")
+        raise LakeError(f"{count} files {left}")
 
 
 def _check(lake: Lake) -> "Verification":
@@ -69,6 +72,30 @@ def _check(lake: Lake) -> "Verification":
         with lake.lock():
             freshen_lists(lake)
     return found
+
+
+def _lacking(lake: Lake) -> list[tuple[str, str]]:
+    """Returns what the object store of a lake lacks, with a reason each, and shows it; nothing for other lakes."""
+    if (origin := origin_in(lake.root)) is None:
+        return []
+    from opus_pipelines.lake.object_store.stored_files import missing
+
+    if found := missing(lake.root):
+        show.table(("file", "damage"), found, f"Damaged objects of {origin.url}")
+    return found
+
+
+def _fetch(lake: Lake, found: "Verification", lacking: list[tuple[str, str]]) -> None:
+    """Fetches damaged files from the object store, and sends those that the store lacks."""
+    from opus_pipelines.lake.object_store.stored_files import mend
+
+    names = [one.file.relative_to(lake.root).as_posix() for one in found.damage if not one.is_folder]
+    fetched = mend(lake.root, names, [path for path, _ in lacking])
+    with lake.lock():
+        pass  # its end publishes
+    rows = [(path, "fetched from the store") for path in fetched]
+    rows += [(path, "sent to the store") for path, _ in lacking if path not in names]
+    show.table(("file", "what was done"), rows, "Repair")
 
 
 def _show(lake: Lake, found: "Verification") -> None:

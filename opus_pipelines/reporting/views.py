@@ -22,6 +22,7 @@ from opus_pipelines.core.schemas import DATASETS
 from opus_pipelines.core.settings_sections import Query
 from opus_pipelines.lake import damage, version
 from opus_pipelines.lake.layout import Lake, write_atomically, write_empty
+from opus_pipelines.lake.object_store.folders import Origin
 from opus_pipelines.lake.replaced_files import REPAIR
 from opus_pipelines.querying import gate, guard
 
@@ -48,6 +49,24 @@ def views_sql(lake: Lake, empty: Path | None = None) -> str:
     parts = [_HEAD.format(lake=_quoted(lake.root), empty=place), (folder / "current.sql").read_text("utf-8")]
     parts += [f"-- {dataset.about}\n{view.substitute(view=dataset.view)}" for dataset in DATASETS.values()]
     return "\n".join(parts)
+
+
+def store_views_sql(lake: Lake, origin: Origin) -> str:
+    """Returns the SQL that makes the view of each dataset over the objects of a store, with their addresses.
+
+    It names the files of one commit, so what is published later is not in it. It needs a DuckDB that reads `s3://`.
+    """
+    from opus_pipelines.lake.object_store.stored_files import addresses
+
+    known = addresses(lake.root, origin)
+    (files,) = connect(lake).execute("SELECT getvariable('files')").fetchone() or ({},)
+    parts = [f"-- The datasets of {origin.url} as views over the objects of one commit."]
+    for view, empty in [*((d.view, d.view) for d in DATASETS.values()), ("workflows_earlier", "workflows_optimized")]:
+        paths = [f".empty/{empty}.parquet", *(Path(f).relative_to(lake.root).as_posix() for f in files.get(view, ()))]
+        places = ",\n    ".join(f"'{known[path].replace(chr(39), chr(39) * 2)}'" for path in paths)
+        stated = f"[\n    {places}\n], union_by_name = true, hive_partitioning = false"
+        parts.append(f"CREATE OR REPLACE VIEW {view} AS FROM read_parquet({stated});")
+    return "\n".join(parts) + "\n"
 
 
 def write_views_sql(lake: Lake) -> None:

@@ -71,6 +71,11 @@ def origin_in(root: Path) -> Origin | None:
         raise LakeError(f"{root / ORIGIN} names no object store; remove the folder, it is made again") from None
 
 
+def origin_of_root(root: Path) -> Origin | None:
+    """Returns the store of a working folder or of a tree for readers, None for a lake that lies in its folder alone."""
+    return origin_in(root) or (origin_in(root.parent.parent / "work") if root.parent.name == "trees" else None)
+
+
 def local_root(lake: Path | str, settings: ObjectStore, reads_only: bool = False) -> Path:
     """Returns the folder in which a command finds the lake of an address, brought up to date from the store.
 

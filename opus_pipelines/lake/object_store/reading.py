@@ -18,6 +18,7 @@ from opus_pipelines.lake.object_store.bucket import Bucket
 from opus_pipelines.lake.object_store.commits import Files, Head, read_files, read_head
 from opus_pipelines.lake.object_store.files import ObjectGone, download, facts_of
 from opus_pipelines.lake.object_store.folders import Origin
+from opus_pipelines.lake.object_store.states import write_state
 
 _ATTEMPTS = 5  # each finds the head replaced, and what it named before removed
 _held: dict[Path, int] = {}  # the trees of this process with the handles of their locks
@@ -93,6 +94,7 @@ def _make(bucket: Bucket, head: Head, folder: Path, tree: Path) -> None:
         missing = [path for path in files if not _linked(path, files, list(_sources(folder)), made)]
         download(bucket, files, missing, made)
         set_folder_times(made, files)
+        write_state(made, head.commit, files)
         (made / ".dagster").symlink_to(folder / "work" / ".dagster")
         if not tree.is_dir():
             made.rename(tree)

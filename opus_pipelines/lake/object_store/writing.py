@@ -21,12 +21,9 @@ from opus_pipelines.lake.atomic_files import write_atomically
 from opus_pipelines.lake.lock import mark_lost
 from opus_pipelines.lake.object_store.bucket import Bucket
 from opus_pipelines.lake.object_store.commits import (
-    Entry,
     Head,
-    packed,
     read_files,
     read_head,
-    unpacked,
     write_commit,
     write_head,
 )
@@ -44,6 +41,7 @@ from opus_pipelines.lake.object_store.folders import origin_in
 from opus_pipelines.lake.object_store.lease import Lease, LeaseLost, lost_message
 from opus_pipelines.lake.object_store.pruning import prune
 from opus_pipelines.lake.object_store.reading import erase_trees, set_folder_times
+from opus_pipelines.lake.object_store.states import read_state, write_state
 
 _PRUNE_EACH = 10  # commits
 _FENCE_ATTEMPTS = 5  # each finds that the holder before has just published
@@ -68,21 +66,13 @@ class Working:
             write_atomically(file, lambda path: path.write_text(uuid.uuid4().hex, "ascii"))
         return f"{socket.gethostname()}:{file.read_text('ascii')}"
 
-    def base(self) -> tuple[str, dict[str, Entry]]:
-        """Returns the commit on which the folder is based, empty for none, and its files."""
-        try:
-            commit, _, data = (self._state / "base").read_bytes().partition(b"\n")
-            return commit.decode(), unpacked(data)
-        except FileNotFoundError:
-            return "", {}
-
     def is_adoptable(self, head: Head) -> bool:
         """Tells whether what the folder holds follows from the current commit."""
-        return not self._resetting.exists() and self.base()[0] == head.commit
+        return not self._resetting.exists() and read_state(self.root)[0] == head.commit
 
     def has_changes(self) -> bool:
         """Tells whether the folder holds what its commit does not have."""
-        differ, removed = changed(scan(self.root), self.base()[1])
+        differ, removed = changed(scan(self.root), read_state(self.root)[1])
         return bool(differ or removed)
 
     def reset(self, head: Head) -> None:
@@ -106,7 +96,7 @@ class Working:
                 for folder in (self.root / path).parents[: len(Path(path).parts) - 1]:
                     folder.rmdir()
         set_folder_times(self.root, files)
-        self.save_base(head.commit, files)
+        write_state(self.root, head.commit, files)
         self._resetting.unlink()
         shutil.rmtree(fetched, ignore_errors=True)
 
@@ -115,14 +105,14 @@ class Working:
 
         Raises LeaseLost where another writer has taken over.
         """
-        _, base = self.base()
+        _, base = read_state(self.root)
         differ, removed = changed(scan(self.root), base)
         if not differ and not removed:
             return head
         entries = upload(self.bucket, self.root, differ, base, lease.token)
         files = {path: entry for path, entry in base.items() if path not in removed} | entries
         if not removed and all(path in base and base[path].sha256 == one.sha256 for path, one in entries.items()):
-            self.save_base(head.commit, files)  # times alone
+            write_state(self.root, head.commit, files)  # times alone
             return head
         lease.require()
         after = write_commit(self.bucket, head, files, lease.token)
@@ -131,7 +121,7 @@ class Working:
                 f"another writer has published to {self.bucket.origin.url} meanwhile; what was published before stays "
                 "as it is. Run again"
             )
-        self.save_base(after.commit, files)
+        write_state(self.root, after.commit, files)
         logger.info(
             "%s: commit %s with %s files, %s of them new",
             lease.bucket.origin.url,
@@ -140,11 +130,6 @@ class Working:
             len(entries),
         )
         return after
-
-    def save_base(self, commit: str, files: dict[str, Entry]) -> None:
-        """Notes on which commit the folder is based."""
-        data = commit.encode() + b"\n" + packed(files)
-        write_atomically(self._state / "base", lambda path: path.write_bytes(data))
 
     @property
     def _resetting(self) -> Path:

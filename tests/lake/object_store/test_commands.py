@@ -4,7 +4,9 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import duckdb
 import pytest
+from obstore.fsspec import FsspecStore
 
 from opus_pipelines.cli.main import main
 from opus_pipelines.lake.layout import Lake
@@ -105,3 +107,41 @@ def test_what_a_command_writes_is_on_the_next_machine(opus: Command, machine: Ma
     reader: Lake = machine.reader()
     assert reader.results() == []  # the other one rested on its cases
     assert contents(reader) == contents(machine.lake())
+
+
+def test_analysts_read_the_objects_by_duckdb(opus: Command, place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    assert opus("query", "--views") == 0
+    sql = capsys.readouterr().out
+    with duckdb.connect() as database:
+        store = FsspecStore("s3", config={"endpoint": place.server.endpoint}, client_options={"allow_http": True})
+        database.register_filesystem(store)
+        database.execute(sql)
+        assert database.sql("SELECT task_id FROM wkg_tasks ORDER BY 1").fetchall() != []
+        clients = database.sql("SELECT DISTINCT client FROM generation_runs ORDER BY 1").fetchall()
+    assert clients == [(client,) for client, _ in CONTRACTS]
+
+
+def test_damage_on_the_machine_and_in_the_store_is_named_and_mended_from_each_other(
+    opus: Command, machine: Machine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert opus("verify") == 0
+    bucket, path = bucket_of(machine), f"wkg/{SNAPSHOT}/tasks/part-00000.parquet"
+    (work,) = (tmp_path / "commands").glob("*/work")
+    sound = (work / path).read_bytes()
+    (work / path).write_bytes(sound[:-1])
+    lost = next(one.key for one in bucket.listed("files") if one.key.endswith("-lambda.json"))
+    bucket.delete([lost])
+    capsys.readouterr()
+    assert opus("verify") == 1
+    said = "".join(capsys.readouterr())
+    assert f"bytes instead of {len(sound):,}" in said
+    assert "is missing in the store" in said
+    assert opus("verify", "--repair") == 0
+    assert (work / path).read_bytes() == sound
+    assert contents(place_of_another(machine, tmp_path).reader()) == contents(machine.lake())
+
+
+def place_of_another(machine: Machine, folder: Path) -> Machine:
+    """A machine that has fetched nothing yet."""
+    machine.settings = machine.settings.model_copy(update={"working_folder": folder / "another"})
+    return machine
