@@ -74,21 +74,21 @@ def test_an_unknown_column_is_an_error() -> None:
         table_of(REJECTS, [{"reasons": "x"}])
 
 
-def test_every_dataset_has_an_empty_typed_file(tmp_path: Path) -> None:
-    lake = Lake(tmp_path)
+def test_every_dataset_has_an_empty_typed_file(root: Path) -> None:
+    lake = Lake(root)
     lake.ensure_empty()
-    assert {f.stem for f in (tmp_path / ".empty").glob("*.parquet")} == {d.view for d in DATASETS.values()}
+    assert {f.stem for f in (root / ".empty").glob("*.parquet")} == {d.view for d in DATASETS.values()}
 
 
-def test_what_is_published_is_never_changed(tmp_path: Path) -> None:
-    lake = Lake(tmp_path)
+def test_what_is_published_is_never_changed(root: Path) -> None:
+    lake = Lake(root)
     for text in ("first", "second"):
         with lake.staging() as staged:
             (staged / "new").mkdir()
             (staged / "new" / "x").write_text(text)
-            lake.publish(staged / "new", tmp_path / "wkg" / "w1")
-    assert (tmp_path / "wkg" / "w1" / "x").read_text() == "first"
-    assert list((tmp_path / ".staging").iterdir()) == []
+            lake.publish(staged / "new", root / "wkg" / "w1")
+    assert (root / "wkg" / "w1" / "x").read_text() == "first"
+    assert list((root / ".staging").iterdir()) == []
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
@@ -104,32 +104,32 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["p.json"]
 
 
-def test_one_writer_at_a_time_and_a_dead_one_holds_nothing(tmp_path: Path) -> None:
+def test_one_writer_at_a_time_and_a_dead_one_holds_nothing(root: Path) -> None:
     code = (
         f"from opus_pipelines.lake.layout import Lake\nimport os\nlock = "
-        f"Lake({str(tmp_path)!r}).lock()\nlock.__enter__()\nos._exit(9)"
+        f"Lake({str(root)!r}).lock()\nlock.__enter__()\nos._exit(9)"
     )
-    with Lake(tmp_path).lock(), pytest.raises(LakeError, match="another run"), Lake(tmp_path).lock():
+    with Lake(root).lock(), pytest.raises(LakeError, match="another run"), Lake(root).lock():
         pass
-    (tmp_path / ".staging" / "left").mkdir(parents=True)
+    (root / ".staging" / "left").mkdir(parents=True)
     subprocess.run([sys.executable, "-c", code], check=False)
-    with Lake(tmp_path).lock():
-        assert not (tmp_path / ".staging").exists()
+    with Lake(root).lock():
+        assert not (root / ".staging").exists()
 
 
-def test_what_a_writer_without_the_lock_stages_outlives_the_end_of_a_locked_run(tmp_path: Path) -> None:
-    with Lake(tmp_path).staging_without_lock() as killed:
+def test_what_a_writer_without_the_lock_stages_outlives_the_end_of_a_locked_run(root: Path) -> None:
+    with Lake(root).staging_without_lock() as killed:
         (killed.parent / "left").mkdir()
         os.utime(killed.parent / "left", (0, 0))
     assert list(killed.parent.iterdir()) == []
-    with Lake(tmp_path).staging_without_lock() as staged:
-        with Lake(tmp_path).lock():
+    with Lake(root).staging_without_lock() as staged:
+        with Lake(root).lock():
             (staged / "row").touch()
         assert (staged / "row").exists()
 
 
-def test_a_pointer_edited_by_hand_is_named(tmp_path: Path) -> None:
-    (tmp_path / "wkg").mkdir()
-    (tmp_path / "wkg" / "current.json").write_text("{")
+def test_a_pointer_edited_by_hand_is_named(root: Path) -> None:
+    (root / "wkg").mkdir()
+    (root / "wkg" / "current.json").write_text("{")
     with pytest.raises(LakeError, match=r"current.json is not JSON"):
-        Lake(tmp_path).current_snapshot()
+        Lake(root).current_snapshot()

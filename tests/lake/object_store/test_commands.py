@@ -10,7 +10,7 @@ from obstore.fsspec import FsspecStore
 
 from opus_pipelines.cli.main import main
 from opus_pipelines.lake.layout import Lake
-from tests.lake.object_store.conftest import Machine, Place
+from tests.lake.conftest import Machine, Place
 from tests.lake.object_store.test_publication import bucket_of, contents
 from tests.object_store_server import KEY_ID, SECRET
 from tests.published_lake import CONTRACTS, SNAPSHOT, publish

@@ -11,7 +11,7 @@ from opus_pipelines.lake.object_store.commits import read_files, read_head
 from opus_pipelines.lake.object_store.files import scan
 from opus_pipelines.lake.object_store.folders import origin_in, origin_of
 from opus_pipelines.lifecycle.verify import verify
-from tests.lake.object_store.conftest import Machine, Place
+from tests.lake.conftest import Machine, Place
 from tests.published_lake import SNAPSHOT, publish
 
 
@@ -152,7 +152,11 @@ def test_state_of_this_machine_stays_on_it(place: Place) -> None:
         for name in (".dagster/run.db", "mlflow/mlflow.db", ".staged/x", "views.sql"):
             (lake.root / name).parent.mkdir(exist_ok=True)
             (lake.root / name).write_text("here")
-    assert sorted(p.name for p in place.machine("two").reader().root.iterdir()) == [".dagster", "lake.json"]
+    assert sorted(p.name for p in place.machine("two").reader().root.iterdir()) == [
+        ".dagster",
+        ".object_store",
+        "lake.json",
+    ]
 
 
 @pytest.mark.parametrize("address", ["s3://", "s3://B", "s3://bucket/a//b", "s3://bucket/../b", "s3://bu cket/a"])

@@ -15,7 +15,7 @@ import pytest
 from opus_pipelines.core.errors import LakeError, LakeHeld
 from opus_pipelines.lake.object_store.commits import Head, read_head, write_commit
 from opus_pipelines.lake.object_store.lease import Lease, LeaseLost
-from tests.lake.object_store.conftest import Machine, Place
+from tests.lake.conftest import Machine, Place
 from tests.lake.object_store.test_publication import bucket_of, put
 from tests.object_store_server import Server
 

@@ -1,4 +1,4 @@
-"""An S3 server for each module, and a bucket for each test."""
+"""An S3 server for the tests of a process, a bucket for each test, and a lake of each kind."""
 
 import itertools
 from collections.abc import Iterator
@@ -65,3 +65,13 @@ def place(store: Server, line: Server, tmp_path: Path, monkeypatch: pytest.Monke
     yield Place(store, tmp_path)
     for server in (store, line):
         server.fault = lambda method, path: None
+
+
+@pytest.fixture(params=["folder", "object store"])
+def root(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The folder of an empty lake: one that lies there alone, and a working folder of one in an object store."""
+    if request.param == "folder":
+        (tmp_path / "lake").mkdir()
+        return tmp_path / "lake"
+    place: Place = request.getfixturevalue("place")
+    return place.machine().lake().root
