@@ -17,6 +17,10 @@ SHOWN_ONLY = {  # blocks that a test cannot run: page and first line, and why
         "docs/install.md",
         "python3 -m venv .venv && .venv/bin/pip install uv",
     ): "it replaces the install that the tests run in",
+    (
+        "docs/how-to/object-store.md",
+        "pip install 'opus-pipelines[object-store]'",
+    ): "it needs a store; tests/lake/object_store/test_commands.py runs its commands that need no Spark",
     ("docs/how-to/forecasts.md", "opus forecast running.csv --source claims"): "it reads an invented export",
     ("docs/how-to/forecasts.md", "opus forecast --source claims"): "it names an invented source",
     (
