@@ -1,5 +1,6 @@
 """Where the program `opus` begins. Loading the commands takes a second, in which Ctrl-C must be a line as well."""
 
+import gc
 import os
 import signal
 import sys
@@ -10,8 +11,12 @@ _STOPPED = "opus: stopped before it began\n"
 
 
 def _commands() -> Callable[[], int]:
-    from opus_pipelines.cli.main import main
-
+    gc.disable()  # what is loaded stays, so looking for garbage in it costs a sixth of a short command and finds none
+    try:
+        from opus_pipelines.cli.main import main
+    finally:
+        gc.freeze()
+        gc.enable()
     return main
 
 

@@ -101,7 +101,8 @@ def _changes(
     lake: Lake, contract: ContractFolder, snapshot: str, settings: Settings, pointer: dict[str, Any]
 ) -> tuple[str, ...]:
     key = ResultKey(contract.client, contract.contract, pointer["result"])
-    run: dict[str, Any] = next(iter(key.read(lake, RUNS).to_pylist()), {})
+    stated = key.read(lake, RUNS).select(["settings_hash", "code_version"])  # without times, which would load pandas
+    run: dict[str, Any] = next(iter(stated.to_pylist()), {})
     hashed, code = str(run.get("settings_hash")), str(run.get("code_version"))
     made = MadeFrom(pointer["snapshot"], pointer["model_version"], hashed, code)
     now = MadeFrom(snapshot, backend_of(settings).version, settings_hash(settings), versions_of("result"))
