@@ -1,6 +1,8 @@
 """Commands with `--lake s3://…`: they say what they say of a lake in a folder, and leave no credential anywhere."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -145,3 +147,12 @@ def place_of_another(machine: Machine, folder: Path) -> Machine:
     """A machine that has fetched nothing yet."""
     machine.settings = machine.settings.model_copy(update={"working_folder": folder / "another"})
     return machine
+
+
+def test_a_lake_in_a_folder_loads_nothing_of_the_object_store() -> None:
+    code = (
+        "import sys, opus_pipelines.cli.read, opus_pipelines.lake.layout\n"
+        "print(sorted(name for name in sys.modules if 'obstore' in name or '.object_store.' in name))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "['opus_pipelines.lake.object_store.folders']"
