@@ -135,6 +135,7 @@ def test_definitions_name_the_sensors_and_their_jobs(tmp_path: Path) -> None:
         repository = build_defs(Settings(paths=Paths(lake=tmp_path))).get_repository_def()
     assert {one.name for one in repository.sensor_defs} == {
         "after_the_night",
+        "flows_changed",
         "history_changed",
         "intakes_changed",
         "run_failed",
