@@ -24,6 +24,7 @@ from opus_pipelines.core import errors
 from opus_pipelines.core.check_results import CheckResult
 from opus_pipelines.core.errors import STOPPED
 from opus_pipelines.enterprise_flows.encoded_queries import QueryError
+from opus_pipelines.programs.values import ToolError
 from opus_pipelines.wkg.loss import CasesLost
 
 
@@ -44,6 +45,7 @@ NEED_ARGUMENTS: dict[type[BaseException], tuple[object, ...]] = {
     ExceptionGroup: ("several", [ValueError("one")]),
     CasesLost: (CheckResult("a", False, "a\nmessage\x1b[31m", "history/sources"),),
     QueryError: ("the value has no end", 3),
+    ToolError: ("failed", "a\nmessage\x1b[31m"),
 }
 
 

@@ -126,7 +126,8 @@ def test_an_unchanged_night_loads_no_model(lake: Lake, history: Any, tmp_path: P
         "opus_pipelines.lake.layout import Lake\n"
         "from opus_pipelines.core.settings import Settings; from opus_pipelines.wkg.rebuild import begin, resolve\n"
         "from opus_pipelines.wkg.rebuild_records import HistoryRead\n"
-        f"sources = [N(source=s, content=c, folder=Path(f), merge=True, stated={{}}) for s, c, f in {states!r}]\n"
+        "same = {'merge': True, 'stated': {}, 'by_activities': False}\n"
+        f"sources = [N(source=s, content=c, folder=Path(f), **same) for s, c, f in {states!r}]\n"
         f"resolve(HistoryRead(N(sources=sources)), begin(Settings(), Lake({str(lake.root)!r})))\n"
         "print(sorted({'torch', 'faiss', 'pyspark', 'pandas', 'transformers'} & sys.modules.keys()))"
     )
