@@ -26,7 +26,7 @@ class Machine:
 
     def __init__(self, server: Server, bucket: str, cache: Path, **options: Any) -> None:
         self.url = f"s3://{bucket}/a lake/of ours"
-        stated = {"lease_seconds": 30.0, "retry_seconds": 3.0} | options
+        stated = {"lease_seconds": 30.0, "retry_seconds": 12.0} | options
         self.settings = ObjectStore(endpoint=server.endpoint, working_folder=cache, **stated)
 
     def lake(self) -> Lake:
