@@ -1,16 +1,15 @@
 """The language models that may write flows, as the settings describe them. Nothing is loaded before a flow is asked."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
-from opus_pipelines.core.errors import InputError, SettingsError
+from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.flow_models.prompts import VERSION, FlowPrompter, ModelFlow
-from opus_pipelines.language_models.endpoint import price
+from opus_pipelines.language_models.paid_client import key_of, require_prices
 
 if TYPE_CHECKING:
     from opus_pipelines.flow_generation.flow_folder import FlowTask
@@ -58,10 +57,7 @@ class FlowBackend:
         prompter = FlowPrompter(learnt, Demonstrations(known, learnt.ranker.table.encoder))
         if self.name == CAUSAL:
             return ConstrainedWriter(prompter, self._language_model)
-        variable = self.settings.openai_compatible.api_key_variable
-        return EndpointWriter(
-            prompter, self.settings.openai_compatible, os.environ.get(variable) if variable else None, keeping
-        )
+        return EndpointWriter(prompter, self.settings.openai_compatible, keeping)
 
     @cached_property
     def _language_model(self) -> "LanguageModel":
@@ -87,8 +83,6 @@ def chosen(settings: Settings, name: str) -> FlowBackend | None:
     endpoint = settings.openai_compatible
     if not endpoint.url or not endpoint.model:
         raise InputError("no endpoint is set; state openai_compatible.url and openai_compatible.model")
-    if endpoint.spend_limit_usd is not None and price(endpoint, 0, 0) is None:
-        raise SettingsError("openai_compatible.spend_limit_usd needs usd_per_million_tokens_in and _out")
-    if endpoint.api_key_variable and not os.environ.get(endpoint.api_key_variable):
-        raise SettingsError(f"the variable {endpoint.api_key_variable} (openai_compatible.api_key_variable) is not set")
+    require_prices(endpoint)
+    key_of(endpoint)  # raises before anything is learnt
     return FlowBackend(name, settings)

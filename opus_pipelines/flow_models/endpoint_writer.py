@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from opus_pipelines.core.errors import LakeError, OpusError
+from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.model_settings import OpenaiCompatible
 from opus_pipelines.flow_generation.activities import split_words
@@ -25,10 +25,9 @@ from opus_pipelines.flows.formats.python_ir import parse, write
 from opus_pipelines.flows.model import Call, Flow, Statement
 from opus_pipelines.flows.traversal import activities, map_statements, read_before_set
 from opus_pipelines.lake.layout import Lake, read_json, slug, write_json
-from opus_pipelines.language_models.chat_client import ChatClient, ModelRefused, Reply
-from opus_pipelines.language_models.endpoint import FOLDER, LETTERS_A_TOKEN, price
+from opus_pipelines.language_models.chat_client import Reply
+from opus_pipelines.language_models.paid_client import PaidClient
 from opus_pipelines.language_models.prompt import Prompt
-from opus_pipelines.language_models.spending import Ledger
 from opus_pipelines.lifecycle.kept_answers import ANSWERS
 
 _SCHEMA = {
@@ -54,15 +53,9 @@ class Keeping:
 class EndpointWriter:
     """Asks an endpoint for the flow as text. Without `keeping` nothing is kept, and no limit of spending holds."""
 
-    def __init__(
-        self,
-        prompter: FlowPrompter,
-        settings: OpenaiCompatible,
-        key: str | None = None,
-        keeping: Keeping | None = None,
-    ) -> None:
-        self.prompter, self.settings, self.key, self.keeping = prompter, settings, key, keeping
-        self._ledger = Ledger(keeping.lake.root / FOLDER, settings.spend_limit_usd) if keeping else None
+    def __init__(self, prompter: FlowPrompter, settings: OpenaiCompatible, keeping: Keeping | None = None) -> None:
+        self.prompter, self.settings, self.keeping = prompter, settings, keeping
+        self._client = PaidClient(settings, keeping.lake if keeping else None)
 
     def new(self, utterance: str, prior: Flow | None = None) -> ModelFlow:
         """Returns the flow, the kept one where the same request was answered before.
@@ -100,32 +93,13 @@ class EndpointWriter:
                 "json_schema": {"name": "flow", "strict": True, "schema": _SCHEMA},
             },
         }
-        most = price(settings, (len(prompt.system) + len(prompt.user)) // LETTERS_A_TOKEN, settings.max_tokens)
 
-        def use(reply: Reply) -> dict[str, Any]:
-            usd = price(settings, reply.tokens_in, reply.tokens_out)
-            if self._ledger:
-                self._ledger.correct(most, usd)
-            try:
-                flow = _parsed(reply.content, free)
-            except ValueError:
-                if self._ledger:
-                    self._ledger.book(most)  # it is asked again
-                raise
+        def read(reply: Reply, usd: float | None) -> dict[str, Any]:
+            flow = _parsed(reply.content, free)
             took = {"tokens_in": reply.tokens_in, "tokens_out": reply.tokens_out, "cost_usd": usd}
             return {"flow": write(flow), **took, "seconds": round(time.perf_counter() - began, 3)}
 
-        if self._ledger:
-            self._ledger.book(most)
-        try:
-            made: dict[str, Any] = ChatClient(settings, self.key).ask(body, use)
-        except ModelRefused:
-            raise  # it was paid for
-        except OpusError:
-            if self._ledger:
-                self._ledger.correct(most, 0.0)
-            raise
-        return made
+        return self._client.ask(body, len(prompt.system) + len(prompt.user), read)
 
 
 def _kept(file: Path | None) -> dict[str, Any] | None:

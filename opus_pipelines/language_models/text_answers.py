@@ -5,22 +5,20 @@ hash of the question in the folder of the client, so that forgetting a client re
 """
 
 import json
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from opus_pipelines.core.errors import LakeError, OpusError, SettingsError
+from opus_pipelines.core.errors import LakeError, SettingsError
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.model_settings import CausalLm, OpenaiCompatible
 from opus_pipelines.lake.layout import Lake, read_json, slug, write_json
-from opus_pipelines.language_models.chat_client import ChatClient, ModelRefused, Reply
-from opus_pipelines.language_models.spending import Ledger
+from opus_pipelines.language_models.chat_client import Reply
+from opus_pipelines.language_models.paid_client import PaidClient
 from opus_pipelines.lifecycle.kept_answers import ANSWERS
 
 VERSION = 1  # raise it when questions are put differently
-MILLION, LETTERS_A_TOKEN = 1_000_000, 2
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,7 @@ class EndpointText:
             raise SettingsError("the model openai_compatible needs [openai_compatible] url and model")
         self.settings = settings
         self.version = f"{slug(settings.model)}-{digest(VERSION, settings.url, settings.model)[:8]}"
-        self._ledger = Ledger(lake.root / "language", settings.spend_limit_usd)
+        self._client = PaidClient(settings, lake)
 
     def ask(self, question: Question) -> TextAnswer:
         """Returns the answer of the endpoint. Raises OpusError as `ChatClient` does, and for an empty answer."""
@@ -89,37 +87,13 @@ class EndpointText:
             form = {"name": "answer", "strict": True, "schema": question.schema}
             body["response_format"] = {"type": "json_schema", "json_schema": form}
         letters = len(question.system) + len(question.user) + len(json.dumps(question.schema or ""))
-        most = self._usd(letters // LETTERS_A_TOKEN, tokens)
 
-        def use(reply: Reply) -> TextAnswer:
-            usd = self._usd(reply.tokens_in, reply.tokens_out)
-            self._ledger.correct(most, usd)
+        def read(reply: Reply, usd: float | None) -> TextAnswer:
             if not reply.content.strip() or (question.schema is not None and not _is_json(reply.content)):
-                self._ledger.book(most)  # it is asked again
                 raise ValueError("the answer is not JSON" if reply.content.strip() else "the answer is empty")
             return TextAnswer(reply.content.strip(), reply.tokens_in, reply.tokens_out, usd)
 
-        self._ledger.book(most)
-        try:
-            answer: TextAnswer = ChatClient(settings, self._key()).ask(body, use)
-        except ModelRefused:
-            raise  # it was paid for
-        except OpusError:
-            self._ledger.correct(most, 0.0)
-            raise
-        return answer
-
-    def _key(self) -> str | None:
-        name = self.settings.api_key_variable
-        if name and not os.environ.get(name):
-            raise SettingsError(f"the variable {name} (openai_compatible.api_key_variable) is not set")
-        return os.environ[name] if name else None
-
-    def _usd(self, tokens_in: int | None, tokens_out: int | None) -> float | None:
-        of_in, of_out = self.settings.usd_per_million_tokens_in, self.settings.usd_per_million_tokens_out
-        if of_in is None or of_out is None or tokens_in is None or tokens_out is None:
-            return None
-        return (tokens_in * of_in + tokens_out * of_out) / MILLION
+        return self._client.ask(body, letters, read)
 
 
 class CausalText:
