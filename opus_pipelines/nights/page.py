@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import duckdb
-from jinja2 import PackageLoader
 from markupsafe import Markup
 
 from opus_pipelines.core import formatting
-from opus_pipelines.reporting.page.render import environment, inline
-from opus_pipelines.reporting.tasks import rows
+from opus_pipelines.reporting.page.render import inline, template_of
+from opus_pipelines.reporting.tasks import dicts, rows
 from opus_pipelines.reporting.views import shipped_queries
 
 Row = dict[str, Any]
@@ -37,15 +36,14 @@ class NightsPage:
 
 def nights_page(connection: duckdb.DuckDBPyConnection) -> NightsPage | None:
     """Returns the content of the page; None where no rebuild was recorded."""
-    found = connection.sql(shipped_queries()["nights"].sql)
-    nights = [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
+    nights = dicts(connection.sql(shipped_queries()["nights"].sql))
     return NightsPage(nights, rows(connection, "nights")) if nights else None
 
 
 def render_nights(page: NightsPage) -> str:
     """Returns the HTML of the page; equal rows give equal text."""
     chart = Markup(bars_svg([(row["seconds"], row["status"] == "success") for row in reversed(page.nights)]))
-    template = environment().overlay(loader=PackageLoader("opus_pipelines.nights", ".")).get_template("nights.html")
+    template = template_of("opus_pipelines.nights", "nights.html")
     return template.render(page=page, chart=chart, number=formatting.number, **inline())
 
 

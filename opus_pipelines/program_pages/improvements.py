@@ -6,12 +6,11 @@ from itertools import groupby
 from typing import Any
 
 import duckdb
-from jinja2 import PackageLoader
 from markupsafe import Markup
 
 from opus_pipelines.core import formatting
 from opus_pipelines.program_pages.pictures import curve_svg, drawn
-from opus_pipelines.reporting.page.render import environment, inline
+from opus_pipelines.reporting.page.render import inline, template_of
 from opus_pipelines.reporting.tasks import rows
 
 Row = dict[str, Any]
@@ -73,8 +72,7 @@ def render_improvements(page: ImprovementPage) -> str:
         }
         for row in page.drawn
     ]
-    template = environment().overlay(loader=PackageLoader("opus_pipelines.program_pages", "."))
-    return template.get_template("improvements.html").render(
+    return template_of("opus_pipelines.program_pages", "improvements.html").render(
         page=page,
         shown=shown,
         rows=page.rows[:MOST_ROWS],

@@ -6,12 +6,12 @@ from itertools import groupby
 from typing import Any
 
 import duckdb
-from jinja2 import PackageLoader
 from markupsafe import Markup
 
 from opus_pipelines.core import formatting
 from opus_pipelines.program_pages.pictures import curve_svg, drawn
-from opus_pipelines.reporting.page.render import environment, inline
+from opus_pipelines.reporting.page.render import inline, template_of
+from opus_pipelines.reporting.tasks import dicts
 from opus_pipelines.reporting.views import shipped_queries
 
 Row = dict[str, Any]
@@ -31,11 +31,11 @@ def program_page(connection: duckdb.DuckDBPyConnection) -> ProgramPage | None:
 
     Of each experiment the search is shown that is best on the tasks to select on, not on those that were held out.
     """
-    every = _rows(connection, "FROM programs_searches ORDER BY search, best_select DESC, method, seed")
+    every = dicts(connection.sql("FROM programs_searches ORDER BY search, best_select DESC, method, seed"))
     if not every:
         return None
     best = [next(own) for _, own in groupby(every, key=lambda row: row["search"])]
-    points = _rows(connection, "FROM programs_curves ORDER BY call")
+    points = dicts(connection.sql("FROM programs_curves ORDER BY call"))
     curves = {
         row["search"]: [
             (p["call"], p["best"])
@@ -44,7 +44,7 @@ def program_page(connection: duckdb.DuckDBPyConnection) -> ProgramPage | None:
         ]
         for row in best
     }
-    return ProgramPage(_rows(connection, shipped_queries()["programs"].sql), best, curves)
+    return ProgramPage(dicts(connection.sql(shipped_queries()["programs"].sql)), best, curves)
 
 
 def render_programs(page: ProgramPage) -> str:
@@ -58,12 +58,5 @@ def render_programs(page: ProgramPage) -> str:
         }
         for row in page.best
     ]
-    template = (
-        environment().overlay(loader=PackageLoader("opus_pipelines.program_pages", ".")).get_template("programs.html")
-    )
+    template = template_of("opus_pipelines.program_pages", "programs.html")
     return template.render(page=page, shown=shown, number=formatting.number, **inline())
-
-
-def _rows(connection: duckdb.DuckDBPyConnection, sql: str) -> list[Row]:
-    found = connection.sql(sql)
-    return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]

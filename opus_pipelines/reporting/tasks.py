@@ -23,7 +23,11 @@ def select(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) 
 
 def rows(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> list[dict[str, Any]]:
     """Returns the rows of `sql/explain/<name>.sql` as dictionaries."""
-    relation = select(connection, name, **parameters)
+    return dicts(select(connection, name, **parameters))
+
+
+def dicts(relation: duckdb.DuckDBPyRelation) -> list[dict[str, Any]]:
+    """Returns the rows of a relation as dictionaries."""
     return [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
 
 
@@ -52,7 +56,7 @@ def merged(connection: duckdb.DuckDBPyConnection, industry: str | None, text: st
 
 def lines(relation: duckdb.DuckDBPyRelation) -> Iterator[tuple[Any, ...]]:
     """Yields rows of `tasks` in the form for a table."""
-    for row in _rows(relation):
+    for row in dicts(relation):
         names = [name for name in row["names"] if name != row["title"]]
         yield (
             row["title"],
@@ -66,7 +70,7 @@ def lines(relation: duckdb.DuckDBPyRelation) -> Iterator[tuple[Any, ...]]:
 
 def merged_text(relation: duckdb.DuckDBPyRelation) -> str:
     """Returns rows of `merged` as text, with one block for each task, and how to pin names."""
-    rows = _rows(relation)
+    rows = dicts(relation)
     if not rows:
         return "no task has more than one name"
     blocks = []
@@ -81,10 +85,6 @@ def merged_text(relation: duckdb.DuckDBPyRelation) -> str:
 def _line(row: dict[str, Any]) -> list[str]:
     renamed = "" if row["name"] == row["task_key"] else row["name"]
     return [f"{row['source']}/{row['task_key']}", renamed, row["method"], number(row["similarity"], 3)]
-
-
-def _rows(relation: duckdb.DuckDBPyRelation) -> list[dict[str, Any]]:
-    return [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
 
 
 NEAREST = 5

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 
 import duckdb
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from opus_pipelines.core import formatting
@@ -34,6 +34,7 @@ from opus_pipelines.reporting.page.contract import (
     total,
 )
 
+_OWN = "opus_pipelines.reporting.page"  # the package of the templates and of what they include
 FLOW_LIST = "flows.html"
 MOST_FLOWS = 500  # of a contract that get a page; the list names all
 MOST_ROWS = 5_000  # of the list
@@ -92,7 +93,7 @@ def render_index(pages: Sequence[tuple[str, ContractPage]], others: Sequence[tup
 def environment() -> Environment:
     """Returns the templates of the pages, with their filters."""
     environment = Environment(
-        loader=PackageLoader("opus_pipelines.reporting.page", "."),
+        loader=PackageLoader(_OWN, "."),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -130,12 +131,16 @@ def _shown(text: str | None) -> str:
     return "–" if text is None else clean(text)
 
 
+def template_of(package: str, name: str) -> Template:
+    """Returns a template of another package, which may include those of this one."""
+    loader = ChoiceLoader([PackageLoader(package, "."), PackageLoader(_OWN, ".")])
+    return environment().overlay(loader=loader).get_template(name)
+
+
 @cache
 def inline() -> dict[str, Markup]:
     """Returns style and script for the page, and the content security policy that allows only these two."""
-    style, script = (
-        files("opus_pipelines.reporting.page").joinpath(name).read_text("utf-8") for name in ("page.css", "page.js")
-    )
+    style, script = (files(_OWN).joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
     policy = (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'; "
         f"form-action 'none'"
