@@ -72,14 +72,19 @@ def named_share(text: str, names: Sequence[str]) -> np.ndarray:
     adjacent words ("dl" of "driver's license").
     """
     present, each = text_words(text) - _OF_ANY_REQUEST, [words(name) - _OF_ANY_REQUEST for name in names]
-    count = Counter(word for of_name in each for word in of_name)
-    rarity = {word: math.log((len(names) + 1) / (n + 0.5)) for word, n in count.items()}
+    rarity = rarity_among(each)
     return np.array(
         [
             sum(rarity[w] for w in of_name if _has(present, w)) / max(1e-9, sum(rarity[w] for w in of_name))
             for of_name in each
         ]
     )
+
+
+def rarity_among(names: Sequence[frozenset[str]]) -> dict[str, float]:
+    """Return how rare each word is among names, which are sets of words."""
+    count = Counter(word for name in names for word in name)
+    return {word: math.log((len(names) + 1) / (n + 0.5)) for word, n in count.items()}
 
 
 @lru_cache(1 << 12)

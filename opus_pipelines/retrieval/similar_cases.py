@@ -80,6 +80,8 @@ class IndustryCases:
     def load(self) -> None:
         """Compute now what every search needs."""
         self._traces, self._may_be_followed, self._text, self._features, self._proximity  # noqa: B018 - each is kept
+        if self._text is None:
+            self._steps, self._stated  # noqa: B018
 
     def similar(self, intake: Intake, request: np.ndarray) -> SimilarCases | None:
         """Return the similar cases of an intake; None where no case of the industry has a task.
@@ -134,17 +136,25 @@ class IndustryCases:
 
         Lines that state an attribute name no step, and neither do sentences that forbid something.
         """
-        known = {folded(name): name for case in self._attributes for name in case}
         texts = [element.text or "" for element in intake.elements if element.role in ("input", "output")]
         sentences = [
             part
             for text in texts
             for part in _ENDS.split(text)
-            if part.strip() and not _FORBIDS.search(part) and not any(_in_line(part, known))
+            if part.strip() and not _FORBIDS.search(part) and not any(_in_line(part, self._stated))
         ]
-        done = frozenset[str]().union(*(trace.tasks for trace in self._traces))
-        tasks = sorted(done & self._titles.keys())
+        tasks = self._steps
         return frozenset(tasks[n] for n in named_in(sentences, [self._titles[task] for task in tasks]))
+
+    @cached_property
+    def _steps(self) -> list[str]:
+        """Return the tasks of these cases that are work steps, sorted."""
+        return sorted(frozenset[str]().union(*(trace.tasks for trace in self._traces)) & self._titles.keys())
+
+    @cached_property
+    def _stated(self) -> dict[str, str]:
+        """Return every attribute of these cases by its name as names are compared, also those of one value."""
+        return {folded(name): name for case in self._attributes for name in case}
 
     def _drawn_to(self, named: frozenset[str], weights: np.ndarray) -> np.ndarray:
         """Return the weights [cases] when those that may be followed and did most of these steps have NAMED_WEIGHT."""

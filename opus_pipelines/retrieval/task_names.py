@@ -1,11 +1,11 @@
 """The names of tasks: titles and raw keys of every source, compared in the same way as titles, and found in a text."""
 
-import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from opus_pipelines.core.word_stems import stems
+from opus_pipelines.lwm.name_coverage import rarity_among
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.workflow.constraints import folded
 
@@ -21,8 +21,7 @@ def named_in(text: Sequence[str], names: Sequence[str]) -> list[int]:
     found words of the other and more, only that one counts ("Adjust receipt" and "Receipt").
     """
     each = [frozenset(stems(name)) for name in names]
-    count = Counter(word for of_name in each for word in of_name)
-    rarity = {word: math.log((len(names) + 1) / (n + 0.5)) for word, n in count.items()}
+    rarity = rarity_among(each)
     sentences = [(stems(sentence), frozenset(stems(" ".join(sentence.split()[:1])))) for sentence in text]
     found: dict[int, frozenset[str]] = {}
     before: tuple[str, ...] = ()

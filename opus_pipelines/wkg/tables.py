@@ -72,7 +72,8 @@ def write_tables(resolved: ResolvedHistory, context: RebuildContext) -> tuple[di
     lambda_ = rule.value or choose_lambda(merge.gamma_counts(edges, edge_variants, rule.unit))
     edge_rows = merge.edge_rows(edges, edge_variants, rule.unit, lambda_ or 1.0, edge_waits(waits))
     # An outcome that the activities decide tells which cases to follow, and not how well a step of them is done.
-    judged = Sequences(read_aggregate(lake, [part for part in parts if not part.by_activities], "variants"))
+    judging = [part for part in parts if not part.by_activities]
+    judged = sequences if judging == list(parts) else Sequences(read_aggregate(lake, judging, "variants"))
     critical = critical_task_rows(judged)
     by_mode, by_task = merge.modes_and_tasks(modes)
     model = SuccessModel(priors, by_task, by_mode, from_cases(judged, lacking(judged, critical), by_task, priors))
