@@ -25,6 +25,7 @@ from opus_pipelines.flow_batches.scoring import (
     WRITER,
     Answer,
     alike_by,
+    answer_of,
     baseline_flow,
     ir_of,
     others,
@@ -50,7 +51,6 @@ from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.lake.layout import Lake, read_table, table_of, write_table
 from opus_pipelines.language_models.chat_client import EndpointError, ModelRefused
 from opus_pipelines.language_models.spending import SpendLimitReached
-from opus_pipelines.lwm.interface import Usage
 
 if TYPE_CHECKING:
     from opus_pipelines.embedding.encoder import TextEncoder
@@ -220,9 +220,8 @@ def _predicted(writer: FlowWriter, model: Make | None, task: FlowTask) -> tuple[
         {"activity": r.activity, "description": by_id[r.activity].description, "score": r.score, "clause": r.clause}
         for r in found[:SHOWN]
     ]
-    usage = made.usage if made.usage or model is None else Usage(None, None, None)
-    answer = Answer(made.flow, made.bpmn or None, found[:MANY], made.seconds, made.reason, made.repaired, usage)
-    took = {"retrieved": retrieved, "duration_ms": 1000 * made.seconds} | usage_row(made.repaired, usage)
+    answer = answer_of(made, found[:MANY], model is not None)
+    took = {"retrieved": retrieved, "duration_ms": 1000 * made.seconds} | usage_row(answer.repaired, answer.usage)
     return took | _outcome(task, made), answer
 
 

@@ -17,6 +17,7 @@ from opus_pipelines.flow_batches.scoring import (
     WRITER,
     Answer,
     alike_by,
+    answer_of,
     baseline_flow,
     folds_of,
     ir_of,
@@ -36,7 +37,6 @@ from opus_pipelines.flow_models.backends import FlowBackend
 from opus_pipelines.flow_models.endpoint_writer import Keeping
 from opus_pipelines.flow_models.made_flows import Asked
 from opus_pipelines.lake.layout import Lake, table_of, write_table
-from opus_pipelines.lwm.interface import Usage
 from opus_pipelines.metrics.intervals import interval
 
 if TYPE_CHECKING:
@@ -179,10 +179,7 @@ def evaluate(
 
 def answered(writer: FlowWriter, task: FlowTask, model: Make | None = None) -> Answer:
     """Returns the flow of the writer, or of a language model, with what was retrieved and the seconds that it took."""
-    made = predict(writer, task, model)
-    usage = made.usage if made.usage or model is None else Usage(None, None, None)
-    found = retrieved_for(writer, task)
-    return Answer(made.flow, made.bpmn or None, found, made.seconds, made.reason, made.repaired, usage)
+    return answer_of(predict(writer, task, model), retrieved_for(writer, task), model is not None)
 
 
 def _lessons(

@@ -9,6 +9,7 @@ from opus_pipelines.flow_generation.activity_features import FeatureTable
 from opus_pipelines.flow_generation.activity_retrieval import ActivityRetriever, Retrieved, recall
 from opus_pipelines.flow_generation.flow_folder import FlowTask
 from opus_pipelines.flow_generation.generator import FlowWriter
+from opus_pipelines.flow_generation.predictions import Prediction
 from opus_pipelines.flow_generation.scores import faithfulness, score
 from opus_pipelines.flow_generation.semantics import same_stems
 from opus_pipelines.flow_text.clauses import STEP, UtteranceError, clauses_of
@@ -55,6 +56,12 @@ def score_row(task: FlowTask, answer: Answer, catalogue: ActivityCatalogue, alik
         "duration_ms": None if answer.seconds is None else 1000 * answer.seconds,
         **usage_row(answer.repaired, answer.usage),
     }
+
+
+def answer_of(made: Prediction, retrieved: tuple[Retrieved, ...], is_asked: bool) -> Answer:
+    """Returns a prediction as an answer. `is_asked`: by a language model, of which a failed request tells no usage."""
+    usage = made.usage if made.usage or not is_asked else Usage(None, None, None)
+    return Answer(made.flow, made.bpmn or None, retrieved, made.seconds, made.reason, made.repaired, usage)
 
 
 def usage_row(repaired: int | None, usage: Usage | None) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """A trained tagger of structure: averaged perceptron over sequences, with Viterbi search under the grammar of tags.
 
 Collins 2002, "Discriminative training methods for hidden Markov models: theory and experiments with perceptron
-algorithms", figure 1 and section 2.5 (averages). A word's features are words and word classes beside it, and which
-markers stand before it in the sentence; the tag before it enters by the transitions.
+algorithms", figure 1 and section 2.5 (averages). The features of a word are the words and word classes around it, and
+the markers that precede it in the sentence. The tag of the word before it enters by the transitions.
 """
 
 import random
@@ -34,7 +34,6 @@ _MARKERS = frozenset(
         "when",
         "whenever",
         "unless",
-        "provided",
         "provided",
         "assuming",
         "supposing",

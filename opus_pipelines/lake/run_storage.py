@@ -112,9 +112,7 @@ def findings(lake: Lake, words: Sequence[Word]) -> Iterator[Finding]:
             cursor.execute(f'SELECT * FROM "{table}"')
             texts = {unpacked(value) for row in cursor for value in row if isinstance(value, str)}
             values = [pa.array(sorted(texts), pa.string())]
-            yield from (
-                Finding("Dagster's record in Postgres", table, word) for word in words if appears_in(word, values)
-            )
+            yield from (Finding(_IN_POSTGRES, table, word) for word in words if appears_in(word, values))
 
 
 def lost_in(error: BaseException) -> bool:
