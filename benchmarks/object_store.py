@@ -4,8 +4,8 @@
     .venv/bin/python benchmarks/object_store.py build/lake [--files 1000 10000]
 
 The store is the S3 server of the tests in a process of its own on this machine, so its times are those of a slow store
-without a network. Beside it stands the same publication on the local disk: a copy, synced and renamed. `--files` adds
-made lakes of so many files of a kilobyte. CPU seconds are those of the client alone.
+without a network. The same publication on the local disk, a copy that is synced and renamed, is measured for
+comparison. `--files` adds made lakes of so many files of a kilobyte. CPU seconds are those of the client alone.
 """
 
 import argparse

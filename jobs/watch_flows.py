@@ -31,7 +31,7 @@ def flows_changed(settings: Settings) -> dg.SensorDefinition:
         default_status=dg.DefaultSensorStatus.RUNNING
         if settings.schedule.watch_flows
         else dg.DefaultSensorStatus.STOPPED,
-        description="Write the flows of the contracts whose utterances are new or changed, once they came to rest.",
+        description="Write the flows of contracts with new or changed utterances, once their files no longer change.",
     )
     def sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         lake, intakes = Lake(settings.paths.lake), settings.paths.intakes

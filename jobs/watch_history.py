@@ -26,7 +26,7 @@ def history_changed(settings: Settings) -> dg.SensorDefinition:
         default_status=dg.DefaultSensorStatus.RUNNING
         if settings.schedule.watch_history
         else dg.DefaultSensorStatus.STOPPED,
-        description="Start a rebuild when the files of the history folder changed and have come to rest.",
+        description="Start a rebuild when the files of the history folder changed and no longer change.",
     )
     def sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         return _look(settings.paths.history, context.cursor)

@@ -32,7 +32,7 @@ def intakes_changed(settings: Settings) -> dg.SensorDefinition:
         default_status=dg.DefaultSensorStatus.RUNNING
         if settings.schedule.watch_intakes
         else dg.DefaultSensorStatus.STOPPED,
-        description="Generate the contracts whose folders are new or changed, once they have come to rest.",
+        description="Generate the contracts whose folders are new or changed, once their files no longer change.",
     )
     def sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
         return _look(settings, context)

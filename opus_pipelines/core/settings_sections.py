@@ -351,12 +351,13 @@ class Schedule(Section):
     weekly: str = Field("0 4 * * 0", description="cron of the training")
     timezone: str = Field("UTC", description="of the crons")
     enabled: bool = Field(True, description="both schedules run wherever the daemon does (`opus ui`)")
-    watch_history: bool = Field(False, description="rebuild also when the history folder changed and has come to rest")
+    watch_history: bool = Field(False, description="rebuild also when the history folder changed and no longer does")
     watch_intakes: bool = Field(
-        False, description="generate the contracts whose folders are new or changed and have come to rest"
+        False, description="generate the contracts whose folders are new or changed, once their files no longer change"
     )
     watch_flows: bool = Field(
-        False, description="write the flows of contracts whose utterances are new or changed and have come to rest"
+        False,
+        description="write the flows of contracts with new or changed utterances, once their files no longer change",
     )
     watch_seconds: int = Field(60, ge=5, description="between two looks at a watched folder")
     fresh_hours: float = Field(
