@@ -92,7 +92,7 @@ def generate(settings: Settings, wanted: list[ContractFolder], retry_failed: boo
     """
     keys = sorted({folder.key for folder in wanted})
     config = {"generate_contracts": {"config": {"retry_failed": retry_failed}}}
-    with _kept_workers():
+    with Lake(settings.paths.lake).batch(), _kept_workers():
         problems = _run(settings, "generate", lambda instance: _partitions(instance, keys), {"ops": config})
     _raise_problems(problems)
 
@@ -103,7 +103,9 @@ def flows(settings: Settings, wanted: list[ContractFolder]) -> None:
     Raises OpusError naming what failed.
     """
     keys = sorted({folder.key for folder in wanted})
-    _raise_problems(_run(settings, "flows", lambda instance: _partitions(instance, keys), {}))
+    with Lake(settings.paths.lake).batch():
+        problems = _run(settings, "flows", lambda instance: _partitions(instance, keys), {})
+    _raise_problems(problems)
 
 
 @contextlib.contextmanager

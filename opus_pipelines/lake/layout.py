@@ -10,7 +10,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from opus_pipelines.lake.atomic_files import (
     write_json,
 )
 from opus_pipelines.lake.lock import exclusive, require_kept
-from opus_pipelines.lake.object_store.folders import published_to_store
+from opus_pipelines.lake.object_store.folders import batch_to_store, published_to_store
 
 __all__ = [
     "PART",
@@ -286,6 +286,10 @@ class Lake:
                     yield
                 finally:
                     shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def batch(self) -> AbstractContextManager[None]:
+        """Returns a context in which the runs of this process take `lock` one after the other; see `batch_to_store`."""
+        return batch_to_store(self.root)
 
     def _take_over(self) -> None:
         lake_format = version.format_of(self.root)

@@ -16,6 +16,7 @@ from typing import Any
 from opus_pipelines.core.errors import LakeError, LakeHeld
 
 _held: set[int] = set()
+_batches: set[Path] = set()  # lock files that this process holds for several of its runs
 _lost: dict[Path, str] = {}  # lakes in an object store whose lease another writer has taken over, with what to say
 
 
@@ -24,6 +25,7 @@ def _release_in_child() -> None:
     for handle in _held:
         os.close(handle)
     _held.clear()
+    _batches.clear()
 
 
 os.register_at_fork(after_in_child=_release_in_child)
@@ -33,9 +35,12 @@ os.register_at_fork(after_in_child=_release_in_child)
 def exclusive(path: Path, what: Path, run: str = "") -> Iterator[bool]:
     """Holds the lock file `path`, and yields whether this process holds it.
 
-    Yields False where another process of the same `run` holds it. Raises LakeHeld naming the live process that already
-    writes to `what`.
+    Yields False where another process of the same `run` holds it, and True within a `batch` of this process. Raises
+    LakeHeld naming the live process that already writes to `what`.
     """
+    if path in _batches:
+        yield True
+        return
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -57,6 +62,20 @@ def exclusive(path: Path, what: Path, run: str = "") -> Iterator[bool]:
         if handle in _held:  # not in a forked child, which has let go
             _held.remove(handle)
             os.close(handle)
+
+
+@contextmanager
+def batch(path: Path, what: Path) -> Iterator[None]:
+    """Holds the lock file `path` for several runs of this process, each of which asks for it by `exclusive`.
+
+    Raises LakeHeld as `exclusive` does.
+    """
+    with exclusive(path, what):
+        _batches.add(path)
+        try:
+            yield
+        finally:
+            _batches.discard(path)
 
 
 def mark_lost(root: Path, message: str) -> None:

@@ -109,10 +109,27 @@ def root_without_store(lake: Path | str, settings: ObjectStore) -> Path:
 def published_to_store(root: Path, erase: bool) -> AbstractContextManager[None]:
     """Returns a context at whose end the lake of a working folder is published; of any other folder one of no effect.
 
-    The caller holds the local lock of the folder. `erase`: as in `writing.shared`.
+    The caller holds the local lock of the folder. `erase`: as in `writing.shared`. Within a batch of this process the
+    lake is published where that is due.
     """
     if not (root / ORIGIN).is_file():
         return nullcontext()
-    from opus_pipelines.lake.object_store.writing import shared
+    from opus_pipelines.lake.object_store.writing import batch_of, shared
 
-    return shared(root, erase)
+    if (batch := batch_of(root)) is None:
+        return shared(root, erase)
+    if erase:
+        raise LakeError(f"{root}: nothing is erased from the store within a batch of runs")
+    return batch.run()
+
+
+def batch_to_store(root: Path) -> AbstractContextManager[None]:
+    """Returns a context within which the runs of this process share one lock and one lease of a working folder.
+
+    They are published together, as `writing.Batch` says. For any other folder the context has no effect.
+    """
+    if not (root / ORIGIN).is_file():
+        return nullcontext()
+    from opus_pipelines.lake.object_store.writing import batch
+
+    return batch(root)

@@ -14,7 +14,9 @@ def prune(bucket: Bucket, head: Head, lease: Lease, grace_seconds: float) -> int
     """Removes commits that were replaced longer ago than the time of grace, and objects that no other commit has.
 
     All times are the store's. Objects of a later writer are left alone, so a writer whose lease was taken over removes
-    nothing that anybody needs. Returns how many objects were removed.
+    nothing that anybody needs. With a time of grace, nothing is removed while fewer commits can go than must be read
+    because they stay: so each commit is read about once, however many the time of grace covers. Returns how many
+    objects were removed.
     """
     now = bucket.written_at(HEAD)
     if now is None or not head.commit:
@@ -25,6 +27,8 @@ def prune(bucket: Bucket, head: Head, lease: Lease, grace_seconds: float) -> int
         head.commit,
         *(one.key for one, after in itertools.pairwise(commits) if after.written_at > oldest),
     }
+    if grace_seconds and len(commits) - len(kept) < len(kept):
+        return 0
     needed = set[str]()
     for commit in sorted(kept):
         files = read_files(bucket, head if commit == head.commit else Head(commit=commit)) or {}

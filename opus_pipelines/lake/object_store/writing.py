@@ -3,6 +3,9 @@
 The working folder knows on which commit it is based. Whoever takes the lease brings the folder up to date; what an
 earlier run on this machine had published in the folder, but could not bring to the store, is taken along where nobody
 else has committed since, and is dropped, and made again by the next run, where somebody has.
+
+A commit costs time and bytes that grow with the files of the lake. So a command of many runs holds one lease for all of
+them, and commits less often the longer a commit takes (`Batch`).
 """
 
 import fcntl
@@ -10,6 +13,7 @@ import logging
 import os
 import shutil
 import socket
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,9 +21,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from opus_pipelines.core.errors import LakeError, OpusError
+from opus_pipelines.lake import lock
 from opus_pipelines.lake.atomic_files import write_atomically
-from opus_pipelines.lake.lock import mark_lost
-from opus_pipelines.lake.object_store.bucket import Bucket
+from opus_pipelines.lake.object_store.bucket import Bucket, StoreError
 from opus_pipelines.lake.object_store.commits import (
     Head,
     read_files,
@@ -45,6 +49,7 @@ from opus_pipelines.lake.object_store.states import read_state, write_state
 
 _PRUNE_EACH = 10  # commits
 _FENCE_ATTEMPTS = 5  # each finds that the holder before has just published
+_REST = 9.0  # in a batch, so many times as long as the last commit took passes before the next
 logger = logging.getLogger("opus_pipelines.lake.object_store")
 
 
@@ -136,34 +141,105 @@ class Working:
         return self._state / "resetting"
 
 
+class Batch:
+    """The runs of one process that share a lease. `head` is the commit that the next one follows.
+
+    A commit is due after a run where `_REST` times as long as the last commit took has passed since it ended. So
+    commits take at most a tenth of the time, whatever the number of runs and of files.
+    """
+
+    def __init__(self, working: Working, lease: Lease, head: Head) -> None:
+        self.working, self.lease, self.head = working, lease, head
+        self._is_unsure = False
+        self._due = time.monotonic()
+
+    @contextmanager
+    def run(self) -> Iterator[None]:
+        """Publishes at the end of a run where a commit is due; what the store does not take waits for the next."""
+        yield
+        if time.monotonic() >= self._due:
+            try:
+                self.push()
+            except StoreError as error:
+                logger.warning("published later in this command, because the store did not answer: %s", error)
+
+    def push(self) -> None:
+        """Publishes what the runs have made so far. Raises LeaseLost where another writer has taken over."""
+        began = time.monotonic()
+        try:
+            if self._is_unsure:
+                self._look_again()
+            self.head = self.working.push(self.head, self.lease)
+            self._is_unsure = False
+        except StoreError:
+            self._is_unsure = True
+            raise
+        finally:
+            now = time.monotonic()
+            self._due = now + _REST * (now - began)
+
+    def _look_again(self) -> None:
+        """Finds whether the last commit arrived although no answer to it came."""
+        head = read_head(self.working.bucket)
+        if head.commit != self.head.commit and head.token == self.lease.token:
+            files = read_files(self.working.bucket, head)
+            if files is not None:
+                write_state(self.working.root, head.commit, files)
+                self.head = head
+
+
+_batches: dict[Path, Batch] = {}
+
+
 @contextmanager
-def shared(root: Path, erase: bool = False) -> Iterator[None]:
+def shared(root: Path, erase: bool = False, is_batch: bool = False) -> Iterator[None]:
     """Holds the lease of the lake whose working folder is `root`; brings it up to date first, and publishes at the end.
 
     The caller holds the local lock of the folder. `erase`: what the lake no longer has is removed from the store at
-    once, without the time of grace for readers. Where the work fails, what it had published in the folder is published;
-    where it is interrupted, the next run does so. Raises LakeHeld where another writer holds the lease, and LeaseLost
-    where another writer took it over.
+    once, without the time of grace for readers. `is_batch`: the runs of this process within the block share the lease
+    (`batch_of`). Where the work fails, what it had published in the folder is published; where it is interrupted, the
+    next run does so. Raises LakeHeld where another writer holds the lease, and LeaseLost where another writer took it
+    over.
     """
     working = Working(root)
-    lease = Lease(working.bucket, working.name, lambda: mark_lost(root, lost_message(working.bucket.origin.url)))
+    lease = Lease(working.bucket, working.name, lambda: lock.mark_lost(root, lost_message(working.bucket.origin.url)))
     lease.acquire()
     try:
         head = _fenced(working.bucket, lease) if lease.is_taken_over else read_head(working.bucket)
         if not working.is_adoptable(head):
             working.reset(head)
+        batch = Batch(working, lease, head)
+        if is_batch:
+            _batches[root] = batch
         try:
             yield
         except Exception:
-            _push_after_failure(working, head, lease)
+            _push_after_failure(batch)
             raise
-        after = working.push(head, lease)
-        if erase or (after.number != head.number and after.number % _PRUNE_EACH == 0):
-            prune(working.bucket, after, lease, 0.0 if erase else working.bucket.origin.grace_hours * 3600)
+        finally:
+            _batches.pop(root, None)
+        batch.push()
+        if erase or batch.head.number // _PRUNE_EACH != head.number // _PRUNE_EACH:
+            prune(working.bucket, batch.head, lease, 0.0 if erase else working.bucket.origin.grace_hours * 3600)
         if erase:
             erase_trees(root.parent)
     finally:
         lease.release()
+
+
+@contextmanager
+def batch(root: Path) -> Iterator[None]:
+    """Holds the local lock and the lease of a working folder for several runs of this process.
+
+    Raises LakeHeld where another process or another machine writes.
+    """
+    with lock.batch(root / ".lock", root), shared(root, is_batch=True):
+        yield
+
+
+def batch_of(root: Path) -> Batch | None:
+    """Returns the batch of this process that holds the lease of a working folder."""
+    return _batches.get(root)
 
 
 def refresh(root: Path) -> None:
@@ -193,8 +269,8 @@ def _fenced(bucket: Bucket, lease: Lease) -> Head:
     raise LeaseLost(lost_message(bucket.origin.url))
 
 
-def _push_after_failure(working: Working, head: Head, lease: Lease) -> None:
+def _push_after_failure(batch: Batch) -> None:
     try:
-        working.push(head, lease)
+        batch.push()
     except OpusError as error:
         logger.warning("what the failed run had made was not brought to the store: %s", error)
