@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Measures what a lake in an object store costs: seconds, CPU seconds and requests of publishing and of reading.
 
-    .venv/bin/python benchmarks/object_store.py build/lake [--files 1000 10000]
+    .venv/bin/python benchmarks/object_store.py build/lake [--files 1000 10000] [--contracts 100 200 400]
 
 The store is the S3 server of the tests in a process of its own on this machine, so its times are those of a slow store
 without a network. The same publication on the local disk, a copy that is synced and renamed, is measured for
-comparison. `--files` adds made lakes of so many files of a kilobyte. CPU seconds are those of the client alone.
+comparison. `--files` adds made lakes of so many files of a kilobyte. `--contracts` publishes results of so many
+contracts one after the other, 20 files of a kilobyte each, as runs of their own and as one command. CPU seconds are
+those of the client alone.
 """
 
 import argparse
@@ -31,6 +33,7 @@ from opus_pipelines.lake.object_store.files import scan
 from opus_pipelines.lake.object_store.folders import local_root
 
 ROOT = Path(__file__).resolve().parents[1]
+FILES_OF_CONTRACT = 20
 SERVER = """
 import sys
 from tests.object_store_server import Server
@@ -119,6 +122,26 @@ def run(store: Store, lake: Path, name: str, work: Path) -> None:
     measured(store, "next read after one small file changed", lambda: local_root(url, two, reads_only=True))
 
 
+def contracts(store: Store, number: int, work: Path) -> None:
+    """Prints what it costs to publish so many results, each run for itself and all as one command."""
+    print(f"\n{number:,} contracts\n\n| what | s | CPU s | requests |\n| --- | ---: | ---: | ---: |")
+    for name in ("alone", "together"):
+        settings = ObjectStore(endpoint=store.endpoint, working_folder=work / f"{name}-{number}")
+        lake = Lake(local_root(f"s3://bench/{name}-{number}", settings))
+
+        def publish(lake: Lake = lake) -> None:
+            for contract in range(number):
+                with lake.lock(), lake.staging() as staged:
+                    made = made_lake(staged, FILES_OF_CONTRACT)
+                    lake.publish(made / "reports", lake.root / "workflows" / f"contract={contract}")
+
+        def together(lake: Lake = lake, publish: Callable[[], None] = publish) -> None:
+            with lake.batch():
+                publish()
+
+        measured(store, f"published {name}", publish if name == "alone" else together)
+
+
 def made_lake(folder: Path, files: int) -> Path:
     """Writes a lake of so many files of a kilobyte, ten in each folder."""
     for number in range(files):
@@ -133,6 +156,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("lake", type=Path, nargs="?")
     parser.add_argument("--files", type=int, nargs="*", default=[])
+    parser.add_argument("--contracts", type=int, nargs="*", default=[])
     options = parser.parse_args()
     os.environ |= {"AWS_ACCESS_KEY_ID": "bench", "AWS_SECRET_ACCESS_KEY": "bench", "AWS_REGION": "us-east-1"}
     print(machine())
@@ -142,6 +166,8 @@ def main() -> None:
             run(store, options.lake.absolute(), "stated", work)
         for files in options.files:
             run(store, made_lake(work / f"made-{files}", files), f"files-{files}", work)
+        for number in options.contracts:
+            contracts(store, number, work)
 
 
 if __name__ == "__main__":
