@@ -9,19 +9,18 @@ from assets.failing import reason_first
 from assets.specs import POOL, made, spec
 from opus_pipelines.forecasting import nightly
 from opus_pipelines.forecasting.publish import VERSION
+from opus_pipelines.intakes.contract_limits import contract_limits
 from resources.lake import LakeRun
 
 GROUP = "forecasts"
+DATASETS = ("forecasts/cases", "forecasts/next_steps", "forecasts/limits")
 
 
 @dg.multi_asset(
     name="forecast_open_cases",
     can_subset=True,
     pool=POOL,
-    specs=[
-        spec(name, GROUP, ["wkg/snapshot"], code_version=f"forecasts={VERSION}")
-        for name in ("forecasts/cases", "forecasts/next_steps")
-    ],
+    specs=[spec(name, GROUP, ["wkg/snapshot"], code_version=f"forecasts={VERSION}") for name in DATASETS],
 )
 @reason_first
 def forecasts(context: dg.AssetExecutionContext, run: LakeRun) -> Iterator[dg.MaterializeResult[None]]:
@@ -29,7 +28,7 @@ def forecasts(context: dg.AssetExecutionContext, run: LakeRun) -> Iterator[dg.Ma
     settings, current = run.typed.forecasts, run.lake.current_snapshot()
     done = nightly.Refreshed({}, (), {})
     if settings.nightly and current is not None:
-        done = nightly.refresh(run.lake, settings)
+        done = nightly.refresh(run.lake, settings, contract_limits(run.typed.paths.intakes))
     facts: dict[str, Any] = {"cases": done.cases, "unchanged": list(done.unchanged), "failed": done.failed}
-    results = [made("forecasts/cases", current or "", **facts), made("forecasts/next_steps", current or "")]
+    results = [made(name, current or "", **(facts if name == DATASETS[0] else {})) for name in DATASETS]
     yield from (one for one in results if one.asset_key in context.selected_asset_keys)

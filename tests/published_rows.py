@@ -58,6 +58,7 @@ NOT_HELD = {  # the clock, a person's decisions, the differences of two results 
     "evaluations/items",
     "evaluations/flows",
     "forecasts/cases",
+    "forecasts/limits",
     "forecasts/next_steps",
     "evaluations/utterances",
     "flows/catalogue",  # of a contract's utterances, which the sample has not

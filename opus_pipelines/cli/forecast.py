@@ -28,6 +28,8 @@ MS_PER_HOUR = 3_600_000.0
     help="Attribute of a case in history that says that it still runs. Default: told from the silence.",
 )
 @click.option("--limit-hours", type=click.FloatRange(min=0, min_open=True), help="Time that a case may take.")
+@click.option("--limit-cost", type=click.FloatRange(min=0, min_open=True), help="Dollars that a case may cost.")
+@click.option("--limit-steps", type=click.IntRange(min=1), help="Activities that a case may have.")
 @click.option("--as-seen", is_flag=True, help="See each case at its last event, not at the newest event of the export.")
 @click.option("--relative-dates", is_flag=True, help="Dates of EXPORT are not real: use no hours and weekdays.")
 @click.option("--show", "shown", type=click.IntRange(min=0), default=20, show_default=True, help="Rows of the table.")
@@ -39,6 +41,8 @@ def forecast(
     history: Path | None,
     open_rule: str | None,
     limit_hours: float | None,
+    limit_cost: float | None,
+    limit_steps: int | None,
     as_seen: bool,
     relative_dates: bool,
     shown: int,
@@ -49,7 +53,11 @@ def forecast(
     of the source read it. Without EXPORT the cases of history that are still open are forecast.
 
     The forecast is learnt from the history of the last rebuild. Intervals are 90 % intervals. A figure that history
-    does not know (cost, success) is left empty. Rows go to the lake: views forecasts_cases and forecasts_next_steps.
+    does not know (cost, success) is left empty. Rows go to the lake: views forecasts_cases, forecasts_next_steps and
+    forecasts_limits.
+
+    Limits of lead time, cost, steps and single activities are stated here, by the contract of a case, or in
+    [forecasts.limits] for its source; of each kind the first of these counts.
 
     \b
     Example:
@@ -58,7 +66,16 @@ def forecast(
       opus query forecasts
     """
     from opus_pipelines.forecasting.history_traces import OpenRule, export_records
-    from opus_pipelines.forecasting.publish import ForecastOptions, forecast_source, publish, request_of, sources_of
+    from opus_pipelines.forecasting.limits import COST, LEAD_TIME, STEPS, limits_of, stated
+    from opus_pipelines.forecasting.publish import (
+        ForecastOptions,
+        LimitSources,
+        forecast_source,
+        publish,
+        request_of,
+        sources_of,
+    )
+    from opus_pipelines.intakes.contract_limits import contract_limits
 
     if export is not None and not export.exists():
         raise InputError(f"{export}: no such file or folder; name an export of running cases")
@@ -68,12 +85,15 @@ def forecast(
         raise click.UsageError(f"say with --source which of these sources EXPORT belongs to: {', '.join(known)}")
     names = known if source is None else [source]
     rule = OpenRule.of(open_rule) if open_rule else None
-    limit_s = None if limit_hours is None else limit_hours * 3600
-    chosen = ForecastOptions(rule, limit_s, not relative_dates, not as_seen)
+    seconds = None if limit_hours is None else limit_hours * 3600
+    whole = stated([(LEAD_TIME, seconds), (COST, limit_cost), (STEPS, limit_steps)])
+    contracts = contract_limits(settings.paths.intakes)
     failed = []
     with lake.lock():
         for name in names:
-            running = None
+            running, own = None, settings.forecasts.limits.get(name)
+            limits = LimitSources(whole, contracts, limits_of(own) if own else ())
+            chosen = ForecastOptions(rule, limits, not relative_dates, not as_seen)
             if export is not None:
                 folder = settings.paths.history / name
                 running = export_records(lake, folder, export, settings.currency.usd_per_unit)
@@ -103,7 +123,7 @@ def _print(made: "SourceForecast", shown: int) -> None:
             _interval(row, "remaining_ms", _time),
             _interval(row, "remaining_cost_usd", _usd),
             _share(row["p_success"]),
-            _share(row["p_late"]),
+            _share(row["p_limit"]),
             _advice(row),
         )
         for row in made.cases[:shown]

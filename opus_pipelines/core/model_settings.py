@@ -1,4 +1,4 @@
-"""The sections of `opus.toml` for other programs: MLflow, language models, Prometheus, webhooks and mail servers."""
+"""The sections of `opus.toml` for forecasts, and for other programs: MLflow, language models, Prometheus, mail."""
 
 from pathlib import Path
 from typing import Literal
@@ -175,3 +175,37 @@ class ObjectStore(Section):
     )
     parallel: int = Field(16, ge=1, le=256, description="files that are sent or fetched at once")
     retry_seconds: float = Field(60, gt=0, description="a request that fails for a passing reason is tried for so long")
+
+
+class ServiceLevel(Section):
+    """By when one activity of a running case is done."""
+
+    activity: str = Field(min_length=1, description="as history names it")
+    hours: float = Field(gt=0, allow_inf_nan=False, description="most hours until it is done, waiting included")
+    after: str | None = Field(None, description="activity from which they count; unstated: the first event")
+
+
+class ForecastLimits(Section):
+    """Limits of the running cases of one source; a contract's own limits win."""
+
+    lead_time_hours: float | None = Field(None, gt=0, allow_inf_nan=False, description="from first to last event")
+    cost_usd: float | None = Field(None, gt=0, allow_inf_nan=False, description="of all activities")
+    steps: int | None = Field(None, gt=0, description="number of activities")
+    service_levels: list[ServiceLevel] = Field([], description="by when single activities are done")
+
+
+class Forecasts(Section):
+    """Forecasts of the cases that are still open in history."""
+
+    nightly: bool = Field(True, description="a rebuild refreshes them after its snapshot is published")
+    open_cases: dict[str, str] = Field(
+        {},
+        description='of a source, the attribute that says that a case still runs, e.g. { claims = "status=running" }; '
+        "else it is told from the silence since its last event",
+    )
+    limits: dict[str, ForecastLimits] = Field(
+        {},
+        description="of a source, the limits of its cases whose chance to be broken is forecast, e.g. "
+        "{ claims = { lead_time_hours = 72, cost_usd = 40, steps = 12 } }; `service_levels` of a source are a list of "
+        '{ activity = "Pay", hours = 48, after = "Approve" }',
+    )

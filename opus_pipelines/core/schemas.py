@@ -21,7 +21,7 @@ from opus_pipelines.core.tables.evaluations import (
     PROGRAM_SEARCHES,
     PROGRAM_STEPS,
 )
-from opus_pipelines.core.tables.forecasts import FORECAST_CASES, FORECAST_STEPS
+from opus_pipelines.core.tables.forecasts import FORECAST_CASES, FORECAST_LIMITS, FORECAST_STEPS
 from opus_pipelines.core.tables.generation import (
     INTAKES,
     INTENTIONS,
@@ -79,6 +79,7 @@ __all__ = [
     "FLOW_DATASETS",
     "FLOW_SCORES",
     "FORECAST_CASES",
+    "FORECAST_LIMITS",
     "FORECAST_STEPS",
     "IMPLEMENTATIONS",
     "IMPLEMENTATION_VECTORS",

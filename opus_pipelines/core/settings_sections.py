@@ -365,17 +365,6 @@ class Schedule(Section):
     )
 
 
-class Forecasts(Section):
-    """Forecasts of the cases that are still open in history."""
-
-    nightly: bool = Field(True, description="a rebuild refreshes them after its snapshot is published")
-    open_cases: dict[str, str] = Field(
-        {},
-        description='of a source, the attribute that says that a case still runs, e.g. { claims = "status=running" }; '
-        "else it is told from the silence since its last event",
-    )
-
-
 class Currency(Section):
     """Money in history that is not in dollars."""
 

@@ -9,6 +9,7 @@ from opus_pipelines.core.errors import InputError
 from opus_pipelines.forecasting.calibration import LEVELS, calibrated
 from opus_pipelines.forecasting.features import FeatureOptions
 from opus_pipelines.forecasting.lake_contexts import LakeContexts
+from opus_pipelines.forecasting.limits import LimitOutlook, LimitReader, Limits, share_broken
 from opus_pipelines.forecasting.next_model import ContextFeatures, NextTrees
 from opus_pipelines.forecasting.similar_prefixes import PrefixForest, SimilarPrefixes, quantile
 from opus_pipelines.forecasting.suffix_choice import SuffixTable, medoid
@@ -36,13 +37,14 @@ class Interval:
 
 @dataclass(frozen=True)
 class StepOutlook:
-    """What came of similar cases that did this activity next."""
+    """What came of similar cases that did this activity next. `p_limit`: share of them that break a limit."""
 
     activity: str
     probability: float
     p_success: float | None
     remaining_s: float | None
     similar: int
+    p_limit: float | None = None
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,8 @@ class Forecast:
 
     `following`: probable next activities, `END` among them, most probable first. `rest`: the activities after the
     last event, if the case goes on. `remaining_s` is in seconds, `remaining_cost_usd` in dollars, None where no
-    cost is known. `p_late`: probability of exceeding the time limit. `similar`: past prefixes that the figures rest
-    on.
+    cost is known. `limits`: what is expected of each limit; `p_limit`: probability of breaking at least one, None
+    without any. `similar`: past prefixes that the figures rest on.
     """
 
     case_id: str
@@ -63,7 +65,8 @@ class Forecast:
     remaining_s: Interval
     remaining_cost_usd: Interval | None
     p_success: float | None
-    p_late: float | None
+    limits: tuple[LimitOutlook, ...]
+    p_limit: float | None
     similar: int
 
 
@@ -94,14 +97,22 @@ class Forecaster:
         self._outcomes = PrefixForest(self._table, x, seed)
         self._remaining, self._cost = self._table.remaining, self._table.remaining_cost
         self._success = self._table.success[self._table.case]
+        self._limits = LimitReader(self.vocabulary, self._table)
         self._suffixes: dict[tuple[int, ...], int] = {}
         self._suffix_of = np.full(len(self._table.code), -1, np.int64)
 
+    def unknown_activities(self, limits: Limits) -> list[str]:
+        """The activities of service levels that the history does not know."""
+        return self._limits.unknown(limits)
+
     def forecast(
-        self, running: Sequence[Trace], silent: Sequence[float] | None = None, limit_s: float | None = None
+        self,
+        running: Sequence[Trace],
+        silent: Sequence[float] | None = None,
+        limits: Sequence[Limits] | None = None,
     ) -> list[Forecast]:
         """The forecast of every running case after its last event. `silent` [cases]: seconds since that event, in which
-        nothing happened; None: none. `limit_s`: seconds from the first event that a case may take.
+        nothing happened; None: none. `limits` [cases]: the limits of each case; None: none.
 
         Raises:
             ValueError: a running case has no event.
@@ -118,28 +129,28 @@ class Forecaster:
             x, table.code[table.last], None if silent is None else np.asarray(silent, float)
         )
         rests = self._rests(similar)
-        elapsed = table.time[table.last] - table.time[table.first]
         return [
-            self._one(trace, p, like, rest, None if limit_s is None else limit_s - passed)
-            for trace, p, like, rest, passed in zip(
-                running, probabilities, similar, rests, elapsed.tolist(), strict=True
+            self._one(trace, p, like, rest, own)
+            for trace, p, like, rest, own in zip(
+                running, probabilities, similar, rests, limits or [()] * len(running), strict=True
             )
         ]
 
     def _one(
-        self, trace: Trace, probabilities: np.ndarray, like: SimilarPrefixes, rest: tuple[str, ...], left: float | None
+        self, trace: Trace, probabilities: np.ndarray, like: SimilarPrefixes, rest: tuple[str, ...], limits: Limits
     ) -> Forecast:
-        values = self._remaining[like.rows]
+        outlooks, broken = self._limits.outlooks(self.vocabulary.table([trace]), limits, like) if limits else ((), None)
         return Forecast(
             case_id=trace.case_id,
             steps=len(trace.activities),
-            following=self._outlooks(probabilities, like),
+            following=self._outlooks(probabilities, like, broken),
             p_end=float(probabilities[0]),
             rest=rest,
-            remaining_s=self._interval(values, like.mass),
+            remaining_s=self._interval(self._remaining[like.rows], like.mass),
             remaining_cost_usd=self._cost_interval(like),
             p_success=self._p_success(like),
-            p_late=None if left is None else float(like.mass[values > left].sum()),
+            limits=outlooks,
+            p_limit=None if broken is None else share_broken(broken, like.mass),
             similar=len(like.rows),
         )
 
@@ -171,7 +182,9 @@ class Forecaster:
         prior = float(np.nanmean(overall))
         return (size * rate + SUCCESS_STRENGTH * prior) / (size + SUCCESS_STRENGTH)
 
-    def _outlooks(self, probabilities: np.ndarray, like: SimilarPrefixes) -> tuple[StepOutlook, ...]:
+    def _outlooks(
+        self, probabilities: np.ndarray, like: SimilarPrefixes, broken: np.ndarray | None
+    ) -> tuple[StepOutlook, ...]:
         """The next activities that are at least one in a hundred probable, five of them at most."""
         found: list[StepOutlook] = []
         following = self._table.following[like.rows]
@@ -190,6 +203,7 @@ class Forecaster:
                     if known
                     else None,
                     similar=int(part.sum()),
+                    p_limit=share_broken(broken[part], same.mass) if known and broken is not None else None,
                 )
             )
         return tuple(found)

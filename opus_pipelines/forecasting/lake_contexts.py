@@ -87,9 +87,9 @@ class LakeContexts:
         share = done / np.maximum(1.0, of_task[of_activity[:-1]])
         counts = ContextCounts.of_counted(self._levels(names), len(names) + 1, len(names) + 1)
         found = TaskCounts(counts, of_activity, share)
-        last = np.zeros(len(table.code), bool)
-        last[table.last] = table.is_open
-        found = found.without(table, np.where(last, 0, -1))
+        # The lake counts the end of an open case, and all events before the history shows the ends of cases.
+        counted = np.where(table.following < 0, 0, table.following)
+        found = found.without(table, np.where(table.taught < 0, counted, -1))
         if not self.not_learnt:
             return found
         unlearnt = vocabulary.table(self.not_learnt)

@@ -41,7 +41,7 @@ class SymbolCounts:
         cls, table: TraceTable, symbols: Callable[[TraceTable], np.ndarray], kinds: int, depth: int
     ) -> "SymbolCounts":
         """The counts of a history."""
-        return cls(ContextCounts(symbols(table), table.position, table.following, kinds, depth), symbols)
+        return cls(ContextCounts(symbols(table), table.position, table.taught, kinds, depth), symbols)
 
     def probabilities(self, table: TraceTable) -> np.ndarray:
         """[events, activities] of what comes next after each event; each row sums to 1."""
@@ -73,7 +73,7 @@ class ContextFeatures:
         own = np.zeros((len(table.code), 3 * kinds), np.float32)
         for number in range(FOLDS):
             mine = fold == number
-            following = np.where(mine, table.following, -1)
+            following = np.where(mine, table.taught, -1)
             for n, counts in enumerate(self._counts):
                 found = counts.without(table, following).probabilities(table)
                 own[mine, n * kinds : (n + 1) * kinds] = found[mine]
@@ -89,11 +89,11 @@ class ContextFeatures:
 
 
 class NextTrees:
-    """Probabilities of the next activity. `x` [events, features] of the history `table`; open ends teach nothing."""
+    """Probabilities of the next activity. `x` [events, features] of the history `table`; see `TraceTable.taught`."""
 
     def __init__(self, table: TraceTable, x: np.ndarray, kinds: int, seed: int = 0) -> None:
         self._kinds = kinds
-        seen = np.flatnonzero(table.following >= 0)
+        seen = np.flatnonzero(table.taught >= 0)
         weights = prefix_weights(table)
         self._forest = RandomForestClassifier(
             TREES,

@@ -2,6 +2,7 @@
 
 import logging
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow.compute as pc
@@ -9,6 +10,7 @@ import pyarrow.compute as pc
 from opus_pipelines.core.schemas import CASES
 from opus_pipelines.core.settings import Forecasts
 from opus_pipelines.forecasting.history_traces import PROBABLY_ENDED, OpenRule
+from opus_pipelines.forecasting.limits import Limits, limits_of
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_table
 
 logger = logging.getLogger(__name__)
@@ -23,9 +25,12 @@ class Refreshed:
     failed: dict[str, str]
 
 
-def refresh(lake: Lake, settings: Forecasts) -> Refreshed:
+def refresh(
+    lake: Lake, settings: Forecasts, contract_limits: Mapping[tuple[str, str], Limits] | None = None
+) -> Refreshed:
     """Forecasts the open cases of every source that has some, and publishes them. The caller holds the lock.
 
+    `contract_limits`: the limits of contracts, by client and contract; those of a source stand in the settings.
     A source that fails is named and logged; the forecasts of the others, and its earlier ones, stay as they are.
     """
     cases: dict[str, int] = {}
@@ -36,6 +41,7 @@ def refresh(lake: Lake, settings: Forecasts) -> Refreshed:
     # Here, so that a night without open cases does not load scikit-learn.
     from opus_pipelines.forecasting.publish import (
         ForecastOptions,
+        LimitSources,
         forecast_id,
         forecast_source,
         is_published,
@@ -45,7 +51,9 @@ def refresh(lake: Lake, settings: Forecasts) -> Refreshed:
 
     for source, rule in asked.items():
         try:
-            options = ForecastOptions(rule)
+            own = settings.limits.get(source)
+            limits = LimitSources((), contract_limits or {}, limits_of(own) if own else ())
+            options = ForecastOptions(rule, limits)
             if is_published(lake, source, forecast_id(lake, source, None, options)):
                 unchanged.append(source)
                 continue

@@ -1,49 +1,70 @@
 """Forecasts of one source's running cases: learnt, turned into rows, and published in the lake."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import digest, make_id
-from opus_pipelines.core.schemas import FORECAST_CASES, FORECAST_STEPS
+from opus_pipelines.core.schemas import FORECAST_CASES, FORECAST_LIMITS, FORECAST_STEPS
 from opus_pipelines.forecasting.forecaster import Forecast, Forecaster, StepOutlook
 from opus_pipelines.forecasting.history_traces import CaseRecord, OpenRule, history_records
 from opus_pipelines.forecasting.lake_contexts import LakeContexts
-from opus_pipelines.forecasting.traces import END
+from opus_pipelines.forecasting.limits import LEAD_TIME, UNITS, Limit, LimitOutlook, Limits, by_contract, in_force
+from opus_pipelines.forecasting.traces import END, Trace
 from opus_pipelines.lake.layout import Lake, slug, table_of, write_table
 
-VERSION = 3  # of the forecasts: raise it when they change for the same input
+VERSION = 4  # of the forecasts: raise it when they change for the same input
 MIN_SIMILAR = 20  # similar prefixes with an activity, from which its success is compared
 BETTER_SUCCESS = 0.05  # by which an activity's success must be higher to be preferred to the most probable one
 MIN_PROBABILITY = 0.1  # of an activity that may be preferred
-MOST_PROBABLE, HIGHER_SUCCESS = "most probable", "higher success"
+FEWER_BROKEN = 0.05  # by which an activity's share of broken limits must be lower to be preferred
+MOST_PROBABLE, HIGHER_SUCCESS, FEWER_LIMITS = "most probable", "higher success", "fewer broken limits"
+COMMAND, CONTRACT, SETTINGS = "command", "contract", "settings"
+
+
+@dataclass(frozen=True)
+class LimitSources:
+    """Where limits are stated: on the command line, by contracts (by client and contract), and for the source."""
+
+    command: Limits = ()
+    contracts: Mapping[tuple[str, str], Limits] = field(default_factory=dict)
+    source: Limits = ()
+
+    def of(self, record: CaseRecord) -> Limits:
+        """The limits of one case."""
+        return in_force(self.command, by_contract(self.contracts, record.client, record.contract), self.source)
+
+    def stated_by(self, limit: Limit) -> str:
+        """Who states this limit."""
+        return COMMAND if limit in self.command else SETTINGS if limit in self.source else CONTRACT
 
 
 @dataclass(frozen=True)
 class ForecastOptions:
-    """`open_rule`: which cases of history are open; None: by their silence. `limit_s`: seconds that a case may take.
+    """`open_rule`: which cases of history are open; None: by their silence. `limits`: those of cases.
 
     `calendar`: dates of running cases are real. `silence`: nothing happened from a case's last event to the newest
     event of all of them; else each is seen at its last event.
     """
 
     open_rule: OpenRule | None = None
-    limit_s: float | None = None
+    limits: LimitSources = LimitSources()
     calendar: bool = True
     silence: bool = True
 
 
 @dataclass(frozen=True)
 class SourceForecast:
-    """The forecast of one source: its id and the rows of forecasts/cases and forecasts/next_steps."""
+    """The forecast of one source: its id and the rows of forecasts/cases, forecasts/next_steps and forecasts/limits."""
 
     id: str
     source: str
     cases: list[dict[str, Any]]
     next_steps: list[dict[str, Any]]
+    limits: list[dict[str, Any]]
 
 
 def sources_of(lake: Lake) -> dict[str, Path]:
@@ -112,25 +133,40 @@ def forecast_source(lake: Lake, request: ForecastRequest) -> SourceForecast:
 
     Raises:
         TooLittleHistory: fewer than two cases of the source have ended.
+        InputError: a limit of the source names an activity that its history does not have.
     """
     history, running, options = request.history, request.running, request.options
     again = {r.trace.case_id for r in running}
     learnt = [r.trace for r in history if r.trace.is_open or r.trace.case_id not in again]
     silent = [request.seen_until - r.trace.times[-1] if options.silence else 0.0 for r in running]
-    found = (
-        Forecaster(learnt, options.calendar, contexts=_contexts(lake, request.source, history, again)).forecast(
-            [r.trace for r in running], silent, options.limit_s
-        )
-        if running
-        else []
-    )
+    found = _forecasts(lake, request, learnt, silent) if running else []
     head = {"forecast": request.id, "source": request.source}
     case_head = head | {"snapshot": request.snapshot}
     cases = [
-        case_head | _case_row(record, one, record.trace.times[-1] + wait, options)
+        case_head | _case_row(record, one, record.trace.times[-1] + wait)
         for record, one, wait in zip(running, found, silent, strict=True)
     ]
-    return SourceForecast(request.id, request.source, cases, [head | row for one in found for row in _step_rows(one)])
+    steps = [head | row for one in found for row in _step_rows(one)]
+    limits = [head | row for one in found for row in _limit_rows(one, options.limits)]
+    return SourceForecast(request.id, request.source, cases, steps, limits)
+
+
+def _forecasts(
+    lake: Lake, request: ForecastRequest, learnt: Sequence[Trace], silent: Sequence[float]
+) -> list[Forecast]:
+    options, again = request.options, {r.trace.case_id for r in request.running}
+    contexts = _contexts(lake, request.source, request.history, again)
+    forecaster = Forecaster(learnt, options.calendar, contexts=contexts)
+    stated = options.limits.command + options.limits.source
+    if unknown := forecaster.unknown_activities(stated):
+        known = ", ".join(sorted(forecaster.vocabulary.activities[1:]))
+        raise InputError(
+            f"limits of source {request.source!r} name {', '.join(map(repr, unknown))}, which its history does not "
+            f"have; correct `forecasts.limits`. Activities are: {known}"
+        )
+    return forecaster.forecast(
+        [r.trace for r in request.running], silent, [options.limits.of(r) for r in request.running]
+    )
 
 
 def is_published(lake: Lake, source: str, forecast: str) -> bool:
@@ -148,7 +184,7 @@ def _contexts(lake: Lake, source: str, history: Sequence[CaseRecord], running: s
 def publish(lake: Lake, forecast: SourceForecast) -> None:
     """Writes the rows into the lake, and then removes the source's earlier forecasts. The caller holds the lock."""
     lake.ensure_empty()
-    rows = {FORECAST_CASES: forecast.cases, FORECAST_STEPS: forecast.next_steps}
+    rows = {FORECAST_CASES: forecast.cases, FORECAST_STEPS: forecast.next_steps, FORECAST_LIMITS: forecast.limits}
     with lake.staging() as staged:
         for dataset, own in rows.items():
             write_table(dataset, table_of(dataset, own), staged / dataset.view)
@@ -164,29 +200,40 @@ def publish(lake: Lake, forecast: SourceForecast) -> None:
 def advice(following: Sequence[StepOutlook]) -> tuple[str | None, str]:
     """The activity to do now, None where the case seems to have ended, and the reason.
 
-    It is the most probable one, unless similar cases succeeded clearly more often with another that is usual, too.
+    It is the most probable one, unless similar cases succeeded clearly more often with another that is usual, too; or,
+    where none is so, broke clearly fewer limits with it and did not succeed less often.
     """
     first = following[0]
-    better = [
+    usual = [
         one
         for one in following[1:]
-        if one.activity != END
-        and first.activity != END
+        if END not in (one.activity, first.activity)
         and min(one.similar, first.similar) >= MIN_SIMILAR
         and one.probability >= MIN_PROBABILITY
-        and one.p_success is not None
-        and first.p_success is not None
-        and one.p_success - first.p_success >= BETTER_SUCCESS
     ]
+    better = [one for one in usual if (_gain(one.p_success, first.p_success) or 0.0) >= BETTER_SUCCESS]
     if better:
         return max(better, key=lambda one: one.p_success or 0.0).activity, HIGHER_SUCCESS
+    sooner = [
+        one
+        for one in usual
+        if (_gain(first.p_limit, one.p_limit) or 0.0) >= FEWER_BROKEN
+        and (_gain(one.p_success, first.p_success) or 0.0) >= 0.0
+    ]
+    if sooner:
+        return min(sooner, key=lambda one: one.p_limit or 0.0).activity, FEWER_LIMITS
     return (None if first.activity == END else first.activity), MOST_PROBABLE
 
 
-def _case_row(record: CaseRecord, one: Forecast, seen_until: float, options: ForecastOptions) -> dict[str, Any]:
+def _gain(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one - other
+
+
+def _case_row(record: CaseRecord, one: Forecast, seen_until: float) -> dict[str, Any]:
     first, trace = one.following[0], record.trace
     do_next, reason = advice(one.following)
     cost = one.remaining_cost_usd
+    late = next((found for found in one.limits if found.limit.kind == LEAD_TIME), None)
     return {
         "case_id": trace.case_id,
         "client": record.client,
@@ -206,8 +253,9 @@ def _case_row(record: CaseRecord, one: Forecast, seen_until: float, options: For
         "remaining_cost_usd_low": cost.low if cost else None,
         "remaining_cost_usd_high": cost.high if cost else None,
         "p_success": one.p_success,
-        "time_limit_ms": None if options.limit_s is None else options.limit_s * 1000,
-        "p_late": one.p_late,
+        "time_limit_ms": None if late is None else late.limit.value * 1000,
+        "p_late": None if late is None else late.p_broken,
+        "p_limit": one.p_limit,
         "do_next": do_next,
         "do_next_reason": reason if do_next else None,
         "similar": one.similar,
@@ -223,9 +271,35 @@ def _step_rows(one: Forecast) -> list[dict[str, Any]]:
             "probability": step.probability,
             "p_success": step.p_success,
             "remaining_ms": None if step.remaining_s is None else step.remaining_s * 1000,
+            "p_limit": step.p_limit,
             "similar": step.similar,
         }
         for place, step in enumerate(one.following, start=1)
+    ]
+
+
+def _limit_rows(one: Forecast, stated: LimitSources) -> list[dict[str, Any]]:
+    """The limits of one case, the most probably broken first."""
+
+    def scaled(found: LimitOutlook, value: float | None) -> float | None:
+        return None if value is None else value * (1000.0 if UNITS[found.limit.kind] == "ms" else 1.0)
+
+    ordered = sorted(one.limits, key=lambda found: -1.0 if found.p_broken is None else found.p_broken, reverse=True)
+    return [
+        {
+            "case_id": one.case_id,
+            "place": place,
+            "kind": found.limit.kind,
+            "activity": found.limit.activity,
+            "after": found.limit.after,
+            "unit": UNITS[found.limit.kind],
+            "limit_value": scaled(found, found.limit.value),
+            "so_far": scaled(found, found.so_far),
+            "expected": scaled(found, found.expected),
+            "p_broken": found.p_broken,
+            "stated_by": stated.stated_by(found.limit),
+        }
+        for place, found in enumerate(ordered, start=1)
     ]
 
 

@@ -9,6 +9,8 @@ import numpy as np
 END = "<end>"  # stands for the end of a case among the next activities
 EARLIEST_ENDS = 0.01  # share of the ended cases that may have ended before a history shows the ends of all cases
 
+MIN_TAUGHT = 500  # events after that moment, below which the events before it teach what follows, too
+
 
 @dataclass(frozen=True)
 class Trace:
@@ -66,6 +68,16 @@ class TraceTable:
         found = np.append(self.code[1:], 0)
         found[self.last] = np.where(self.is_open, -1, 0)
         return found
+
+    @cached_property
+    def taught(self) -> np.ndarray:
+        """As `following`, but -1 also before the history begins to show the ends of cases [events].
+
+        Of a case that began before, an event is in the history only because the case went on for long: what followed it
+        tells too little of ends (`end_seen_from`). All events teach where too few are left.
+        """
+        found = np.where(self.time >= self.ends_seen_at, self.following, -1)
+        return found if (found >= 0).sum() >= MIN_TAUGHT else self.following
 
     @cached_property
     def remaining(self) -> np.ndarray:

@@ -6,7 +6,7 @@ history and what other results took from it, and search. The note stays until th
 
 import difflib
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from opus_pipelines.core.schemas import (
     DECISIONS,
     EMBEDDINGS,
     FORECAST_CASES,
+    FORECAST_LIMITS,
     FORECAST_STEPS,
     IMPLEMENTATIONS,
     NEIGHBOURS,
@@ -316,13 +317,14 @@ def _remove_parts(lake: Lake, traces: ClientTraces, manifests: Manifests) -> int
     return gone
 
 
-def remove_forecasts(lake: Lake, sources: Iterable[str]) -> int:
+def remove_forecasts(lake: Lake, sources: Collection[str]) -> int:
     """Removes the forecasts that were learnt from the history of these sources; returns how many."""
-    cases, steps = (
+    cases, *details = (
         [f for source in sources for f in lake.folder(dataset, source_key=source).glob("*")]
-        for dataset in (FORECAST_CASES, FORECAST_STEPS)
+        for dataset in (FORECAST_CASES, FORECAST_STEPS, FORECAST_LIMITS)
     )
-    _remove(lake, steps)
+    for folders in details:
+        _remove(lake, folders)
     return _remove(lake, cases)
 
 

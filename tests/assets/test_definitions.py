@@ -57,6 +57,7 @@ DEPS = {
     "flows/scores": ["flows/flows"],
     "ops/runs": [],
     "forecasts/cases": ["wkg/snapshot"],
+    "forecasts/limits": ["wkg/snapshot"],
     "forecasts/next_steps": ["wkg/snapshot"],
     "generation/intakes": ["inputs/intakes", "wkg/snapshot"],
     "generation/intentions": ["generation/intakes", "wkg/snapshot"],

@@ -5,9 +5,11 @@ import random
 import pytest
 
 from opus_pipelines.forecasting.forecaster import Forecaster, TooLittleHistory
+from opus_pipelines.forecasting.limits import LEAD_TIME, Limit
 from opus_pipelines.forecasting.traces import END, Trace
 
 HOUR, DAY = 3600.0, 86400.0
+A_DAY = (Limit(LEAD_TIME, DAY),)
 
 
 def history(cases: int, observed_until: float = float("inf")) -> list[Trace]:
@@ -59,7 +61,7 @@ def test_who_did_the_last_step_decides_what_follows(forecaster: Forecaster) -> N
 
 
 def test_remaining_time_cost_and_success(forecaster: Forecaster) -> None:
-    approved, rejected, paid = forecaster.forecast(RUNNING, limit_s=DAY)
+    approved, rejected, paid = forecaster.forecast(RUNNING, limits=[A_DAY] * 3)
 
     assert 2 * DAY < approved.remaining_s.low <= approved.remaining_s.middle <= approved.remaining_s.high < 2.4 * DAY
     assert HOUR <= rejected.remaining_s.middle <= 3 * HOUR
@@ -67,8 +69,8 @@ def test_remaining_time_cost_and_success(forecaster: Forecaster) -> None:
     assert (approved.remaining_cost_usd.middle, rejected.remaining_cost_usd.middle) == (12.0, 1.0)
     assert approved.p_success > 0.9
     assert rejected.p_success < 0.1
-    assert approved.p_late > 0.95
-    assert rejected.p_late < 0.05
+    assert approved.p_limit > 0.95
+    assert rejected.p_limit < 0.05
 
 
 def test_open_cases_do_not_make_the_work_look_shorter() -> None:
@@ -83,9 +85,9 @@ def test_cases_that_are_known_only_because_they_lasted_do_not_make_the_work_look
     cases = [t for t in history(400, observed_until=400 * HOUR) if t.is_open or t.times[-1] >= 360 * HOUR]
     begun = Trace("new", ["intake"], [0.0], ["desk"], is_open=True)
 
-    (found,) = Forecaster(cases, calendar=False).forecast([begun], limit_s=DAY)
+    (found,) = Forecaster(cases, calendar=False).forecast([begun], limits=[A_DAY])
 
-    assert 0.35 < found.p_late < 0.65
+    assert 0.35 < found.p_limit < 0.65
 
 
 def test_a_long_silence_rules_out_what_would_have_happened_by_then(forecaster: Forecaster) -> None:
@@ -106,7 +108,7 @@ def test_without_costs_and_outcomes_nothing_is_claimed_about_them() -> None:
 
     approved, _, paid = Forecaster(bare).forecast(RUNNING)
 
-    assert (approved.remaining_cost_usd, approved.p_success, approved.p_late) == (None, None, None)
+    assert (approved.remaining_cost_usd, approved.p_success, approved.p_limit) == (None, None, None)
     assert paid.remaining_cost_usd is None  # an empty sum of unknown costs is unknown, too
 
 

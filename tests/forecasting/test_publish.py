@@ -5,10 +5,19 @@ from pathlib import Path
 import pytest
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.core.schemas import FORECAST_CASES, FORECAST_STEPS, IMPLEMENTATIONS
+from opus_pipelines.core.schemas import FORECAST_CASES, FORECAST_LIMITS, FORECAST_STEPS, IMPLEMENTATIONS
 from opus_pipelines.forecasting.forecaster import StepOutlook
 from opus_pipelines.forecasting.history_traces import OpenRule, history_records
-from opus_pipelines.forecasting.publish import ForecastOptions, advice, forecast_source, publish, request_of, sources_of
+from opus_pipelines.forecasting.limits import COST, LEAD_TIME, SERVICE_LEVEL, STEPS, Limit
+from opus_pipelines.forecasting.publish import (
+    ForecastOptions,
+    LimitSources,
+    advice,
+    forecast_source,
+    publish,
+    request_of,
+    sources_of,
+)
 from opus_pipelines.forecasting.traces import END
 from opus_pipelines.lake.layout import Lake, read_table
 from tests.forecast_fixtures import BEGIN, claims_lake
@@ -43,7 +52,10 @@ def test_a_missing_attribute_is_named() -> None:
 
 def test_the_open_cases_of_history_are_forecast_and_published(lake: Lake) -> None:
     made = forecast_source(
-        lake, request_of(lake, "claims", None, ForecastOptions(OpenRule.of("state"), limit_s=86400.0))
+        lake,
+        request_of(
+            lake, "claims", None, ForecastOptions(OpenRule.of("state"), LimitSources((Limit(LEAD_TIME, 86400.0),)))
+        ),
     )
     publish(lake, made)
 
@@ -73,11 +85,17 @@ def test_a_new_forecast_replaces_the_one_before(lake: Lake) -> None:
         publish(
             lake,
             made := forecast_source(
-                lake, request_of(lake, "claims", None, ForecastOptions(OpenRule.of("state"), limit_s))
+                lake,
+                request_of(
+                    lake,
+                    "claims",
+                    None,
+                    ForecastOptions(OpenRule.of("state"), LimitSources((Limit(LEAD_TIME, limit_s),))),
+                ),
             ),
         )
 
-    for dataset in (FORECAST_CASES, FORECAST_STEPS):
+    for dataset in (FORECAST_CASES, FORECAST_LIMITS, FORECAST_STEPS):
         folders = [f.name for f in lake.folder(dataset, source_key="claims").iterdir()]
         assert folders == [f"forecast_key={made.id}"]
 
@@ -91,6 +109,51 @@ def test_no_running_case_gives_empty_rows(lake: Lake) -> None:
 def test_a_source_that_does_not_exist(lake: Lake) -> None:
     with pytest.raises(InputError, match=r"'loans'.*claims"):
         forecast_source(lake, request_of(lake, "loans", None, ForecastOptions()))
+
+
+def test_every_limit_of_a_case_has_a_row_and_the_most_probably_broken_stands_first(lake: Lake) -> None:
+    """The open case did `a b`; all others go on with `c` after an hour, each activity for a dollar."""
+    limits = LimitSources(
+        command=(Limit(STEPS, 2.0),),
+        contracts={("Northwind", ""): (Limit(COST, 3.0), Limit(STEPS, 9.0), Limit(SERVICE_LEVEL, 5400.0, "C", "B"))},
+        source=(Limit(COST, 1.0), Limit(SERVICE_LEVEL, 5400.0, "c")),
+    )
+    made = forecast_source(lake, request_of(lake, "claims", None, ForecastOptions(OpenRule.of("state"), limits)))
+
+    keys = ("kind", "activity", "after", "unit", "limit_value", "so_far", "expected", "p_broken", "stated_by")
+    assert [tuple(row[key] for key in keys) for row in made.limits] == [
+        ("steps", None, None, "steps", 2.0, 2.0, 3.0, 1.0, "command"),
+        ("service level", "c", None, "ms", 5_400_000.0, 3_600_000.0, 7_200_000.0, 1.0, "settings"),
+        ("cost", None, None, "usd", 3.0, 2.0, 3.0, 0.0, "contract"),
+        ("service level", "C", "B", "ms", 5_400_000.0, 0.0, 3_600_000.0, 0.0, "contract"),
+    ]
+    assert (made.cases[0]["p_limit"], made.cases[0]["p_late"]) == (1.0, None)
+
+
+def test_a_limit_of_the_settings_that_names_no_activity_is_refused(lake: Lake) -> None:
+    limits = LimitSources(source=(Limit(SERVICE_LEVEL, 60.0, "pay"),))
+
+    with pytest.raises(InputError, match=r"'pay'.*a, b, c"):
+        forecast_source(lake, request_of(lake, "claims", None, ForecastOptions(OpenRule.of("state"), limits)))
+
+
+@pytest.mark.parametrize(
+    ("shares", "advised"),
+    [
+        ((0.6, 0.8, 0.2, 0.8), ("call", "fewer broken limits")),
+        ((0.6, 0.8, 0.58, 0.8), ("pay", "most probable")),  # hardly fewer
+        ((0.6, 0.8, 0.2, 0.79), ("pay", "most probable")),  # less success
+        ((0.6, None, 0.2, None), ("call", "fewer broken limits")),
+        ((None, 0.8, None, 0.8), ("pay", "most probable")),  # no limit
+    ],
+)
+def test_advice_by_limits(shares: tuple[float | None, ...], advised: tuple[str, str]) -> None:
+    pay, call = (
+        StepOutlook(name, p, success, 60.0, 90, limit)
+        for name, p, limit, success in (("pay", 0.7, *shares[:2]), ("call", 0.2, *shares[2:]))
+    )
+
+    assert advice([pay, call]) == advised
 
 
 @pytest.mark.parametrize(

@@ -27,3 +27,14 @@ def test_without_any_end_nothing_is_known_of_when_ends_were_recorded() -> None:
     only = [TRACES[2]]
 
     assert np.array_equal(Vocabulary.of(only).table(only).end_seen_from, [0.0])
+
+
+def test_events_before_the_first_recorded_end_do_not_teach_what_follows() -> None:
+    """A thousand cases began long before the first one ended: of them the history has those that went on."""
+    begun = [Trace(f"old{n}", ["a", "b", "c"], [float(n), 3_000.0, 4_000.0 + n]) for n in range(1_000)]
+    table = Vocabulary.of(begun).table(begun)
+
+    assert np.flatnonzero(table.taught >= 0)[0] == 2 + 3 * 9  # a hundredth of the ends came before that of old9
+    assert (table.taught >= 0).sum() == 991
+    few = Vocabulary.of(begun).table(begun[:100])
+    assert np.array_equal(few.taught, few.following)

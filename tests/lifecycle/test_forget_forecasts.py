@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from opus_pipelines.core.schemas import FORECAST_CASES, FORECAST_STEPS
+from opus_pipelines.core.schemas import FORECAST_CASES, FORECAST_LIMITS, FORECAST_STEPS
 from opus_pipelines.forecasting.history_traces import OpenRule
 from opus_pipelines.forecasting.publish import ForecastOptions, forecast_source, publish, request_of
 from opus_pipelines.lifecycle.erasure import remove_forecasts
@@ -15,5 +15,5 @@ def test_forecasts_of_a_source_are_removed(tmp_path: Path) -> None:
 
     assert remove_forecasts(lake, ["loans"]) == 0
     assert remove_forecasts(lake, ["claims"]) == 1
-    for dataset in (FORECAST_CASES, FORECAST_STEPS):
+    for dataset in (FORECAST_CASES, FORECAST_LIMITS, FORECAST_STEPS):
         assert not list(lake.folder(dataset).rglob("*.parquet"))

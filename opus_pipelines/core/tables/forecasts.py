@@ -30,9 +30,10 @@ FORECAST_CASES = dataset(
     p_success                prob          probability of success; NULL where history has no outcomes
     time_limit_ms            ms            time that a case may take from its first event; NULL where none was stated
     p_late                   prob          probability of exceeding it
+    p_limit                  prob          probability of breaking at least one limit; NULL where none was stated
     do_next                  string        the activity to do now; NULL where the case seems to have ended
-    do_next_reason           string        most probable, or higher success where similar cases succeeded more often
-                                           with it
+    do_next_reason           string        most probable, higher success where similar cases succeeded more often
+                                           with it, or fewer broken limits where they broke fewer with it
     similar                  int64         past prefixes of cases that the figures rest on
 """,
     partitions="source_key forecast_key",
@@ -50,7 +51,29 @@ FORECAST_STEPS = dataset(
     probability   prob    probability that it is next
     p_success     prob    probability of success if it is; NULL where history has no outcomes
     remaining_ms  ms      median of the remaining time if it is next
+    p_limit       prob    probability of breaking at least one limit if it is next; NULL where none was stated
     similar       int64   similar past prefixes that it followed
+""",
+    partitions="source_key forecast_key",
+)
+FORECAST_LIMITS = dataset(
+    "forecasts/limits",
+    "one row, one limit of a running case: of its lead time, cost or steps, or by when one activity is done",
+    ("forecast case_id place"),
+    """
+    forecast     id      the forecast
+    source       string  source whose history the forecast was learnt from
+    case_id      string  as the source has it
+    place        int64   1 for the limit that is most probably broken
+    kind         string  lead time, cost, steps, or service level (of one activity)
+    activity     string  of a service level, the activity that is limited; NULL for other kinds
+    after        string  of a service level, the activity from which it counts; NULL: the first event
+    unit         string  unit of the three figures below: ms, usd or steps
+    limit_value  float   the limit
+    so_far       float   used until the last event; of an activity that is done, until it was done
+    expected     float   median of what is used in the end; NULL where unknown, or where the activity hardly comes
+    p_broken     prob    probability of exceeding the limit; NULL where history does not know the cost or the activity
+    stated_by    string  command, contract or settings
 """,
     partitions="source_key forecast_key",
 )
