@@ -1,4 +1,4 @@
-"""Finds and reads the files of a contract's catalogue. A defect costs the file or the entry, never the contract.
+"""Reads the files of a contract's catalogue. A defect costs the file or the entry, never the contract.
 
 A file's content tells its format: an OpenAPI document names its version under `openapi`, a tool list of the Model
 Context Protocol has `tools`. Every other file must be called `catalogue`.
@@ -14,21 +14,18 @@ from typing import Any
 
 from opus_pipelines.catalogues.declared import Catalogue, CatalogueFile, FileEntries, LeftOut, RawEntry
 from opus_pipelines.catalogues.entries import declared_tasks
+from opus_pipelines.catalogues.file_names import LINES, NAME, TABLES, catalogue_files
 from opus_pipelines.catalogues.openapi import VERSION_KEYS, openapi_entries
 from opus_pipelines.catalogues.yaml_text import parse_yaml
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.settings_files import hard_link_reason
 from opus_pipelines.intakes.documents.encoding import decode
 from opus_pipelines.intakes.documents.limits import MIB
-from opus_pipelines.intakes.elements import is_hidden, shown_name
+from opus_pipelines.intakes.elements import shown_name
 
 MAX_BYTES = 32 * MIB  # of one file; 10,000 tools with descriptions of 300 characters have 4 MiB
 MAX_FILES = 50  # of one contract
 MAX_CELL = 1_000_000  # characters of a cell of a CSV file
-NAME = "catalogue"
-TABLES = {".csv", ".tsv"}
-STRUCTURED = {".json", ".yaml", ".yml"}
-LINES = {".jsonl", ".ndjson"}
 # the keys of an entry, in lower case without separators, by what they say
 _KEYS = {
     "name": ("name", "tool", "task", "operation", "function", "title"),
@@ -38,18 +35,6 @@ _KEYS = {
     "price": ("priceusd", "price", "costusd", "cost"),
 }
 _LISTS = ("tools", "tasks", "catalogue", "catalog", "operations", "functions")
-
-
-def catalogue_files(folder: Path) -> list[Path]:
-    """Returns the files of a contract's folder that may be of its catalogue, by name; sub-folders are not looked at."""
-    if not folder.is_dir():
-        return []
-    return sorted(p for p in folder.iterdir() if not is_hidden(Path(p.name)) and not p.is_dir() and _may_be(p))
-
-
-def _may_be(path: Path) -> bool:
-    suffix = path.suffix.casefold()
-    return suffix in STRUCTURED or (suffix in TABLES | LINES and path.stem.casefold().startswith(NAME))
 
 
 def read_catalogue(folder: Path) -> Catalogue:

@@ -10,7 +10,6 @@ from typing import Any, Literal
 from opus_pipelines.core.ids import digest, make_id
 from opus_pipelines.core.schemas import DECISIONS
 from opus_pipelines.lake.layout import Lake, read_table, table_of, write_table
-from opus_pipelines.task_matching.id_ledger import read_ledger
 from opus_pipelines.workflow.model import Actor
 from opus_pipelines.workflow.task_order import TaskOrder, review_id
 
@@ -195,7 +194,10 @@ def steps_of(content: WorkflowContent, titles: Mapping[str, str]) -> tuple[Decid
 
 def decisions_of(lake: Lake, client: str, contract: str) -> Decisions:
     """Returns the decisions on a contract, and the present ids of task ids that changed since."""
-    table = read_table(DECISIONS, lake.folder(DECISIONS, client_key=client, contract_key=contract))
+    folder = lake.folder(DECISIONS, client_key=client, contract_key=contract)
+    if not folder.is_dir():  # most contracts have none, and then Arrow is not loaded
+        return Decisions((), {})
+    table = read_table(DECISIONS, folder)
     decisions = tuple(sorted((_decision(row) for row in table.to_pylist()), key=lambda d: d.number))
     wanted = {step.task_id for one in decisions for step in one.steps}
     return Decisions(decisions, _followers(lake, wanted) if wanted else {})
@@ -215,6 +217,8 @@ def add(lake: Lake, decision: Decision) -> Decision:
 
 
 def _followers(lake: Lake, wanted: set[str]) -> dict[str, tuple[str, ...]]:
+    from opus_pipelines.task_matching.id_ledger import read_ledger
+
     followers: dict[str, set[str]] = defaultdict(set)
     for entry in read_ledger(lake.kept / "ids.parquet").values():
         for former in wanted.intersection(entry.former):

@@ -17,7 +17,7 @@ from opus_pipelines.core.settings import Cost, Settings
 from opus_pipelines.decisions.record import NO_DECISIONS, Decisions
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.embedding.passages import unit
-from opus_pipelines.evaluation.calendar import CalendarSettings
+from opus_pipelines.evaluation.calendar_settings import CalendarSettings
 from opus_pipelines.intakes.contract_settings import Review
 from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.lwm.interface import LargeWorkModel, ProcessDemand, TaskSequence, Usage

@@ -13,7 +13,7 @@ from pydantic import Field
 from opus_pipelines.core.errors import SettingsError
 from opus_pipelines.core.settings import Cost, FlowBackendName, Section, Settings, fields_of, parse
 from opus_pipelines.core.settings_files import stated_toml
-from opus_pipelines.evaluation.calendar import CalendarSettings
+from opus_pipelines.evaluation.calendar_settings import CalendarSettings
 from opus_pipelines.visibility.unseen import Aside
 from opus_pipelines.workflow.constraints import Constraints
 

@@ -13,11 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING, Any
 
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.schemas import DATASETS, SOURCES, Dataset
@@ -33,6 +29,9 @@ from opus_pipelines.lake.atomic_files import (
 )
 from opus_pipelines.lake.lock import exclusive, require_kept
 from opus_pipelines.lake.object_store.folders import batch_to_store, published_to_store
+
+if TYPE_CHECKING:
+    import pyarrow as pa  # imported where tables are read or written: a command that only reads views does neither
 
 __all__ = [
     "PART",
@@ -331,11 +330,13 @@ def _names_parts(manifest: Mapping[str, Any]) -> bool:
 # --- tables
 
 
-def table_of(dataset: Dataset, rows: Iterable[Mapping[str, Any]], schema: pa.Schema | None = None) -> pa.Table:
+def table_of(dataset: Dataset, rows: Iterable[Mapping[str, Any]], schema: "pa.Schema | None" = None) -> "pa.Table":
     """Returns rows as a table of the dataset's schema; missing columns become NULL.
 
     Raises LakeError for columns that the dataset does not have.
     """
+    import pyarrow as pa
+
     rows = list(rows)
     schema = schema or dataset.schema
     unknown = set[str]().union(*rows) - set(schema.names)
@@ -344,12 +345,16 @@ def table_of(dataset: Dataset, rows: Iterable[Mapping[str, Any]], schema: pa.Sch
     return pa.Table.from_pylist(rows, schema=schema)
 
 
-def write_table(dataset: Dataset, table: pa.Table, folder: Path, name: str = PART) -> Path:
+def write_table(dataset: Dataset, table: "pa.Table", folder: Path, name: str = PART) -> Path:
     """Writes one sorted Parquet file into `folder`, cast to the dataset's schema, and returns its path.
 
     It makes the folder where it is missing. The write is not atomic, so callers write to a staging folder. Raises
     LakeError where the disk is full.
     """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
     if table.schema.names != dataset.schema.names:
         table = table.select(dataset.schema.names)
     vectors = [f.type.list_size for f in table.schema if pa.types.is_fixed_size_list(f.type)]
@@ -365,24 +370,32 @@ def write_table(dataset: Dataset, table: pa.Table, folder: Path, name: str = PAR
 
 def write_empty(folder: Path) -> None:
     """Writes an empty typed file for every dataset, named like its view."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     for dataset in DATASETS.values():
         nothing = pa.Table.from_batches([], dataset.schema)
         write_atomically(folder / f"{dataset.view}.parquet", partial(pq.write_table, nothing))
 
 
-def read_table(dataset: Dataset, *folders: Path, columns: list[str] | None = None) -> pa.Table:
+def read_table(dataset: Dataset, *folders: Path, columns: list[str] | None = None) -> "pa.Table":
     """Reads the rows of all Parquet files in `folders`, in file order, with the columns that this version declares.
 
     A column that an older file lacks becomes NULL; a column that it has besides is left out. Returns an empty typed
     table where there are no files.
     """
+    import pyarrow as pa
+
     # not `Schema.empty_table`, which makes arrays of Python lists and so imports pandas
     wanted = columns or dataset.schema.names
     tables = [_read(dataset, file, wanted) for folder in folders for file in sorted(folder.glob("*.parquet"))]
     return pa.concat_tables(tables) if tables else pa.Table.from_batches([], dataset.schema).select(wanted)
 
 
-def _read(dataset: Dataset, path: Path, columns: list[str]) -> pa.Table:
+def _read(dataset: Dataset, path: Path, columns: list[str]) -> "pa.Table":
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     file = pq.ParquetFile(path)
     present = [name for name in columns if name in file.schema_arrow.names]
     table = file.read(columns=present)
@@ -393,7 +406,9 @@ def _read(dataset: Dataset, path: Path, columns: list[str]) -> pa.Table:
     return table.select(columns).cast(pa.schema(fields))
 
 
-def _with_file_dimension(field: pa.Field, file_schema: pa.Schema) -> pa.Field:
+def _with_file_dimension(field: "pa.Field", file_schema: "pa.Schema") -> "pa.Field":
     """Returns the declared field, but with the file's vector length, which depends on the encoder."""
+    import pyarrow as pa
+
     same = field.name in file_schema.names and pa.types.is_fixed_size_list(field.type)
     return file_schema.field(field.name) if same else field

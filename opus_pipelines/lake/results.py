@@ -3,12 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from opus_pipelines.core.schemas import DATASETS, RUNS, Dataset
 from opus_pipelines.lake.layout import Lake, read_table, slug, table_of, unslug
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 # The datasets of a result. A result is whole when it has `runs`, which is written last; so it is removed last.
 RESULT_DATASETS = sorted((d for d in DATASETS.values() if "result" in d.partitions), key=lambda d: d is RUNS)
@@ -31,11 +32,11 @@ class ResultKey:
         """Returns its partition of a dataset."""
         return lake.folder(dataset, client_key=self.client, contract_key=self.contract, result=self.result)
 
-    def read(self, lake: Lake, dataset: Dataset, columns: Sequence[str] | None = None) -> pa.Table:
+    def read(self, lake: Lake, dataset: Dataset, columns: Sequence[str] | None = None) -> "pa.Table":
         """Returns its rows of a dataset, or the named columns of them."""
         return read_table(dataset, self.folder(lake, dataset), columns=list(columns) if columns else None)
 
-    def table(self, dataset: Dataset, rows: Sequence[dict[str, Any]]) -> pa.Table:
+    def table(self, dataset: Dataset, rows: Sequence[dict[str, Any]]) -> "pa.Table":
         """Returns rows as a table of one of its datasets."""
         head = {"client": self.client, "contract": self.contract, "result": self.result}
         vectors = [len(row["vector"]) for row in rows if "vector" in row]

@@ -9,14 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any, Literal
 
 from opus_pipelines.core.errors import LakeError, SettingsError
 from opus_pipelines.lake.databases import opened
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lake.search import Finding, Word, appears_in, unpacked
+
+if TYPE_CHECKING:
+    from opus_pipelines.lake.search import Finding, Word
 
 Storage = Literal["sqlite", "postgres"]
 VARIABLES = {  # the names that Dagster's own examples of a deployment use
@@ -103,10 +103,14 @@ def overwrite_free_space(lake: Lake) -> None:
                 cursor.execute(f'VACUUM (FULL) "{table}"')
 
 
-def findings(lake: Lake, words: Sequence[Word]) -> Iterator[Finding]:
+def findings(lake: Lake, words: "Sequence[Word]") -> "Iterator[Finding]":
     """Yields where a record in Postgres has one of the words. The files of SQLite are searched with the lake's."""
     if (parts := _postgres(lake)) is None:
         return
+    import pyarrow as pa
+
+    from opus_pipelines.lake.search import Finding, appears_in, unpacked
+
     with _connected(parts) as connection, connection.cursor() as cursor:
         for table in _tables(cursor):
             cursor.execute(f'SELECT * FROM "{table}"')

@@ -20,7 +20,7 @@ _FOLDERS_OF_A_LAKE = ("wkg", "history", ".empty")
 
 def schemas_hash() -> str:
     """Returns the hash of every dataset's columns and types."""
-    return digest([(name, str(dataset.schema)) for name, dataset in sorted(DATASETS.items())])
+    return digest([(name, dataset.declaration) for name, dataset in sorted(DATASETS.items())])
 
 
 def format_of(root: Path) -> int | None:

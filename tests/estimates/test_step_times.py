@@ -12,7 +12,8 @@ import pytest
 
 from opus_pipelines.core.schemas import CASES, TASK_IMPLEMENTATIONS, WAITS
 from opus_pipelines.estimates.step_times import StepTimes, correlations
-from opus_pipelines.evaluation.calendar import Calendar, CalendarSettings
+from opus_pipelines.evaluation.calendar import Calendar
+from opus_pipelines.evaluation.calendar_settings import CalendarSettings
 from opus_pipelines.lake.layout import table_of
 from opus_pipelines.planning.lead_times import LeadTimes
 from opus_pipelines.workflow.model import REVIEW, UNKNOWN, Actor, InputNode, OutputNode, TaskNode, Workflow

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from opus_pipelines.core.settings import Cost
-from opus_pipelines.evaluation.calendar import CalendarSettings
+from opus_pipelines.evaluation.calendar_settings import CalendarSettings
 from opus_pipelines.generation.records import ContractTerms, Request, as_plain
 from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.requirements.decode import Decoded

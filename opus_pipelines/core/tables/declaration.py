@@ -1,40 +1,33 @@
 """Declares datasets: each line of a table has a column's name, type and meaning, and is read into an Arrow schema.
 
 A line with a deeper indentation continues the meaning of the line above. Each stage has a module of tables next to this
-one; the rest of the package imports them from `opus_pipelines.core.schemas`.
+one; the rest of the package imports them from `opus_pipelines.core.schemas`. Arrow is imported when the first type is
+asked for, since a command that only reads views asks for none.
 """
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 DIMENSION = 384  # of the shipped encoder; `Dataset.with_dimension` is for others
-
-_SCALARS: dict[str, pa.DataType] = {
-    "id": pa.string(),
-    "string": pa.string(),
-    "bool": pa.bool_(),
-    "int32": pa.int32(),
-    "int64": pa.int64(),
-    "float": pa.float64(),
-    "ms": pa.float64(),
-    "usd": pa.float64(),
-    "prob": pa.float64(),
-    "ts": pa.timestamp("us", tz="UTC"),
-    "vector": pa.list_(pa.float32(), DIMENSION),
-}
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its Arrow type, the name of that type in the data dictionary, and its meaning."""
+    """One column: the name of its type in the data dictionary, and its meaning."""
 
     name: str
-    type: pa.DataType
     type_name: str
     meaning: str
+
+    @property
+    def type(self) -> "pa.DataType":
+        """Its Arrow type. Raises TypeError where no type has that name."""
+        return arrow_type(self.type_name)
 
 
 @dataclass(frozen=True)
@@ -48,12 +41,21 @@ class Dataset:
     partitions: tuple[str, ...] = ()
 
     @cached_property
-    def schema(self) -> pa.Schema:
+    def schema(self) -> "pa.Schema":
         """The Arrow schema of its Parquet files; every column is nullable."""
+        import pyarrow as pa
+
         return pa.schema([pa.field(c.name, c.type) for c in self.columns])
 
-    def with_dimension(self, dimension: int) -> pa.Schema:
+    @property
+    def declaration(self) -> str:
+        """Its columns and their types in words, structs with their fields: without Arrow, unlike `schema`."""
+        return ", ".join(f"{c.name} {_with_fields(c.type_name)}" for c in self.columns)
+
+    def with_dimension(self, dimension: int) -> "pa.Schema":
         """Returns the same schema with vectors of `dimension` numbers, for an encoder other than the shipped one."""
+        import pyarrow as pa
+
         vector = pa.list_(pa.float32(), dimension)
         return pa.schema([pa.field(c.name, vector if c.type_name == "vector" else c.type) for c in self.columns])
 
@@ -64,15 +66,37 @@ class Dataset:
 
 
 DATASETS: dict[str, Dataset] = {}
-STRUCTS: dict[str, pa.DataType] = {}
+STRUCTS: dict[str, tuple[tuple[str, str], ...]] = {}  # name and type of each field of a struct
 
 
-def arrow_type(text: str) -> pa.DataType:
+@cache
+def _scalars() -> "dict[str, pa.DataType]":
+    import pyarrow as pa
+
+    return {
+        "id": pa.string(),
+        "string": pa.string(),
+        "bool": pa.bool_(),
+        "int32": pa.int32(),
+        "int64": pa.int64(),
+        "float": pa.float64(),
+        "ms": pa.float64(),
+        "usd": pa.float64(),
+        "prob": pa.float64(),
+        "ts": pa.timestamp("us", tz="UTC"),
+        "vector": pa.list_(pa.float32(), DIMENSION),
+        "seconds": pa.map_(pa.string(), pa.float64()),
+    }
+
+
+def arrow_type(text: str) -> "pa.DataType":
     """Returns the Arrow type of a type name of the declarations. Raises TypeError for an unknown one."""
-    if text in _SCALARS:
-        return _SCALARS[text]
+    import pyarrow as pa
+
+    if text in _scalars():
+        return _scalars()[text]
     if text in STRUCTS:
-        return STRUCTS[text]
+        return pa.struct([pa.field(name, arrow_type(kind)) for name, kind in STRUCTS[text]])
     if match := re.fullmatch(r"list<(.+)>", text):
         return pa.list_(arrow_type(match[1]))
     if match := re.fullmatch(r"map<(.+),(.+)>", text):
@@ -80,16 +104,26 @@ def arrow_type(text: str) -> pa.DataType:
     raise TypeError(f"no such column type: {text}")
 
 
+def _with_fields(type_name: str) -> str:
+    """Returns a type name in which each name of a struct is followed by its fields."""
+
+    def fields(match: re.Match[str]) -> str:
+        inner = ", ".join(f"{name} {_with_fields(kind)}" for name, kind in STRUCTS[match[0]])
+        return f"{match[0]}({inner})"
+
+    return re.sub(r"\w+", lambda match: fields(match) if match[0] in STRUCTS else match[0], type_name)
+
+
 def _columns(table: str) -> tuple[Column, ...]:
     whole_lines = re.sub(r"\n {5,}", " ", table.strip())
     rows = (re.split(r"\s{2,}", line.strip(), maxsplit=2) for line in whole_lines.splitlines())
-    return tuple(Column(name, arrow_type(kind), kind, meaning) for name, kind, meaning in rows)
+    return tuple(Column(name, kind, meaning) for name, kind, meaning in rows)
 
 
 def struct(name: str, table: str) -> tuple[Column, ...]:
     """Declares a struct type that later tables may name, and returns its fields."""
     columns = _columns(table)
-    STRUCTS[name] = pa.struct([pa.field(c.name, c.type) for c in columns])
+    STRUCTS[name] = tuple((c.name, c.type_name) for c in columns)
     return columns
 
 

@@ -1,41 +1,34 @@
 """Declares the tables of generation: one intake on its way from documents to the Workflow Graph."""
 
-import pyarrow as pa
-
 from opus_pipelines.core.tables.declaration import INTAKE, RESULT, STRUCTS, result_dataset
 
-STRUCTS["element"] = pa.struct(
-    [
-        ("element_id", pa.string()),
-        ("role", pa.string()),
-        ("modality", pa.string()),
-        ("name", pa.string()),
-        ("media_type", pa.string()),
-        ("text", pa.string()),
-        ("bytes", pa.int64()),
-        ("sha256", pa.string()),
-        ("left_out", pa.string()),
-    ]
+STRUCTS["element"] = (
+    ("element_id", "string"),
+    ("role", "string"),
+    ("modality", "string"),
+    ("name", "string"),
+    ("media_type", "string"),
+    ("text", "string"),
+    ("bytes", "int64"),
+    ("sha256", "string"),
+    ("left_out", "string"),
 )
-STRUCTS["stated"] = pa.struct([("text", pa.string()), ("element_id", pa.string()), ("place", pa.string())])
-STRUCTS["demanded"] = pa.struct(
-    [
-        ("kind", pa.string()),
-        ("value", pa.string()),
-        ("sentence", pa.string()),
-        ("element_id", pa.string()),
-        ("place", pa.string()),
-        ("effect", pa.string()),
-        ("status", pa.string()),
-        ("asks", pa.string()),
-        ("nearest", pa.list_(pa.string())),
-    ]
+STRUCTS["stated"] = (("text", "string"), ("element_id", "string"), ("place", "string"))
+STRUCTS["demanded"] = (
+    ("kind", "string"),
+    ("value", "string"),
+    ("sentence", "string"),
+    ("element_id", "string"),
+    ("place", "string"),
+    ("effect", "string"),
+    ("status", "string"),
+    ("asks", "string"),
+    ("nearest", "list<string>"),
 )
-STRUCTS["resolved"] = pa.struct([("part", pa.string()), ("implementation_ids", pa.list_(pa.string()))])
-STRUCTS["routed"] = pa.struct([("task_id", pa.string()), ("similarity", pa.float64())])
-STRUCTS["attention"] = pa.struct([("element_id", pa.string()), ("weight", pa.float64())])
-STRUCTS["instruction"] = pa.struct([("kind", pa.string()), ("text", pa.string())])
-STRUCTS["seconds"] = pa.map_(pa.string(), pa.float64())
+STRUCTS["resolved"] = (("part", "string"), ("implementation_ids", "list<string>"))
+STRUCTS["routed"] = (("task_id", "string"), ("similarity", "float"))
+STRUCTS["attention"] = (("element_id", "string"), ("weight", "float"))
+STRUCTS["instruction"] = (("kind", "string"), ("text", "string"))
 
 INTAKES = result_dataset(
     "generation/intakes",
