@@ -33,20 +33,8 @@ from opus_pipelines.lake.object_store.folders import batch_to_store, published_t
 if TYPE_CHECKING:
     import pyarrow as pa  # imported where tables are read or written: a command that only reads views does neither
 
-__all__ = [
-    "PART",
-    "Lake",
-    "dataset_folder",
-    "read_json",
-    "read_table",
-    "slug",
-    "table_of",
-    "unslug",
-    "write_atomically",
-    "write_empty",
-    "write_json",
-    "write_table",
-]
+__all__ = ["PART", "Lake", "dataset_folder", "read_json", "read_table", "slug", "table_of", "unslug"]
+__all__ += ["write_atomically", "write_empty", "write_json", "write_table"]
 PART = "part-00000.parquet"
 _NAME = re.compile("[A-Za-z0-9_-]{1,100}")  # of a snapshot
 _SECONDS_A_DAY = 86_400
@@ -408,7 +396,5 @@ def _read(dataset: Dataset, path: Path, columns: list[str]) -> "pa.Table":
 
 def _with_file_dimension(field: "pa.Field", file_schema: "pa.Schema") -> "pa.Field":
     """Returns the declared field, but with the file's vector length, which depends on the encoder."""
-    import pyarrow as pa
-
-    same = field.name in file_schema.names and pa.types.is_fixed_size_list(field.type)
+    same = field.name in file_schema.names and hasattr(field.type, "list_size")
     return file_schema.field(field.name) if same else field
