@@ -1,10 +1,13 @@
-"""Searches a lake for texts: in every byte of every file, every text of every table, and every file and folder name.
+"""Searches a lake for texts: in the bytes of every file, every text of every table, and every file and folder name.
 
-Compressed Parquet files are searched column by column, SQLite files value by value, and data URIs inside texts are
-decoded. Names are also searched as slugs and as JSON escapes them. A text matches where no letter or digit touches it.
+Compressed Parquet files are searched column by column, SQLite files value by value, other compressed files as they read
+unpacked, and data URIs inside texts are decoded. The numbers of an index and of a model's weights are passed over:
+among millions of random bytes a short name such as "EY" stands by chance. Names are also searched as slugs and as JSON
+escapes them. A text matches where no letter or digit touches it.
 """
 
 import base64
+import gzip
 import json
 import re
 import sqlite3
@@ -20,9 +23,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from opus_pipelines.lake.layout import Lake, slug
+from opus_pipelines.lake.object_store.files import STATE
 
 _WORDS_PER_PATTERN = 40  # words in one pattern: RE2 grows with them
 _SQLITE = b"SQLite format 3\0"
+_GZIP = b"\x1f\x8b"
+_SAFETENSORS_LENGTH = 8  # bytes that state the length of the header, which is JSON; the weights follow it
 _DATA_URI = re.compile(r";base64,([A-Za-z0-9+/]{8,}(?:={1,2}(?![A-Za-z0-9+/=]))?)")
 
 
@@ -50,8 +56,11 @@ class Finding:
 
 
 def search(lake: Lake, words: Iterable[Word], below: Path | None = None, but: Iterable[Path] = ()) -> Iterator[Finding]:
-    """Yields every match of the words in the lake, or below one of its folders. `but`: files and folders to skip."""
-    patterns, passed_over = _Patterns(list(words)), set(but)
+    """Yields every match of the words in the lake, or below one of its folders. `but`: files and folders to skip.
+
+    The note on what an object store holds is skipped too: it is written anew when the lock of the lake is given back.
+    """
+    patterns, passed_over = _Patterns(list(words)), {lake.root / STATE, *but}
     for path in sorted((below or lake.root).rglob("*")):
         if passed_over.isdisjoint((path, *path.parents)):
             name = path.relative_to(lake.root).as_posix()
@@ -123,12 +132,22 @@ def _in_file(path: Path, patterns: _Patterns) -> Iterator[tuple[str, Word]]:
         for name, values in texts_of(pq.ParquetFile(path).read()):
             yield from ((name, word) for word in patterns.in_column(values))
         return
-    data = path.read_bytes()
+    data = _texts_in(path)
     if b";base64," in data:
         data += unpacked(data.decode("utf-8", "replace")).encode()
     yield from (("", word) for word in patterns.in_bytes(data))
     if data.startswith(_SQLITE):
         yield from _in_database(path, patterns)
+
+
+def _texts_in(path: Path) -> bytes:
+    """Returns the bytes of a file that may hold texts."""
+    data = path.read_bytes()
+    if path.suffix == ".faiss":
+        return b""
+    if path.suffix == ".safetensors":
+        return data[_SAFETENSORS_LENGTH:][: int.from_bytes(data[:_SAFETENSORS_LENGTH], "little")]
+    return gzip.decompress(data) if data.startswith(_GZIP) else data
 
 
 def _in_database(path: Path, patterns: _Patterns) -> Iterator[tuple[str, Word]]:

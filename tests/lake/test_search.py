@@ -1,6 +1,7 @@
 """The search that proves a client is forgotten: every place where a word may hide, and what is not the word."""
 
 import base64
+import gzip
 import json
 import sqlite3
 from pathlib import Path
@@ -54,6 +55,7 @@ def test_every_text_of_a_table_is_read(tmp_path: Path) -> None:
         f"client_key={slug(NAME.text)}/x".encode(),
         f"({NAME.text})".encode(),
         b"\xff\x00 " + NAME.text.encode() + b"\x00",
+        gzip.compress(json.dumps({"files": {f"client_key={slug(NAME.text)}/x": 1}}).encode()),
         b'src="data:image/svg+xml;base64,' + base64.b64encode(NAME.text.encode()) + b'"',
     ],
 )
@@ -100,6 +102,15 @@ def test_a_word_is_not_part_of_another(tmp_path: Path, text: str, stands: bool) 
 def test_any_text_is_found_as_itself(text: str) -> None:
     assert appears_in(Word("w", text), [pa.array(["x", text])])
     assert appears_in(Word("w", text), [pa.array([f"before, {text}; after"])])
+
+
+def test_numbers_of_an_index_and_of_weights_are_no_text(tmp_path: Path) -> None:
+    numbers = b"\x00 EY \x00"
+    header = json.dumps({"__metadata__": {"source": "the log of EY"}}).encode()
+    (tmp_path / "tasks.faiss").write_bytes(numbers)
+    (tmp_path / "plain.safetensors").write_bytes((2).to_bytes(8, "little") + b"{}" + numbers)
+    (tmp_path / "named.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + numbers)
+    assert hits(tmp_path, Word("client", "EY")) == [("named.safetensors", "", "EY")]
 
 
 def test_what_is_passed_over_is_not_read(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def read_files(bucket: Bucket, head: Head) -> dict[str, Entry] | None:
         return None
     if head.sha256 and hashlib.sha256(stored.data).hexdigest() != head.sha256:
         raise LakeError(f"{head.commit} of {bucket.origin.url} is damaged: it does not have the hash of the head")
-    return unpacked(stored.data)
+    return unpacked(stored.data)[0]
 
 
 def write_commit(bucket: Bucket, before: Head, files: Files, token: int) -> Head | None:
@@ -115,13 +115,13 @@ def write_commit(bucket: Bucket, before: Head, files: Files, token: int) -> Head
     return write_head(bucket, before, Head(number, commit, hashlib.sha256(data).hexdigest(), token))
 
 
-def packed(files: Files) -> bytes:
-    """Returns the list of files as it is stored."""
+def packed(files: Files, **facts: str) -> bytes:
+    """Returns the list of files as it is stored, with facts about it beside it."""
     rows = {path: [one.bytes, one.sha256, one.mtime_ns, one.token] for path, one in sorted(files.items())}
-    return gzip.compress(json.dumps({"files": rows}).encode(), compresslevel=5, mtime=0)
+    return gzip.compress(json.dumps({**facts, "files": rows}).encode(), compresslevel=5, mtime=0)
 
 
-def unpacked(data: bytes) -> dict[str, Entry]:
-    """Returns the list of files that `packed` wrote."""
-    rows: dict[str, Any] = json.loads(gzip.decompress(data))["files"]
-    return {path: Entry(*row) for path, row in rows.items()}
+def unpacked(data: bytes) -> tuple[dict[str, Entry], dict[str, str]]:
+    """Returns the list of files that `packed` wrote, and the facts beside it."""
+    facts: dict[str, Any] = json.loads(gzip.decompress(data))
+    return {path: Entry(*row) for path, row in facts.pop("files").items()}, facts
