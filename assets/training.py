@@ -53,7 +53,9 @@ def train_pointer(config: TrainPointer, run: LakeRun, encoder: EncoderResource) 
         yield made("models/pointer", NONE)
         return
     tracking = Tracking(run.lake, run.typed.mlflow)
-    how = TrainingOptions(config.industries, logger.info, tracking, holds_lock=True, fine_tune=config.fine_tune)
+    how = TrainingOptions(
+        config.industries, logger.info, tracking, holds_lock=True, fine_tune=config.fine_tune, lwm=run.typed.lwm
+    )
     trained = train(run.lake, index, encoder.of_lake(run.lake), how)
     figures = {name: asdict(one) for name, one in trained.figures.items()}
     logger.info("model %s: %s", trained.model_id, trained.promotion.reason)

@@ -62,6 +62,11 @@ def train(options: Options, industry: tuple[str, ...], backend: str, fine_tune: 
     it is better on them beyond the interval, and [flows] encoder = "fine_tuned" asks for it. It needs no snapshot and
     is not recorded in MLflow.
 
+    With [lwm] hide = true, training also hides tasks, near cases (half of the time), whole clients and whole industries
+    from a case, so that the model learns what to do where history has little.
+
+    A training that is interrupted goes on from its last epoch when the same cases are trained on again.
+
     Parameters, hashes of the cases, the loss of every epoch, figures and the model are recorded in MLflow: in the lake,
     or at [mlflow] tracking_uri of opus.toml.
 
@@ -93,7 +98,8 @@ def train(options: Options, industry: tuple[str, ...], backend: str, fine_tune: 
     lake.required_snapshot()  # before the encoder is loaded
     encoder = CachedEncoder(encoder_of(settings.encoder), lake.kept / "embeddings")
     tracking = Tracking(lake, settings.mlflow)
-    how = TrainingOptions(industry, lambda line: click.echo(line, err=True), tracking, fine_tune=fine_tune)
+    tell = lambda line: click.echo(line, err=True)
+    how = TrainingOptions(industry, tell, tracking, fine_tune=fine_tune, lwm=settings.lwm)
     index = SnapshotIndex(Snapshot.open(lake))
     if backend == "pointer":
         trained, store = run(lake, index, encoder, how), store_of(lake)

@@ -29,6 +29,15 @@ class MLflow(Section):
     )
 
 
+class Lwm(Section):
+    """The pointer model: `generation.lwm_backend = "pointer"`, and `opus train`."""
+
+    hide: bool = Field(
+        False,
+        description="training also hides tasks, near cases (half of the time), clients and industries from a case",
+    )
+
+
 class CausalLm(Section):
     """A causal language model of the transformers library: `generation.lwm_backend = "causal_lm"`."""
 

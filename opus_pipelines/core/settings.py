@@ -26,6 +26,7 @@ from opus_pipelines.core.model_settings import (
     Flows,
     ForecastLimits,
     Forecasts,
+    Lwm,
     MLflow,
     ObjectStore,
     OpenaiCompatible,
@@ -74,6 +75,7 @@ __all__ = [
     "Generation",
     "Graph",
     "History",
+    "Lwm",
     "MLflow",
     "ObjectStore",
     "OpenaiCompatible",
@@ -125,6 +127,7 @@ class Settings(Section):
     alerts: Alerts = Alerts()
     mlflow: MLflow = MLflow()
     object_store: ObjectStore = ObjectStore()
+    lwm: Lwm = Lwm()
     causal_lm: CausalLm = CausalLm()
     openai_compatible: OpenaiCompatible = OpenaiCompatible()
 

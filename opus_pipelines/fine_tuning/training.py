@@ -13,6 +13,7 @@ import numpy as np
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.embedding.encoder import Encoder
+from opus_pipelines.fine_tuning.resuming import Resumable
 from opus_pipelines.fine_tuning.task_reader import (
     ANSWERS,
     BIASES,
@@ -26,6 +27,7 @@ from opus_pipelines.fine_tuning.task_reader import (
     log_odds,
     upper_states,
 )
+from opus_pipelines.lake.checkpoints import Checkpoint, Checkpoints
 
 EPOCHS = 4  # passes over the cases, at least
 LEAST_STEPS = 150  # gradient steps; few cases are passed over more often
@@ -64,18 +66,27 @@ class ReadCases:
         return ReadCases([self.texts[n] for n in cases], self.holds[list(cases)], self.tasks, self.vectors)
 
 
-def fit(
-    cases: ReadCases,
-    encoder: Encoder,
-    report: Callable[[int, float], None] | None = None,
-    epochs: int | None = None,
-    layer_rate: float = LAYER_RATE,
-) -> TaskReader:
+@dataclass(frozen=True)
+class ReaderFitting:
+    """How a task reader is fitted.
+
+    Attributes:
+        report: called after each epoch with its number, from 1, and the mean loss in nats of a case.
+        epochs: None for `EPOCHS`, or as many as make `LEAST_STEPS`.
+        layer_rate: the largest step of the layers.
+        checkpoints: where an interrupted training goes on from; None: it starts anew.
+    """
+
+    report: Callable[[int, float], None] | None = None
+    epochs: int | None = None
+    layer_rate: float = LAYER_RATE
+    checkpoints: Checkpoints | None = None
+
+
+def fit(cases: ReadCases, encoder: Encoder, how: ReaderFitting = ReaderFitting()) -> TaskReader:
     """Return a task reader that learnt from the cases.
 
-    `report` is called after each epoch with its number, from 1, and the mean loss in nats of a case. `epochs`: None for
-    `EPOCHS`, or as many as make `LEAST_STEPS`. `layer_rate` is the largest step of the layers. Raises FineTuningError
-    where there is no case with a task, or the loss is not finite.
+    Raises FineTuningError where there is no case with a task, or the loss is not finite.
     """
     import torch
 
@@ -85,18 +96,12 @@ def fit(
     # One thread: two that wait for each other at every step cost more than they gain where other work is going on.
     torch.set_num_threads(1)
     try:
-        return _fitted(cases, encoder, report, epochs, layer_rate)
+        return _fitted(cases, encoder, how)
     finally:
         torch.set_num_threads(threads)
 
 
-def _fitted(
-    cases: ReadCases,
-    encoder: Encoder,
-    report: Callable[[int, float], None] | None,
-    epochs: int | None,
-    layer_rate: float,
-) -> TaskReader:
+def _fitted(cases: ReadCases, encoder: Encoder, how: ReaderFitting) -> TaskReader:
     import torch
 
     torch.manual_seed(SEED)
@@ -114,18 +119,20 @@ def _fitted(
         {"params": [learnt[QUERIES], learnt[ANSWERS]], "weight_decay": 0.0},
         {"params": [learnt[BIASES], learnt[SCALES]], "weight_decay": 0.0},
     ]
-    optimizer = torch.optim.AdamW(groups, lr=layer_rate)
+    optimizer = torch.optim.AdamW(groups, lr=how.layer_rate)
     batches = -(-len(states) // BATCH)
-    epochs = epochs or max(EPOCHS, -(-LEAST_STEPS // batches))
-    rates = [layer_rate, HEAD_RATE, BIAS_RATE]
+    epochs = how.epochs or max(EPOCHS, -(-LEAST_STEPS // batches))
+    rates = [how.layer_rate, HEAD_RATE, BIAS_RATE]
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rates, total_steps=epochs * batches, pct_start=WARM_UP)
-    for epoch in range(1, epochs + 1):
+    state = Resumable(_checkpoint(cases, encoder, how, epochs), optimizer, schedule, draw, how.report)
+    for epoch in range(state.resume() + 1, epochs + 1):
         total = 0.0
         for batch in _batches(lengths, draw):
             heads = Heads(vectors + learnt[QUERIES], vectors + learnt[ANSWERS], learnt[BIASES], learnt[SCALES])
             logits = heads.logits(*upper_states(layers, [states[n] for n in batch]))
             loss = torch.nn.functional.binary_cross_entropy_with_logits(logits, holds[batch], reduction="sum")
             if not torch.isfinite(loss):
+                state.failed()
                 raise FineTuningError(f"the loss is not finite in epoch {epoch}; nothing is written")
             optimizer.zero_grad()
             (loss / len(batch)).backward()
@@ -133,14 +140,15 @@ def _fitted(
             optimizer.step()
             schedule.step()
             total += float(loss.detach())
-        if report is not None:
-            report(epoch, total / len(states))
+        state.ended(total / len(states))
     weights = {f"{LAYERS}{name}": part.numpy().copy() for name, part in layers.state_dict().items()}
     weights |= {name: part.detach().numpy().copy() for name, part in learnt.items()}
     return TaskReader(encoder.name, cases.tasks, weights)
 
 
-def out_of_fold(cases: ReadCases, folds: np.ndarray, encoder: Encoder, epochs: int | None = None) -> np.ndarray:
+def out_of_fold(
+    cases: ReadCases, folds: np.ndarray, encoder: Encoder, how: ReaderFitting = ReaderFitting()
+) -> np.ndarray:
     """Return P(task) [cases, tasks] of each case, by a reader that learnt from the cases of the other folds alone.
 
     `folds` [cases] numbers the fold of each case; equal requests belong into one.
@@ -148,11 +156,20 @@ def out_of_fold(cases: ReadCases, folds: np.ndarray, encoder: Encoder, epochs: i
     found = np.zeros(cases.holds.shape, np.float32)
     for fold in sorted(set(folds.tolist())):
         inside, outside = np.flatnonzero(folds == fold).tolist(), np.flatnonzero(folds != fold).tolist()
-        reader = fit(cases.among(outside), encoder, epochs=epochs)
+        reader = fit(cases.among(outside), encoder, how)
         rates = cases.holds[outside].mean(0)
         asked = [cases.texts[n] for n in inside]
         found[inside] = reader.probabilities(asked, cases.tasks, cases.vectors, rates)
     return found
+
+
+def _checkpoint(cases: ReadCases, encoder: Encoder, how: ReaderFitting, epochs: int) -> Checkpoint | None:
+    """Return the checkpoint of a training on these cases, None where none is kept."""
+    if how.checkpoints is None:
+        return None
+    fixed = [encoder.name, epochs, how.layer_rate, HEAD_RATE, BIAS_RATE, WEIGHT_DECAY, BATCH, SEED, TRAINED_LAYERS]
+    arrays = [np.ascontiguousarray(part).tobytes() for part in (cases.holds, cases.vectors)]
+    return how.checkpoints.at("task reader", fixed, list(cases.texts), list(cases.tasks), *arrays)
 
 
 def _batches(lengths: np.ndarray, draw: np.random.Generator) -> list[list[int]]:

@@ -31,12 +31,14 @@ class IndustryMemory:
         ids: implementation ids.
         texts: requests.
         is_chain: whether nearly every step directly follows the step before.
+        clients: client of each case, None where history does not tell it; () where nothing was asked of it.
     """
 
     memory: CaseMemory
     ids: tuple[str, ...]
     texts: tuple[str, ...]
     is_chain: bool
+    clients: tuple[str | None, ...] = ()
 
     def without(self, hidden: Sequence[int]) -> "IndustryMemory":
         """Return the memory of the other cases; the transitions of the hidden ones are taken out of the edges."""
@@ -49,7 +51,11 @@ class IndustryMemory:
             [self.memory.traces[n] for n in kept],
         )
         return IndustryMemory(
-            memory, tuple(self.ids[n] for n in kept), tuple(self.texts[n] for n in kept), self.is_chain
+            memory,
+            tuple(self.ids[n] for n in kept),
+            tuple(self.texts[n] for n in kept),
+            self.is_chain,
+            tuple(self.clients[n] for n in kept) if self.clients else (),
         )
 
     def trace(self, tasks: Sequence[str]) -> Trace:
@@ -86,7 +92,7 @@ def industry_memory(index: SnapshotIndex, industry: str) -> IndustryMemory | Non
     ids = cases["implementation_id"].to_pylist()
     rows = np.array([r for r in rows.tolist() if ids[r] in requests and ids[r] in vectors and not failed[r]], np.int64)
     rows = latest(cases, rows, MOST_CASES)
-    taken = cases.select(["tasks", "task_predecessors"]).take(pa.array(rows))
+    taken = cases.select(["tasks", "task_predecessors", "client"]).take(pa.array(rows))
     traces = [first_occurrences(tasks or ()) for tasks in taken["tasks"].to_pylist()]
     chosen = [n for n, trace in enumerate(traces) if trace]
     if len(chosen) < LEAST_CASES:
@@ -100,9 +106,13 @@ def industry_memory(index: SnapshotIndex, industry: str) -> IndustryMemory | Non
         np.stack([vectors[i] for i in own]),
         [[place[task] for task in traces[n]] for n in chosen],
     )
-    predecessors = taken["task_predecessors"].to_pylist()
+    predecessors, clients = taken["task_predecessors"].to_pylist(), taken["client"].to_pylist()
     return IndustryMemory(
-        memory, tuple(own), tuple(requests[i] for i in own), _is_chain([predecessors[n] for n in chosen])
+        memory,
+        tuple(own),
+        tuple(requests[i] for i in own),
+        _is_chain([predecessors[n] for n in chosen]),
+        tuple(clients[n] for n in chosen),
     )
 
 

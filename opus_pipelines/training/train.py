@@ -4,25 +4,28 @@ cases of the snapshot → a quarter held out by hash → model of the rest → F
 similar cases and by the champion → industries that the model serves, and whether it replaces the champion → model of
 all cases → lake and MLflow
 
-Nothing is written before the end: a training that is stopped leaves the lake as it was, and the next one starts anew
-with the same seed. It takes minutes, so that there is no state to resume from.
+Nothing is published before the end: a training that is stopped leaves what serves as it was. After every epoch of the
+pointer model and of the task reader a checkpoint is kept, and the next training of the same cases goes on from it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import digest
+from opus_pipelines.core.settings import Lwm as LwmSettings
 from opus_pipelines.embedding.encoder import TextEncoder
+from opus_pipelines.lake.checkpoints import Checkpoints
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.pointer import network
 from opus_pipelines.lwm.pointer.backend import named_sequences
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest
-from opus_pipelines.lwm.pointer.model import MOST_LISTS, SEED, VERSION, PointerModel
+from opus_pipelines.lwm.pointer.hiding import Hiding
+from opus_pipelines.lwm.pointer.model import MOST_LISTS, SEED, VERSION, Learning, PointerModel
 from opus_pipelines.lwm.pointer.model import train as train_model
 from opus_pipelines.lwm.pointer.store import KIND, Champion, keep, model_id_of, opened, store_of
 from opus_pipelines.lwm.step_writing.store import KIND as WRITER_KIND
@@ -54,6 +57,7 @@ class TrainingOptions:
         tracking: where the training is recorded; None: nowhere.
         holds_lock: whether the caller holds the lake's lock already; otherwise it is taken to publish.
         fine_tune: whether the upper layers of the sentence encoder are fine-tuned for the model, too.
+        lwm: the settings of the model.
     """
 
     industries: Sequence[str] = ()
@@ -61,6 +65,7 @@ class TrainingOptions:
     tracking: Tracking | None = None
     holds_lock: bool = False
     fine_tune: bool = False
+    lwm: LwmSettings = field(default_factory=LwmSettings)
 
 
 @dataclass(frozen=True)
@@ -158,6 +163,7 @@ class _Training:
             "prefixes at most": MOST_LISTS,
             "held out": f"1 of {HELD_OUT} by hash of the request",
             "fine-tuned": self.options.fine_tune,
+            "hides more than the case": self.options.lwm.hide,
         }
 
     def data(self) -> list[DataHash]:
@@ -173,19 +179,16 @@ class _Training:
             requests[name] = encoded_requests(memory.texts, memory.memory.vectors, self.encoder)
         reader = None
         if self.options.fine_tune:
-            reader, likely = learn_reader(memories, self.encoder.name, report)
+            reader, likely = learn_reader(memories, self.encoder.name, report, self.checkpoints)
             for name, own in likely.items():
                 requests[name] = [replace(r, likely=p) for r, p in zip(requests[name], own, strict=True)]
         champion = opened(self.lake).champion
-        judged = _judged(memories, requests, champion, report)
+        judged = self._judged(requests, champion)
         served = champion.industries if champion else frozenset[str]()
         verdict = promotion(judged, champion.model_id if champion else None, served)
         report("the model of all cases is trained")
         loss: list[float] = []
-        model = train_model(
-            [(memory.memory, requests[name]) for name, memory in memories.items()],
-            lambda _, mean: loss.append(round(mean, 6)),
-        )
+        model = self._model(memories, requests, lambda _, mean: loss.append(round(mean, 6)))
         model = replace(model, reader=reader)
         industries = self.options.industries or self.index.industries
         learnt = learn_writer(self.index, self.encoder, industries, report, opened_writer(self.lake).champion)
@@ -197,7 +200,43 @@ class _Training:
                 publish_writer(self.lake, learnt)
             if encoder is not None:
                 publish_encoder(self.lake, encoder)
+        self.checkpoints.remove()
         return Trained(model_id, figures, loss, verdict, learnt, encoder), model
+
+    @property
+    def checkpoints(self) -> Checkpoints:
+        """Where this training goes on from if it was interrupted."""
+        return Checkpoints.of(self.lake)
+
+    def _model(
+        self,
+        memories: Mapping[str, IndustryMemory],
+        requests: Mapping[str, Sequence[EncodedRequest]],
+        report: Callable[[int, float], None] | None = None,
+    ) -> PointerModel:
+        """Returns a model of these cases."""
+        histories = [(memory.memory, requests[name]) for name, memory in memories.items()]
+        clients = [memory.clients for memory in memories.values()]
+        hiding = Hiding() if self.options.lwm.hide else None
+        return train_model(histories, Learning(report, SEED, self.checkpoints, hiding, clients))
+
+    def _judged(self, requests: Mapping[str, Sequence[EncodedRequest]], champion: Champion | None) -> dict[str, Judged]:
+        """Returns how a model of three quarters of the cases does on the others."""
+        memories, report = self.memories, self.options.report
+        held = {name: held_out(memory) for name, memory in memories.items()}
+        parts = {name: memory.without(held[name]) for name, memory in memories.items()}
+        known = {name: _without(requests[name], held[name]) for name in memories}
+        report("a model of three quarters of the cases is trained, to be judged on the others")
+        model = self._model(parts, known)
+        judged = {}
+        for name, part in parts.items():
+            serving = champion.model if champion and name in champion.industries else None
+            asked = sorted(held[name], key=lambda n: digest("asked", memories[name].ids[n]))[:MOST_ASKED]
+            cases = [(requests[name][n], memories[name].memory.traces[n]) for n in asked]
+            judged[name] = _judged_industry(part, cases, model, serving)
+            figures = judged[name].figures
+            report(f"{name}: F1 of held-out cases {figures.model:.3f}, similar cases {figures.similar_cases:.3f}")
+        return judged
 
     def _publish(
         self, model: PointerModel, figures: dict[str, Figures], loss: list[float], verdict: Promotion
@@ -233,28 +272,6 @@ def _flat(trained: Trained) -> dict[str, float]:
     }
     verdict = {key: getattr(trained.promotion, key) for key in ("difference", "low", "high")}
     return figures | {f"promotion/{key}": value for key, value in verdict.items() if value is not None}
-
-
-def _judged(
-    memories: Mapping[str, IndustryMemory],
-    requests: Mapping[str, Sequence[EncodedRequest]],
-    champion: Champion | None,
-    report: Report,
-) -> dict[str, Judged]:
-    """Returns how a model of three quarters of the cases does on the others."""
-    held = {name: held_out(memory) for name, memory in memories.items()}
-    parts = {name: (memories[name].without(held[name]), _without(requests[name], held[name])) for name in memories}
-    report("a model of three quarters of the cases is trained, to be judged on the others")
-    model = train_model([(part.memory, own) for part, own in parts.values()])
-    judged = {}
-    for name, (part, _) in parts.items():
-        serving = champion.model if champion and name in champion.industries else None
-        asked = sorted(held[name], key=lambda n: digest("asked", memories[name].ids[n]))[:MOST_ASKED]
-        cases = [(requests[name][n], memories[name].memory.traces[n]) for n in asked]
-        judged[name] = _judged_industry(part, cases, model, serving)
-        figures = judged[name].figures
-        report(f"{name}: F1 of held-out cases {figures.model:.3f}, similar cases {figures.similar_cases:.3f}")
-    return judged
 
 
 def held_out(memory: IndustryMemory) -> list[int]:

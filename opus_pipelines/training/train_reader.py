@@ -15,24 +15,29 @@ from opus_pipelines.core.ids import digest
 from opus_pipelines.core.settings import Encoder as EncoderSettings
 from opus_pipelines.embedding.encoder import Encoder
 from opus_pipelines.fine_tuning.task_reader import TaskReader
-from opus_pipelines.fine_tuning.training import ReadCases, fit, out_of_fold
+from opus_pipelines.fine_tuning.training import ReadCases, ReaderFitting, fit, out_of_fold
+from opus_pipelines.lake.checkpoints import Checkpoints
 from opus_pipelines.retrieval.case_memory import IndustryMemory
 
 
 def learn_reader(
-    memories: Mapping[str, IndustryMemory], encoder: str, report: Callable[[str], None]
+    memories: Mapping[str, IndustryMemory],
+    encoder: str,
+    report: Callable[[str], None],
+    checkpoints: Checkpoints | None = None,
 ) -> tuple[TaskReader, dict[str, np.ndarray]]:
     """Returns a task reader of all cases, and for each industry P(task) [cases, tasks] of its cases out of fold.
 
-    `encoder` names the sentence encoder. Raises FineTuningError where there is nothing to learn or the loss is not
-    finite, and SettingsError where the encoder cannot be fine-tuned.
+    `encoder` names the sentence encoder; an interrupted training goes on from its checkpoint. Raises FineTuningError
+    where there is nothing to learn or the loss is not finite, and SettingsError where the encoder cannot be fine-tuned.
     """
     names, sentence = sorted(memories), Encoder(EncoderSettings(model=encoder))
     cases = joined([memories[name].memory.read_cases for name in names])
     folds = np.array([int(digest("reader", text)[:8], 16) % 2 for text in cases.texts])
     report(f"the sentence encoder is fine-tuned on {len(cases.texts):,} cases, on each half of them first")
-    likely = out_of_fold(cases, folds, sentence)
-    reader = fit(cases, sentence, lambda epoch, loss: report(f"epoch {epoch}: {loss:.3f} nats a case"))
+    likely = out_of_fold(cases, folds, sentence, ReaderFitting(checkpoints=checkpoints))
+    told = lambda epoch, loss: report(f"epoch {epoch}: {loss:.3f} nats a case")
+    reader = fit(cases, sentence, ReaderFitting(told, checkpoints=checkpoints))
     found, place, begin = {}, {task: n for n, task in enumerate(cases.tasks)}, 0
     for name in names:
         memory = memories[name].memory

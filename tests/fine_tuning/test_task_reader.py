@@ -10,7 +10,7 @@ from opus_pipelines.core.errors import OpusError, SettingsError
 from opus_pipelines.core.settings import Encoder as EncoderSettings
 from opus_pipelines.embedding.encoder import Encoder
 from opus_pipelines.fine_tuning.task_reader import QUERIES, SCALES, TaskReader
-from opus_pipelines.fine_tuning.training import FineTuningError, ReadCases, fit, out_of_fold
+from opus_pipelines.fine_tuning.training import FineTuningError, ReadCases, ReaderFitting, fit, out_of_fold
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest, clauses_of
 from opus_pipelines.lwm.pointer.memory import FEATURES, CaseMemory
@@ -40,7 +40,9 @@ def cases(encoder: Encoder) -> ReadCases:
 
 @pytest.fixture(scope="module")
 def reader(cases: ReadCases, encoder: Encoder) -> TaskReader:
-    return fit(cases.among(range(120)), encoder, epochs=60, layer_rate=3e-3)  # it is tiny, and not trained before
+    return fit(
+        cases.among(range(120)), encoder, ReaderFitting(epochs=60, layer_rate=3e-3)
+    )  # it is tiny, and not trained before
 
 
 def hits(found: np.ndarray, holds: np.ndarray) -> float:
@@ -77,10 +79,10 @@ def test_a_task_that_it_did_not_learn_is_read_by_its_text(reader: TaskReader, ca
 def test_out_of_fold_probabilities_know_nothing_of_the_case(cases: ReadCases, encoder: Encoder) -> None:
     some = cases.among(range(24))
     folds = np.arange(24) % 2
-    found = out_of_fold(some, folds, encoder, epochs=1)
+    found = out_of_fold(some, folds, encoder, ReaderFitting(epochs=1))
     other = some.holds.copy()
     other[0] = 1 - other[0]
-    again = out_of_fold(replace(some, holds=other), folds, encoder, epochs=1)
+    again = out_of_fold(replace(some, holds=other), folds, encoder, ReaderFitting(epochs=1))
     assert again[folds == 0] == pytest.approx(found[folds == 0]), "fold 0 is read by fold 1, which did not change"
     assert np.abs(again[folds == 1] - found[folds == 1]).max() > 1e-4
 
@@ -89,7 +91,7 @@ def test_nothing_to_learn_from_and_a_loss_that_is_no_number_are_named(cases: Rea
     with pytest.raises(FineTuningError, match="no case"):
         fit(cases.among([]), encoder)
     with pytest.raises(FineTuningError, match="not finite"):
-        fit(replace(cases.among(range(8)), vectors=cases.vectors * np.nan), encoder, epochs=1)
+        fit(replace(cases.among(range(8)), vectors=cases.vectors * np.nan), encoder, ReaderFitting(epochs=1))
 
 
 def test_a_model_without_layers_of_its_own_cannot_be_fine_tuned(tmp_path: Path, cases: ReadCases) -> None:

@@ -8,15 +8,17 @@ work is long, because many long sequences share a probability that none of them 
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from opus_pipelines.fine_tuning.task_reader import TaskReader
+from opus_pipelines.lake.checkpoints import Checkpoints
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest
+from opus_pipelines.lwm.pointer.hiding import Hiding, memories, seen
 from opus_pipelines.lwm.pointer.memory import COVERED, FEATURES, Candidates, CaseMemory
-from opus_pipelines.lwm.pointer.network import Network
+from opus_pipelines.lwm.pointer.network import Fitting, Network
 from opus_pipelines.lwm.pointer.network import train as train_network
 
 LEAST_CANDIDATES = 20  # tasks that a request may be given, at least
@@ -27,6 +29,7 @@ SEED = 0
 STEP_FEATURES = 18  # features of a candidate that depend on the steps so far; see `next_step_features`
 WIDTH = len(FEATURES) + STEP_FEATURES  # features of a candidate
 VERSION = 3  # raise it when the features or the way of writing change: a network of another version is not used
+Histories = Sequence[tuple[CaseMemory, Sequence[EncodedRequest]]]
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ class PointerModel:
         ended: Counter[tuple[int, ...]] = Counter()
         for _ in range(max(map(len, memory.traces))):
             longer: dict[tuple[int, ...], int] = {}
-            for prefix, own in zip(drawn, self._probabilities(candidates, list(drawn)), strict=True):
+            for prefix, own in zip(drawn, self.probabilities(candidates, list(drawn)), strict=True):
                 for place, count in systematic(own, drawn[prefix], float(draw.random())):
                     if place == len(candidates.tasks):
                         ended[prefix] += count
@@ -74,7 +77,7 @@ class PointerModel:
             for chosen, count in sorted(ended.items(), key=lambda sequence: (-sequence[1], sequence[0]))
         ]
 
-    def _probabilities(self, candidates: Candidates, prefixes: Sequence[tuple[int, ...]]) -> np.ndarray:
+    def probabilities(self, candidates: Candidates, prefixes: Sequence[tuple[int, ...]]) -> np.ndarray:
         """Return the probabilities [prefixes, candidates + 1] of every next step, and of the end."""
         rows = np.concatenate([next_step_features(candidates, chosen) for chosen in prefixes])
         scores = self.network.scores(rows).reshape(len(prefixes), -1).astype(np.float64)
@@ -98,44 +101,84 @@ def systematic(probabilities: np.ndarray, draws: int, start: float) -> list[tupl
     return [(int(order[n]), int(counts[n])) for n in np.flatnonzero(counts)]
 
 
-def train(
-    histories: Sequence[tuple[CaseMemory, Sequence[EncodedRequest]]],
-    report: Callable[[int, float], None] | None = None,
-    seed: int = SEED,
-) -> PointerModel:
+@dataclass(frozen=True)
+class Learning:
+    """How a model learns.
+
+    Attributes:
+        report: called after every epoch with its number and the mean loss in nats.
+        seed: of the draw of cases, the initial weights, the order of the examples and dropout.
+        checkpoints: where an interrupted training goes on from; None: it starts anew.
+        hiding: what is hidden from cases beyond themselves; None: nothing.
+        clients: for each history the client of each case, None where nobody knows it.
+    """
+
+    report: Callable[[int, float], None] | None = None
+    seed: int = SEED
+    checkpoints: Checkpoints | None = None
+    hiding: Hiding | None = None
+    clients: Sequence[Sequence[str | None]] = ()
+
+
+def train(histories: Histories, how: Learning = Learning()) -> PointerModel:
     """Train one model on the cases of all histories, each case hidden from its own memory.
 
     Every prefix of every case is an example: its candidates, and which of them, or the end, came next. A case with a
     task that is not among its candidates teaches its steps up to that task. Of very many prefixes, cases drawn with
-    `seed` are kept.
-
-    Args:
-        histories: for each industry its cases and their requests, in the same order.
-        report: called after every epoch with its number and the mean loss in nats.
-        seed: of the draw of cases, the initial weights, the order of the examples and dropout.
+    the seed are kept. `histories` has for each industry its cases and their requests, in the same order.
 
     Raises TrainingError where no case has a prefix, or the loss is not finite.
     """
-    cases = [(memory, requests, n) for memory, requests in histories for n in range(len(memory.traces))]
+    draw = np.random.default_rng(how.seed)
+    order = draw.permutation(sum(len(memory.traces) for memory, _ in histories)).tolist()
     lists: list[np.ndarray] = []
     chosen: list[int] = []
-    for number in np.random.default_rng(seed).permutation(len(cases)).tolist():
-        if len(lists) >= MOST_LISTS:
-            break
-        memory, requests, n = cases[number]
-        for features, place in examples(memory, requests[n], n):
+    for candidates, trace in asked(histories, order, how, draw):
+        for features, place in examples_of(candidates, trace):
             lists.append(features)
             chosen.append(place)
-    return PointerModel(train_network(lists, chosen, seed, report))
+        if how.hiding is None and len(lists) >= MOST_LISTS:
+            break
+    return PointerModel(train_network(lists, chosen, Fitting(how.seed, how.report, checkpoints=how.checkpoints)))
+
+
+def asked(
+    histories: Histories, order: Sequence[int], how: Learning, draw: np.random.Generator
+) -> Iterator[tuple[Candidates, Sequence[int]]]:
+    """Yield the candidates of each case as it is seen, and its tasks; `order` numbers the cases of all histories.
+
+    Where more than the case itself is hidden, so many cases are asked that they have `MOST_LISTS` prefixes, and the
+    order is by what is hidden.
+    """
+    cases = [(history, n) for history, (memory, _) in enumerate(histories) for n in range(len(memory.traces))]
+    if how.hiding is None:
+        for history, n in (cases[number] for number in order):
+            memory, requests = histories[history]
+            yield memory.candidates(requests[n], most_candidates(memory), n), memory.traces[n]
+        return
+    prefixes = np.cumsum([1 + len(histories[cases[n][0]][0].traces[cases[n][1]]) for n in order])
+    taken = [cases[n] for n, before in zip(order, [0, *prefixes.tolist()], strict=False) if before < MOST_LISTS]
+    kinds = how.hiding.drawn(len(taken), draw)
+    for history, (memory, requests) in enumerate(histories):
+        hidden = {n: kind for (own, n), kind in zip(taken, kinds, strict=True) if own == history}
+        clients = how.clients[history] if how.clients else [None] * len(memory.traces)
+        for view, kind, places in memories(memory, clients, hidden):
+            for n, place in places.items():
+                candidates = view.candidates(requests[n], most_candidates(memory), place)
+                yield seen(candidates, kind, draw), memory.traces[n]
 
 
 def examples(memory: CaseMemory, request: EncodedRequest, case: int) -> list[tuple[np.ndarray, int]]:
     """Return for each prefix of a case the features of what may come next, and the place of what came."""
-    candidates = memory.candidates(request, most_candidates(memory), case)
+    return examples_of(memory.candidates(request, most_candidates(memory), case), memory.traces[case])
+
+
+def examples_of(candidates: Candidates, trace: Sequence[int]) -> list[tuple[np.ndarray, int]]:
+    """Return the `examples` of a case of these tasks with these candidates."""
     place_of = {task: n for n, task in enumerate(candidates.tasks.tolist())}
     done: list[int] = []
     found = []
-    for task in [*memory.traces[case], None]:
+    for task in [*trace, None]:
         if task is not None and task not in place_of:
             break
         rows = next_step_features(candidates, done)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from opus_pipelines.core.errors import OpusError
+from opus_pipelines.fine_tuning.resuming import Resumable
+from opus_pipelines.lake.checkpoints import Checkpoint, Checkpoints
 
 if TYPE_CHECKING:
     import torch
@@ -94,29 +96,29 @@ class Network:
 
 
 @dataclass(frozen=True)
-class _Fitting:
-    """How the weights are fitted: the seed of all draws, what is told of every epoch, and the largest step."""
+class Fitting:
+    """How the weights are fitted.
 
-    seed: int
-    report: Callable[[int, float], None] | None
-    learning_rate: float
+    Attributes:
+        seed: of the initial weights, of the order of the examples and of dropout.
+        report: called after every epoch with its number, from 1, and the mean loss in nats.
+        learning_rate: the largest step of the one-cycle schedule.
+        checkpoints: where an interrupted training goes on from; None: it starts anew.
+    """
+
+    seed: int = 0
+    report: Callable[[int, float], None] | None = None
+    learning_rate: float = LEARNING_RATE
+    checkpoints: Checkpoints | None = None
 
 
-def train(
-    lists: Sequence[np.ndarray],
-    chosen: Sequence[int],
-    seed: int,
-    report: Callable[[int, float], None] | None = None,
-    learning_rate: float = LEARNING_RATE,
-) -> Network:
+def train(lists: Sequence[np.ndarray], chosen: Sequence[int], how: Fitting = Fitting()) -> Network:
     """Trains a network on lists of candidates.
 
     Args:
         lists: for each prefix the features [candidates, f].
         chosen: for each prefix the place of the true next step in its list.
-        seed: seed of the initial weights, of the order of the examples and of dropout.
-        report: called after every epoch with its number, from 1, and the mean loss in nats.
-        learning_rate: the largest step of the one-cycle schedule.
+        how: how the weights are fitted.
 
     Raises TrainingError where there are no lists, or where the loss is not finite.
     """
@@ -138,7 +140,7 @@ def train(
     inputs = torch.from_numpy(
         np.concatenate([_standardised(rows, center, scale), np.zeros((1, rows.shape[1]), np.float32)])
     )
-    how, threads = _Fitting(seed, report, learning_rate), torch.get_num_threads()
+    threads = torch.get_num_threads()
     # One thread: the batches are small, and a process whose torch has threads cannot be forked safely.
     torch.set_num_threads(1)
     try:
@@ -152,7 +154,7 @@ def _fitted(
     inputs: "torch.Tensor",
     places: "torch.Tensor",
     chosen: "torch.Tensor",
-    how: _Fitting,
+    how: Fitting,
 ) -> list[np.ndarray]:
     """Returns the weights [in, out] and biases [out] of the layers; the last row of `inputs` is of no candidate."""
     import torch
@@ -166,22 +168,34 @@ def _fitted(
     batches = -(-len(places) // BATCH)
     epochs = max(EPOCHS, -(-LEAST_STEPS // batches))
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, how.learning_rate, epochs * batches)
-    for epoch in range(1, epochs + 1):
+    state = Resumable(_checkpoint(inputs, places, chosen, how), optimizer, schedule, report=how.report)
+    for epoch in range(state.resume() + 1, epochs + 1):
         total = 0.0
         for batch in torch.randperm(len(places)).split(BATCH):
             of_batch = places[batch]
             scores = network(inputs[of_batch]).squeeze(-1).masked_fill(of_batch == len(inputs) - 1, MASKED)
             loss = nn.functional.cross_entropy(scores, chosen[batch])
             if not torch.isfinite(loss):
+                state.failed()
                 raise TrainingError(f"the loss is not finite in epoch {epoch}; no model is written")
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
             schedule.step()
             total += float(loss.detach()) * len(batch)
-        if how.report:
-            how.report(epoch, total / len(places))
+        state.ended(total / len(places))
     return [p.detach().numpy().copy() for layer in layers for p in (layer.weight.T, layer.bias)]
+
+
+def _checkpoint(
+    inputs: "torch.Tensor", places: "torch.Tensor", chosen: "torch.Tensor", how: Fitting
+) -> Checkpoint | None:
+    """Returns the checkpoint of a training of these examples, None where none is kept."""
+    if how.checkpoints is None:
+        return None
+    fixed = [how.seed, how.learning_rate, HIDDEN, EPOCHS, LEAST_STEPS, BATCH, WEIGHT_DECAY, DROPOUT]
+    examples = [part.numpy().tobytes() for part in (inputs, places, chosen)]
+    return how.checkpoints.at("perceptron", fixed, list(inputs.shape), *examples)
 
 
 def _standardised(rows: np.ndarray, center: np.ndarray, scale: np.ndarray) -> np.ndarray:

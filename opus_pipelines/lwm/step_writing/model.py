@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from opus_pipelines.lwm.pointer.network import Network
+from opus_pipelines.lwm.pointer.network import Fitting, Network
 from opus_pipelines.lwm.pointer.network import train as train_network
 from opus_pipelines.lwm.step_writing.memory import FEATURES, Candidates, Encode, TextMemory, encoded
 from opus_pipelines.lwm.step_writing.texts import CLAUSE, SENTENCE, StepText
@@ -92,7 +92,7 @@ def train(
             for rows, place in examples(memory, case, encode):
                 lists.append(rows)
                 chosen.append(place)
-    return StepWriter(train_network(lists, chosen, seed, report))
+    return StepWriter(train_network(lists, chosen, Fitting(seed, report)))
 
 
 def examples(memory: TextMemory, case: int, encode: Encode) -> list[tuple[np.ndarray, int]]:

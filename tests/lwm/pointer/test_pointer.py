@@ -14,7 +14,7 @@ from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.lwm.pointer.clauses import clauses_of, plain
 from opus_pipelines.lwm.pointer.memory import FEATURES, CaseMemory, IndustryGraph
 from opus_pipelines.lwm.pointer.model import PointerModel, examples, systematic, train
-from opus_pipelines.lwm.pointer.network import Network, TrainingError
+from opus_pipelines.lwm.pointer.network import Fitting, Network, TrainingError
 from opus_pipelines.lwm.pointer.network import train as train_network
 from opus_pipelines.lwm.pointer.store import WEIGHTS, keep, opened, save, store_of
 from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans, request, vector
@@ -121,13 +121,13 @@ def test_the_same_cases_give_the_same_weights(model: PointerModel) -> None:
 
 def test_a_missing_feature_counts_as_the_mean() -> None:
     rows = [np.array([[1.0, np.nan], [0.0, 2.0]]), np.array([[1.0, 2.0], [0.0, np.nan]])]
-    network = train_network(rows, [0, 0], seed=0)
+    network = train_network(rows, [0, 0])
     assert np.isfinite(network.scores(np.array([[np.nan, np.nan]], np.float32))).all()
     assert (network.standardised(np.array([[np.nan, np.nan]], np.float32)) == 0).all()
 
 
 def test_an_infinite_feature_is_clipped() -> None:
-    network = train_network([np.array([[np.inf, 1.0], [0.0, -np.inf], [1.0, 0.0]])] * 3, [0, 0, 0], seed=0)
+    network = train_network([np.array([[np.inf, 1.0], [0.0, -np.inf], [1.0, 0.0]])] * 3, [0, 0, 0])
     assert np.isfinite(network.scores(np.array([[np.inf, -np.inf]], np.float32))).all()
 
 
@@ -140,7 +140,7 @@ def test_a_loss_that_is_not_finite_stops_the_training() -> None:
     rows = [np.array([[1.0, 2.0], [0.0, 1.0]])] * 4
     epochs: list[int] = []
     with pytest.raises(TrainingError, match="not finite"):
-        train_network(rows, [0, 1, 0, 1], 0, lambda epoch, _: epochs.append(epoch), learning_rate=1e38)
+        train_network(rows, [0, 1, 0, 1], Fitting(report=lambda epoch, _: epochs.append(epoch), learning_rate=1e38))
     assert epochs == [1], "it stops in the epoch in which it happens"
 
 
@@ -222,7 +222,7 @@ def test_a_network_of_other_shapes_is_refused(model: PointerModel, tmp_path: Pat
     from opus_pipelines.core.errors import OpusError
     from opus_pipelines.lwm.pointer.store import read_network
 
-    narrow = train_network([np.array([[1.0, 2.0], [0.0, 1.0]])] * 2, [0, 0], seed=0)
+    narrow = train_network([np.array([[1.0, 2.0], [0.0, 1.0]])] * 2, [0, 0])
     save(PointerModel(narrow), tmp_path / WEIGHTS)
     with pytest.raises(OpusError, match="2 features"):
         read_network(tmp_path / WEIGHTS)

@@ -1,0 +1,148 @@
+"""What training hides from a case beyond the case itself: tasks, near cases, whole clients and the whole industry.
+
+A case that is hidden alone often has near ones that did the same work, so that a model learns to follow them. What it
+should do where there are none is learnt from cases that are seen without them:
+
+    near cases   a quarter of the groups of similar requests is unknown to the memory that the case is asked of
+    client       a quarter of the clients is
+    tasks        history knows nothing of a quarter of the tasks: they have a name and a text alone
+    industry     history knows nothing of any task
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from opus_pipelines.core.ids import digest
+from opus_pipelines.lwm.pointer.memory import FEATURES, PRIOR, SHARPNESS, Candidates, CaseMemory
+
+NEAR = 0.75  # cosine of two requests from which they are of one group
+FOLDS = 4  # one group, or client, of so many is hidden at once
+UNKNOWN_TASKS = 0.25  # share of the tasks that are hidden at once
+LEAST_LEFT = 20  # cases that a memory must have left; of a smaller one nothing more is hidden
+OWN, NEAR_CASES, CLIENT, TASKS, INDUSTRY = "own", "near cases", "client", "tasks", "industry"
+
+OF_TEXTS = ("cosine", "cosine of the best clause", "common words")  # features that no history is needed for
+OF_THE_REQUEST = ("nearest case", "rank", "expected steps")  # they are computed anew, or are of the request
+WITHOUT_HISTORY: Mapping[str, float] = {  # the other features of a task that no case did
+    **{f"support {sharpness}": 0.0 for sharpness in SHARPNESS},
+    "nearest case with the task": -1.0,
+    "kernel regression": 0.0,
+    "task reader": np.nan,
+    "log frequency": float(np.log(PRIOR)),
+    "gamma to": 0.0,
+    "gamma from": 0.0,
+    "together": 0.0,
+}
+
+
+@dataclass(frozen=True)
+class Hiding:
+    """The shares of the cases that are seen without near cases, their client, some tasks, or all of the industry.
+
+    The other cases are seen without themselves alone.
+    """
+
+    near_cases: float = 0.5
+    clients: float = 0.1
+    tasks: float = 0.1
+    industry: float = 0.1
+
+    def drawn(self, count: int, draw: np.random.Generator) -> list[str]:
+        """Return what is hidden from each of `count` cases."""
+        shares = [self.near_cases, self.clients, self.tasks, self.industry]
+        kinds = [NEAR_CASES, CLIENT, TASKS, INDUSTRY, OWN]
+        return [str(kind) for kind in draw.choice(kinds, count, p=[*shares, max(0.0, 1.0 - sum(shares))])]
+
+
+def groups_of(vectors: np.ndarray) -> list[int]:
+    """Return for each unit vector [n, d] the group of similar ones that it is in.
+
+    Each joins the first vector before it that founded a group and has a cosine of at least `NEAR`; where there is
+    none, it founds one.
+    """
+    founders: list[int] = []
+    groups = []
+    for n, vector in enumerate(vectors):
+        near = np.flatnonzero(vectors[founders] @ vector >= NEAR) if founders else np.array([], int)
+        if len(near):
+            groups.append(int(near[0]))
+        else:
+            groups.append(len(founders))
+            founders.append(n)
+    return groups
+
+
+def without(memory: CaseMemory, hidden: Sequence[int]) -> CaseMemory:
+    """Return the memory of the other cases; their transitions alone make up the edges."""
+    gone, texts = set(hidden), memory.read_cases.texts
+    kept = [n for n in range(len(memory.traces)) if n not in gone]
+    graph = memory.graph.without([memory.traces[n] for n in sorted(gone)])
+    return CaseMemory(graph, [texts[n] for n in kept], memory.vectors[kept], [memory.traces[n] for n in kept])
+
+
+def folds_of(names: Sequence[object]) -> list[int]:
+    """Return for each case the fold of its group or client, by hash."""
+    return [int(digest("fold", name)[:8], 16) % FOLDS for name in names]
+
+
+def memories(
+    memory: CaseMemory, clients: Sequence[str | None], hidden: Mapping[int, str]
+) -> Iterator[tuple[CaseMemory, str, dict[int, int | None]]]:
+    """Yield the memories that cases are asked of, one after the other, with what is hidden there and the cases.
+
+    `clients` has the client of each case, None where nobody knows it; `hidden` tells what is hidden from which cases.
+    Each case comes with its place in the memory, None where it is not in it.
+    """
+    known: dict[str, list[int]] = defaultdict(list)
+    for case, kind in hidden.items():
+        known[kind].append(case)
+    for kind in (OWN, TASKS, INDUSTRY):
+        if known[kind]:
+            yield memory, kind, {case: case for case in known[kind]}
+    for kind, names in ((NEAR_CASES, groups_of(memory.vectors)), (CLIENT, list(clients))):
+        folds = [None if name is None else fold for fold, name in zip(folds_of(names), names, strict=True)]
+        for fold in (None, *range(FOLDS)):
+            cases = [case for case in known[kind] if folds[case] == fold]
+            gone = [n for n, other in enumerate(folds) if other == fold]
+            if cases and (fold is None or len(folds) - len(gone) < LEAST_LEFT):
+                yield memory, OWN, {case: case for case in cases}
+            elif cases:
+                yield without(memory, gone), kind, dict.fromkeys(cases)
+
+
+def blinded(candidates: Candidates, tasks: np.ndarray) -> Candidates:
+    """Return the candidates as if no case had done some of them; `tasks` [k] says which."""
+    features, likelihood = candidates.features.copy(), candidates.likelihood.copy()
+    for name, value in WITHOUT_HISTORY.items():
+        column = FEATURES.index(name)
+        features[tasks & np.isfinite(features[:, column]), column] = value
+    likelihood[tasks] = PRIOR
+    features[:, FEATURES.index("rank")] = (-likelihood).argsort(kind="stable").argsort(kind="stable")
+    features[:, FEATURES.index("expected steps")] = likelihood.sum()
+    if tasks.all():
+        features[:, FEATURES.index("nearest case")] = -1.0
+    seen = ~tasks
+    both = seen[:, None] & seen
+    return replace(
+        candidates,
+        features=features,
+        likelihood=likelihood,
+        before=candidates.before * both,
+        direct=candidates.direct * both,
+        begins=candidates.begins * seen,
+        ends=candidates.ends * seen,
+        counts=candidates.counts * seen,
+        mean_place=np.where(seen, candidates.mean_place, 0.5),
+    )
+
+
+def seen(candidates: Candidates, kind: str, draw: np.random.Generator) -> Candidates:
+    """Return the candidates of a case as it is seen where `kind` is hidden."""
+    if kind == INDUSTRY:
+        return blinded(candidates, np.ones(len(candidates.tasks), bool))
+    if kind == TASKS:
+        return blinded(candidates, draw.random(len(candidates.tasks)) < UNKNOWN_TASKS)
+    return candidates
