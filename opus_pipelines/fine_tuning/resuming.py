@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from opus_pipelines.lake.checkpoints import Checkpoint
+from opus_pipelines.fine_tuning.checkpoints import Checkpoint
 
 if TYPE_CHECKING:
     import torch

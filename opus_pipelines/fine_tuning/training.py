@@ -13,6 +13,7 @@ import numpy as np
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.embedding.encoder import Encoder
+from opus_pipelines.fine_tuning.checkpoints import Checkpoint, Checkpoints
 from opus_pipelines.fine_tuning.resuming import Resumable
 from opus_pipelines.fine_tuning.task_reader import (
     ANSWERS,
@@ -27,7 +28,6 @@ from opus_pipelines.fine_tuning.task_reader import (
     log_odds,
     upper_states,
 )
-from opus_pipelines.lake.checkpoints import Checkpoint, Checkpoints
 
 EPOCHS = 4  # passes over the cases, at least
 LEAST_STEPS = 150  # gradient steps; few cases are passed over more often

@@ -19,7 +19,7 @@ from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.settings import Lwm as LwmSettings
 from opus_pipelines.embedding.encoder import TextEncoder
-from opus_pipelines.lake.checkpoints import Checkpoints
+from opus_pipelines.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.pointer import network
 from opus_pipelines.lwm.pointer.backend import named_sequences

@@ -14,9 +14,9 @@ import numpy as np
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.settings import Encoder as EncoderSettings
 from opus_pipelines.embedding.encoder import Encoder
+from opus_pipelines.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.fine_tuning.task_reader import TaskReader
 from opus_pipelines.fine_tuning.training import ReadCases, ReaderFitting, fit, out_of_fold
-from opus_pipelines.lake.checkpoints import Checkpoints
 from opus_pipelines.retrieval.case_memory import IndustryMemory
 
 

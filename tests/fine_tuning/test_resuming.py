@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from opus_pipelines.lake.checkpoints import Checkpoints
+from opus_pipelines.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lwm.pointer.network import Fitting, Network, TrainingError, train
 
 DRAW = np.random.default_rng(0)

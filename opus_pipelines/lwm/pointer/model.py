@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from opus_pipelines.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.fine_tuning.task_reader import TaskReader
-from opus_pipelines.lake.checkpoints import Checkpoints
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest
 from opus_pipelines.lwm.pointer.hiding import Hiding, memories, seen
 from opus_pipelines.lwm.pointer.memory import COVERED, FEATURES, Candidates, CaseMemory

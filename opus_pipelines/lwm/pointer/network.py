@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from opus_pipelines.core.errors import OpusError
+from opus_pipelines.fine_tuning.checkpoints import Checkpoint, Checkpoints
 from opus_pipelines.fine_tuning.resuming import Resumable
-from opus_pipelines.lake.checkpoints import Checkpoint, Checkpoints
 
 if TYPE_CHECKING:
     import torch

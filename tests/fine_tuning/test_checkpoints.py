@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from opus_pipelines.lake.checkpoints import KEPT, Checkpoint, Checkpoints
+from opus_pipelines.fine_tuning.checkpoints import KEPT, Checkpoint, Checkpoints
 from opus_pipelines.lake.layout import Lake
 
 ARRAYS = {"w": np.array([[1.0, 2.0]], np.float32), "n": np.array(3)}

@@ -20,7 +20,7 @@ from opus_pipelines.lake.layout import Lake
 KEPT = 8  # files of a folder; the oldest goes first, so that trainings that are never ended do not fill the disk
 _STATE = "state"  # key of the metadata
 
-logger = logging.getLogger("opus_pipelines.lake")
+logger = logging.getLogger("opus_pipelines.training")
 
 
 @dataclass(frozen=True)
