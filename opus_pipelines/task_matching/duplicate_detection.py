@@ -1,4 +1,7 @@
-"""Detects names that denote the same task: an encoder proposes pairs, and evidence from history decides.
+"""Detects names that denote the same task: blocks propose pairs, and an encoder and evidence from history decide.
+
+Two names are proposed where they have the same words in other forms, or share a statement. No other pair could be one
+task, so that only the names of proposed pairs are encoded, and the work grows with their number.
 
 Similarity of names alone joins only different forms of the same words. Measured with the shipped encoder, "approve
 claim" and "reject claim" are nearer (.74) than "register claim" and "record claim" (.61), and "send invoice" and
@@ -13,8 +16,9 @@ carrier") at .67 to .92.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import combinations
 from math import sqrt
 from typing import Any
 
@@ -23,7 +27,14 @@ import pyarrow as pa
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.task_matching.components import components
 from opus_pipelines.task_matching.name_nodes import Node, normalise
-from opus_pipelines.task_matching.name_similarity import NameVectors, WordContrasts, opposed, same_words, unmatched
+from opus_pipelines.task_matching.name_similarity import (
+    NameVectors,
+    WordContrasts,
+    opposed,
+    same_word_pairs,
+    same_words,
+    unmatched,
+)
 
 ENDS = ("before", "after")
 BOUNDARY, COMPARED_TASKS = -1, -2  # the start or end of a case; either of the two tasks that are compared
@@ -113,6 +124,15 @@ class TaskTexts:
         """
         return bool(self.texts[one] and self.texts[other]) and not self._sources[one] & self._sources[other]
 
+    def sharing(self, names: Iterable[int]) -> Iterator[tuple[int, int]]:
+        """Yields the pairs (lower number first) of these names that share a statement."""
+        holders: dict[str, list[int]] = defaultdict(list)
+        for i in sorted(names):
+            for text in self.statements[i]:
+                holders[text].append(i)
+        for found in holders.values():
+            yield from combinations(found, 2)
+
     def same(self, one: int, other: int) -> bool:
         """Tells whether both names share a statement, and their descriptions do not differ."""
         described = normalise(self._description[one]), normalise(self._description[other])
@@ -175,7 +195,7 @@ class DuplicateDetector:
         self._task_texts = task_texts(
             rows_of(evidence, "said"), self._number, [{row.source for row in node.rows} for node in nodes]
         )
-        compared = {i for group in self._groups for i in group}
+        compared = {i for pair in self.candidates for i in pair}
         self._name_vectors = NameVectors(
             [node.normal if i in compared else "" for i, node in enumerate(nodes)], encoder
         )
@@ -186,15 +206,12 @@ class DuplicateDetector:
 
     @cached_property
     def candidates(self) -> list[Pair]:
-        """The pairs of free names whose names or texts are near each other, sorted."""
-        return sorted(
-            {
-                p
-                for group in self._groups
-                for space in (self._name_vectors, self._text_vectors)
-                for p in space.near(group, self._threshold)
-            }
-        )
+        """The pairs of free names that may be one task, sorted: all that have the same words, or share a statement."""
+        found: set[Pair] = set()
+        for group in self._groups:
+            found.update(same_word_pairs({i: self._nodes[i].words for i in group}))
+            found.update(self._task_texts.sharing(group))
+        return sorted(pair for pair in found if not self.named_separately(*pair))
 
     def similarity(self, one: int, other: int) -> float | None:
         """Returns a value from the threshold to 1 when both are one task, else None. It is symmetric."""

@@ -1,17 +1,16 @@
 """Compares the words of two names, and the vectors of their texts.
 
 Words are compared by their letters and by the contrasts that history shows, without a thesaurus and for any language.
-Vectors are searched with FAISS.
+Names whose words may be the same are found by blocks, so that the work grows with the names and not with their pairs.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import product
+from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 from opus_pipelines.embedding.encoder import TextEncoder
-from opus_pipelines.embedding.index import VectorIndex
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,6 +45,24 @@ def same_words(one: Words, other: Words) -> bool:
     if all(map(same_form, one, other)):
         return True
     return len(one) == 2 and all(map(same_form, one, reversed(other)))
+
+
+def same_word_pairs(names: Mapping[int, Words]) -> Iterator[tuple[int, int]]:
+    """Yields all pairs (lower number first) of these names that have the same words in other forms.
+
+    Only names of one block are compared. Blocking as in Papadakis et al., Blocking and Filtering Techniques for Entity
+    Resolution (2020): no pair is lost, because forms of one word share its first letters.
+    """
+    blocks: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for number, words in names.items():
+        blocks[_block(words)].append(number)
+    for block in blocks.values():
+        yield from ((min(i, j), max(i, j)) for i, j in combinations(block, 2) if same_words(names[i], names[j]))
+
+
+def _block(words: Words) -> tuple[str, ...]:
+    marks = [word if _digits(word) else word[:SHARED] for word in words]
+    return tuple(sorted(marks) if len(marks) == 2 else marks)
 
 
 def unmatched(one: Words, other: Words) -> tuple[list[str], list[str]]:
@@ -99,7 +116,6 @@ def _digits(text: str) -> bool:
     return any(c.isdigit() for c in text)
 
 
-NEIGHBOURS = 32  # of a text that are looked at
 DECIMALS = 4  # vectors agree to 1e-6 whatever else was in their batch; decisions must not hang on the rest
 
 
@@ -109,26 +125,6 @@ class NameVectors:
     def __init__(self, texts: Sequence[str], encoder: Callable[[], TextEncoder]) -> None:
         self.texts = texts
         self._encoder = encoder
-
-    def near(self, names: Iterable[int], threshold: float) -> Iterator[tuple[int, int]]:
-        """Yields pairs (lower number first) of these names whose texts are equal or near.
-
-        For each text only its NEIGHBOURS nearest ones are compared.
-        """
-        import numpy as np
-
-        holders: dict[str, list[int]] = defaultdict(list)
-        for i in names:
-            if self.texts[i]:
-                holders[self.texts[i]].append(i)
-        texts = sorted(holders)
-        if sum(map(len, holders.values())) < 2:
-            return
-        vectors = np.stack([self._vectors[text] for text in texts])
-        found = VectorIndex.build(texts, vectors, exact_up_to=None).search(vectors, NEIGHBOURS)
-        for text, hits in zip(texts, found, strict=True):
-            near = [i for hit, similarity in hits if round(similarity, DECIMALS) >= threshold for i in holders[hit]]
-            yield from ((min(i, j), max(i, j)) for i in holders[text] for j in near if i != j)
 
     def cosine(self, one: int, other: int) -> float:
         """Returns the cosine of the texts of two names, at most 1."""

@@ -1,8 +1,19 @@
 """Words in other forms, words that oppose each other, words that history tells apart."""
 
-import pytest
+from itertools import combinations
 
-from opus_pipelines.task_matching.name_similarity import WordContrasts, opposed, same_form, same_words, unmatched
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opus_pipelines.task_matching.name_similarity import (
+    WordContrasts,
+    opposed,
+    same_form,
+    same_word_pairs,
+    same_words,
+    unmatched,
+)
 
 
 @pytest.mark.parametrize(
@@ -76,3 +87,19 @@ def test_history_tells_words_apart_that_one_person_used_side_by_side() -> None:
     assert not contrasts.separates(["send"], ["print"])
     assert not contrasts.separates(["approve"], ["approve"])
     assert not contrasts.separates(["approve"], ["pay"])
+
+
+WORDS = st.sampled_from(
+    ["order", "orders", "ordered", "notify", "notifies", "goods", "good", "pay", "pays", "item1", "item2", "登録", "x"]
+)
+
+
+@given(st.lists(st.lists(WORDS, min_size=1, max_size=3), max_size=12))
+def test_blocks_lose_no_pair_with_the_same_words(names: list[list[str]]) -> None:
+    every = [(i, j) for i, j in combinations(range(len(names)), 2) if same_words(names[i], names[j])]
+    assert sorted(same_word_pairs(dict(enumerate(names)))) == every
+
+
+def test_names_of_other_blocks_are_not_compared() -> None:
+    names = {7: ["send", "reminders"], 3: ["send", "reminder"], 5: ["pay", "reminder"], 9: ["reminder", "send"]}
+    assert sorted(same_word_pairs(names)) == [(3, 7), (3, 9), (7, 9)]
