@@ -38,13 +38,13 @@ run: .venv/.installed $(SAMPLE)/.written ## install, write the sample, rebuild, 
 PYTEST := $(BIN)/pytest --numprocesses 2 --dist loadfile --max-worker-restart 0
 WITHOUT_LEAKS := 2> >(sed -e '/nanobind/d' -e '/^ - leaked /d' -e '/^ - \.\.\. skipped remainder/d' >&2)
 
-FAST := not spark and not model and not nightly and not long
+FAST := not spark and not model and not nightly and not long and not data
 
 test: .venv/.installed ## the tests
 	@JAVA_HOME="$$(scripts/find_java.sh)"; export JAVA_HOME
 	$(PYTEST) --no-loadscope-reorder $(WITHOUT_LEAKS)
 
-test-fast: .venv/.installed ## the tests that need neither Spark nor a model nor seconds of their own, for the inner loop
+test-fast: .venv/.installed ## the tests that need neither Spark nor a model nor real data nor a second of their own, for the inner loop
 	@$(PYTEST) -m "$(FAST)" $(WITHOUT_LEAKS)
 
 test-nightly: .venv/.installed ## the campaigns: fuzzing, brute force, kills at every point, costly properties at length

@@ -33,6 +33,7 @@ def linted(command: list[str], *files: Path) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", LINTERS)
 def test_a_linter_takes_the_file_and_refuses_a_broken_copy(tmp_path: Path, name: str) -> None:
     command, right, wrong = LINTERS[name]

@@ -10,7 +10,7 @@ common factor for all waits of the workflow, and `correlation` is the share of a
 one-factor Gaussian copula).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -24,6 +24,9 @@ from opus_pipelines.workflow.model import TaskNode, Workflow
 
 DRAWS = 2_000
 KEPT = 512  # draws of steps in the cache: the workflows of an intake share most of their steps
+KEPT_TIMES = 2_048  # drawn times in each cache, 16 kB each: workflows of an industry share most of them
+    2_048  # drawn times in each cache, 16 kB each: the workflows of all intakes of an industry share most of them
+)
 # requests arrive evenly over the working time of this year; it is fixed, so that a rebuild gives the same figures
 ARRIVAL_YEAR = 2026
 
@@ -184,7 +187,7 @@ class _Simulation:
         finish: dict[str, Floats] = {}
         for node in nodes:
             before = self.workflow.predecessors(node)
-            ready = np.max([finish[b] for b in before], axis=0) if before else self.start
+            ready = _last([finish[b] for b in before]) if before else self.start
             is_task = isinstance(self.workflow.by_id[node], TaskNode)
             finish[node] = self._end(node, ready, {b: finish[b] for b in before}) if is_task else ready
         return finish
@@ -195,17 +198,15 @@ class _Simulation:
         `ready` is the end of the last predecessor, `before` the end of each of them.
         """
         time, sampling = self.times[task], self.sampling
-        waited, worked, alone = _shares(task, sampling.correlation, sampling.seed, len(ready))
-        wait, work_share = np.zeros(len(ready)), np.ones(len(ready))
+        drawn = task, sampling.correlation, sampling.seed, len(ready)
         known = [b for b in before if b in time.waits]
-        if known:
+        if len(known) < 2:
+            spent = _spent(drawn, time.waits[known[0]].times if known else None, time.work)
+        else:
             last = np.argmax([before[b] for b in known], axis=0)
-            rows = np.arange(len(ready))
-            wait = np.array([time.waits[b].times.at(waited) for b in known])[last, rows]
+            wait = np.array([_waited(drawn, time.waits[b].times) for b in known])[last, np.arange(len(ready))]
             work_share = 1.0 - np.array([time.waits[b].times.with_work_share for b in known])[last]
-        work = time.work.at(worked) if time.work is not None else np.zeros(len(ready))
-        # Where the waiting contains the work, the work is not counted again.
-        spent = wait + np.where(alone < work_share, work, 0.0)
+            spent = wait + np.where(_shares(*drawn)[2] < work_share, _worked(drawn, time.work), 0.0)
         calendar = sampling.calendar
         return calendar.after(ready, spent) if calendar is not None and time.in_working_time else ready + spent
 
@@ -245,8 +246,44 @@ def _shares(node: str, correlation: float, seed: int, draws: int) -> tuple[Float
         random.random(draws),
     )
     for values in shares:
-        values.setflags(write=False)
+        _unchanging(values)
     return shares
+
+
+Drawn = tuple[str, float, int, int]  # what `_shares` depends on: node, correlation, seed, draws
+
+
+def _last(ends: Sequence[Floats]) -> Floats:
+    return ends[0] if len(ends) == 1 else np.max(ends, axis=0)
+
+
+@lru_cache(KEPT_TIMES)
+def _waited(drawn: Drawn, times: DurationQuantiles) -> Floats:
+    """Returns the waiting time of a step in each draw, in ms."""
+    return _unchanging(times.at(_shares(*drawn)[0]))
+
+
+@lru_cache(KEPT_TIMES)
+def _worked(drawn: Drawn, times: DurationQuantiles | None) -> Floats:
+    """Returns the working time of a step in each draw, in ms; 0 where it is unknown."""
+    return _unchanging(np.zeros(drawn[-1]) if times is None else times.at(_shares(*drawn)[1]))
+
+
+@lru_cache(KEPT_TIMES)
+def _spent(drawn: Drawn, wait: DurationQuantiles | None, work: DurationQuantiles | None) -> Floats:
+    """Returns the time from the end of the one step that is waited for, or of none, to the end of a step, in ms.
+
+    Where the waiting contains the work, the work is not counted again.
+    """
+    if wait is None:
+        return _worked(drawn, work)
+    worked = np.where(_shares(*drawn)[2] < 1.0 - wait.with_work_share, _worked(drawn, work), 0.0)
+    return _unchanging(_waited(drawn, wait) + worked)
+
+
+def _unchanging(values: Floats) -> Floats:
+    values.setflags(write=False)
+    return values
 
 
 def _basis(times: Iterable[StepTime]) -> str:

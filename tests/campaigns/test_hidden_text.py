@@ -57,6 +57,7 @@ def run(folder: Path, documents: list[Hidden]) -> list[str]:
     return [f"{name}: {said}" for name, said in faults.items()]
 
 
+@pytest.mark.long
 def test_hidden_text_sets_nothing_and_is_named(tmp_path: Path) -> None:
     assert run(tmp_path, list(Maker(0).all())[::5]) == []
 

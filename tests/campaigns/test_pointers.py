@@ -107,6 +107,7 @@ def fault(code: int, said: str) -> str | None:
     return None if all(line.isprintable() for line in said.splitlines()) else f"not printable: {said!r}"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [SMALL, pytest.param(None, marks=pytest.mark.nightly)], ids=["small", "all"])
 def test_no_pointer_is_met_with_an_exception(
     count: int | None, lakes: dict[str, Lake], capsys: pytest.CaptureFixture[str]

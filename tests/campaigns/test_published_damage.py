@@ -89,6 +89,7 @@ UNREAD = ("aggregates", "wkg/kept", ".empty")
 LIST = "_files.json"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [SMALL, pytest.param(None, marks=pytest.mark.nightly)], ids=["small", "all"])
 def test_no_damage_is_answered_from(count: int | None, sound: Lake, tmp_path: Path) -> None:
     draw, told = random.Random(SEED), Counter[tuple[str, str]]()

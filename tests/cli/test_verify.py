@@ -101,6 +101,7 @@ def test_a_decision_is_restored_and_forgotten_with_its_copy(lake: Lake) -> None:
     assert list((lake.root / "decisions").rglob("*.parquet")) == []
 
 
+@pytest.mark.long
 def test_a_lost_pointer_without_a_copy_names_the_newest_snapshot(lake: Lake, capsys: Any) -> None:
     (lake.root / "wkg" / "current.json").unlink()
     shutil.rmtree(lake.root / "wkg" / "_copies")

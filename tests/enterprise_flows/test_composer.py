@@ -99,6 +99,7 @@ def mean_flowsim(writer: FlowWriter, kind: str) -> float:
     return fmean(flow_scores(writer.flow(e.text), [e.flow], world_catalogue()).flowsim for e in held_out)
 
 
+@pytest.mark.long
 def test_the_composer_is_better_than_the_baselines_on_requirements_that_it_did_not_learn_from(
     composer: Composer,
 ) -> None:

@@ -132,6 +132,7 @@ def test_a_scope_and_a_hostile_name_are_told() -> None:
     assert "\u202e" not in error.element + error.message
 
 
+@pytest.mark.long
 def test_ten_thousand_components_and_circles_of_blocks_are_validated_in_seconds() -> None:
     begun = time.process_time()
     many = [step("update_record", 1, record=CURRENT, values="state=1")]

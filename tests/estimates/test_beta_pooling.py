@@ -55,6 +55,7 @@ def test_what_is_alike_is_held_closer_than_what_is_not() -> None:
     assert BetaPool(0.5, 3.0).deviation == 0.25
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=40)
 @given(COUNTS, st.randoms(use_true_random=False))
 def test_it_is_the_mode_whatever_the_order(counts: list[tuple[int, int]], random: Any) -> None:  # type: ignore[no-untyped-def]

@@ -114,6 +114,7 @@ def test_forks_tell_the_same_as_all_ancestors_on_500_random_workflows() -> None:
     assert 50 < sum(a for a, _ in found) < 450
 
 
+@pytest.mark.long
 def test_a_chain_of_10000_keeps_nothing_and_a_large_mesh_is_refused() -> None:
     names = ["in", *(f"t{i}" for i in range(10_000)), "out"]
     ends = InputNode("in", "In"), OutputNode("out", "Out", 1.0)

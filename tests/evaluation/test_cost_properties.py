@@ -120,6 +120,7 @@ def test_sequential_sub_additivity_over_one_lane(first: Workflow, second: Workfl
     assert cost(sequential(first, second), price) <= cost(first, price) + cost(second, price) + 1e-9
 
 
+@pytest.mark.long
 @few
 @given(pieces(2, 2), pieces(2, 2), unheld)
 def test_sequential_sub_additivity_over_several_lanes_where_holding_is_free(

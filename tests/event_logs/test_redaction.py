@@ -126,6 +126,7 @@ def test_a_card_has_one_check_digit_of_ten(number: int) -> None:
     assert sum(is_card(f"4{number:014}{check}") for check in range(10)) == 1
 
 
+@pytest.mark.long
 @given(st.text())
 def test_masking_twice_masks_no_more(text: str) -> None:
     once = mask_text(text)

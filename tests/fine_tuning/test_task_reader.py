@@ -52,6 +52,7 @@ def hits(found: np.ndarray, holds: np.ndarray) -> float:
     )
 
 
+@pytest.mark.long
 def test_it_reads_which_tasks_a_request_asks_for(reader: TaskReader, cases: ReadCases) -> None:
     asked = cases.among(range(120, 160))
     found = reader.probabilities(asked.texts, TOOLS, cases.vectors, cases.holds.mean(0))
@@ -110,6 +111,7 @@ def test_weights_that_do_not_fit_are_refused(reader: TaskReader, cases: ReadCase
         )
 
 
+@pytest.mark.long
 def test_the_pointer_model_reads_with_it_and_keeps_it(reader: TaskReader, cases: ReadCases, tmp_path: Path) -> None:
     small = memory(PLANS[:120])
     graph = replace(small.graph, vectors=cases.vectors)

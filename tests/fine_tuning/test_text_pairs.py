@@ -40,6 +40,7 @@ def right(encoder: Encoder) -> list[int]:
     return nearest
 
 
+@pytest.mark.long
 def test_the_answer_of_each_question_becomes_the_nearest(encoder: Encoder, weights: dict[str, np.ndarray]) -> None:
     assert right(encoder) != [0, 1, 2, 3]
     assert right(Encoder(encoder.settings, weights, "tuned")) == [0, 1, 2, 3]

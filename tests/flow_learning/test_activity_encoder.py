@@ -91,6 +91,7 @@ def test_the_rank_is_the_number_of_activities_with_a_higher_cosine(table: Featur
     ) == [0, 3]
 
 
+@pytest.mark.long
 def test_a_trained_encoder_is_kept_with_its_figures(made: tuple[Lake, TrainedEncoder]) -> None:
     lake, trained = made
     assert store_of(lake).names() == [trained.model_id]
@@ -114,6 +115,7 @@ def test_the_champion_encodes_otherwise_than_the_plain_encoder(champion: Lake, s
     assert not np.allclose(served.encode(["Jira"]), Encoder(settings).encode(["Jira"]))
 
 
+@pytest.mark.long
 def test_the_setting_makes_the_writer_use_it(champion: Lake, settings: EncoderSettings) -> None:
     given = Settings(paths=Paths(lake=champion.root), encoder=settings, flows=Flows(encoder="fine_tuned"))
     writer = flow_writer(catalogue(), TASKS, given)
@@ -133,6 +135,7 @@ def test_without_a_champion_the_error_says_what_to_run(tmp_path: Path) -> None:
         served_encoder(Lake(tmp_path), EncoderSettings())
 
 
+@pytest.mark.long
 def test_changed_weights_do_not_serve(settings: EncoderSettings, tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     lake.ensure_empty()

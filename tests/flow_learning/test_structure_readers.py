@@ -56,6 +56,7 @@ def kinds(reader: Callable[[str], list[Clause]], text: str) -> list[str]:
     return [f"{clause.kind} {clause.marker}".strip() for clause in reader(text)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -78,6 +79,7 @@ def test_the_tagger_reads_kinds_and_markers(
     assert kinds(reader_of(writer, tagger), text) == expected
 
 
+@pytest.mark.long
 def test_the_tagger_writes_the_flow_of_the_rules_where_both_read_alike(by_structure: dict[str, FlowWriter]) -> None:
     made = by_structure["tagger"].new(LOOP.utterance).flow
     assert LOOP.expected is not None

@@ -53,6 +53,7 @@ def test_random_walks_through_the_grammar_end_in_sound_outlines() -> None:
         assert not BLOCKS & {e.code for e in structure_errors(flow, world_catalogue())}
 
 
+@pytest.mark.long
 def test_every_outline_of_the_world_is_in_the_grammar() -> None:
     steps = sorted({*world_catalogue().actions, *world_catalogue().subflows})
     grammar = OutlineGrammar(tuple(world_catalogue().triggers), steps, LISTS)

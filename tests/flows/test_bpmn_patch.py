@@ -27,6 +27,7 @@ def heads(content: bytes) -> dict[str, bytes]:
     return found | {f"shape of {i}": content[e.begin : e.end] for i, e in scan.shown.items()}
 
 
+@pytest.mark.long
 @settings(max_examples=examples(20), deadline=None)
 @given(FLOWS, FLOWS)
 def test_the_file_says_the_new_flow_and_keeps_the_rest(before: Flow, after: Flow) -> None:

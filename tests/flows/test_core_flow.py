@@ -132,6 +132,7 @@ def _has_parallel(flow: Flow) -> bool:
     return any(isinstance(one, Parallel) for one in found)
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(FLOWS.filter(lambda flow: not _has_parallel(flow)))
 def test_a_flow_comes_back_from_its_program(flow: Flow) -> None:

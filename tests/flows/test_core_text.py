@@ -91,6 +91,7 @@ def test_every_error_of_a_program_is_told_at_once() -> None:
     ]
 
 
+@pytest.mark.long
 def test_a_program_of_10_000_steps_is_checked_and_written() -> None:
     last = 9_999
     steps = [CoreStep(f"s{i}", "process", "do", (("next", f"s{i + 1}"),)) for i in range(last)]

@@ -164,6 +164,7 @@ def test_the_difference_is_the_edit_that_a_person_would_name(before: str, after:
     assert [described(operation) for operation in difference(parse(before), parse(after))] == expected
 
 
+@pytest.mark.long
 @settings(max_examples=examples(40), deadline=None)
 @given(FLOWS, FLOWS)
 def test_applying_the_difference_gives_the_other_flow(before: Flow, after: Flow) -> None:

@@ -22,6 +22,7 @@ FREE = Flow(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=examples(60), deadline=None)
 @given(FLOWS, st.sampled_from(TREES))
 def test_what_a_format_declares_comes_back(flow: Flow, name: str) -> None:

@@ -97,6 +97,7 @@ def test_after_the_rebuild_of_the_night_the_stale_contracts_that_ask_for_it_are_
     assert nights.look(later + timedelta(minutes=1)) == {}
 
 
+@pytest.mark.long
 def test_a_rebuild_by_hand_later_in_the_day_asks_for_nothing(nights: Nights, settings: Settings) -> None:
     publish(settings, "Export", "w2")
     nights.look(BEFORE)

@@ -63,6 +63,7 @@ def test_a_new_folder_is_asked_for_once_it_is_at_rest(intakes: Path) -> None:
     assert ticks.look() == ([], "nothing changed")
 
 
+@pytest.mark.long
 def test_a_folder_that_is_still_being_copied_waits(intakes: Path) -> None:
     ticks = Ticks(intakes)
     for size in (1, 2, 3):

@@ -1,5 +1,7 @@
 """Constrained decoding: only names of the catalogue can be written, each once."""
 
+import pytest
+
 from opus_pipelines.language_models.token_trie import TokenTrie
 
 END, SEP = 0, 9
@@ -38,6 +40,7 @@ def test_an_empty_catalogue_ends_at_once() -> None:
     assert TokenTrie({}, END).allowed([]) == [END]
 
 
+@pytest.mark.long
 def test_a_large_catalogue_is_walked_quickly_enough_to_be_used() -> None:
     names = {f"tool {n}": [1, 2 + n // 100, 200 + n % 100, SEP] for n in range(10_000)}
     trie = TokenTrie(names, END)

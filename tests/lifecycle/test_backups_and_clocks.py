@@ -43,6 +43,7 @@ def lake(ages: tuple[Path, Path], tmp_path: Path) -> Lake:
     return Lake(tmp_path / "lake")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("copy", [shutil.copy, shutil.copy2], ids=["with a new time", "with its old time"])
 def test_an_old_pointer_is_named_and_repaired(lake: Lake, ages: tuple[Path, Path], copy: object) -> None:
     pointer = lake.root / "wkg" / "current.json"

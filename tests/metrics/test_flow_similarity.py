@@ -106,6 +106,7 @@ def test_the_best_of_several_references_counts() -> None:
     assert best_similarity(FLOW, []) == 0.0
 
 
+@pytest.mark.long
 def test_large_and_deep_flows_are_refused_and_a_long_query_is_compared() -> None:
     with pytest.raises(FlowTooLarge):
         flow_similarity({"components": [LOOK_UP] * 10_000}, FLOW)

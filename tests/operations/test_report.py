@@ -86,6 +86,7 @@ def test_a_failed_night_is_told_by_webhook(hook: Any) -> None:
     assert (posted[0]["status"], posted[0]["run"]) == ("failure", "run-001")
 
 
+@pytest.mark.long
 def test_a_failed_night_is_told_by_mail(mails: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     port, received = mails
     monkeypatch.setenv("MAIL_SECRET", SECRET)

@@ -45,6 +45,7 @@ def test_known_costs_are_left_alone_and_unknown_ones_never_win_within_a_task(tab
                 assert all(instead >= other for other in costs if other is not None)
 
 
+@pytest.mark.long
 @given(TABLES)
 def test_what_stands_for_a_task_of_unknown_cost_lies_within_what_others_cost(table: dict[str, Any]) -> None:
     found = imputed_usd({t: [cost_of(x) for x in costs] for t, costs in table.items()}, Cost())

@@ -162,6 +162,7 @@ def brute(problem: Problem) -> list[float]:
     return sorted(found, reverse=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("hundred", range(4))
 def test_paths_unlike_others_against_brute_force(hundred: int) -> None:
     """The best ones that lie so many swaps at least from one or two paths, some of whose nodes the graph may lack."""
@@ -183,6 +184,7 @@ def test_paths_unlike_others_against_brute_force(hundred: int) -> None:
     assert found_some >= 20
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("hundred", [0, 1, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(2, 10))])
 def test_a_thousand_random_graphs_against_brute_force(hundred: int) -> None:
     for seed in range(hundred * 100, hundred * 100 + 100):

@@ -88,6 +88,7 @@ def greedy(workflow: Workflow, options: dict[str, list[TaskNode]]) -> Choice:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("tasks", [2, 3, 4, 5, 6])
 def test_greedy_finds_the_optimum_of_these_problems(tasks: int) -> None:
     for seed in range(40):
@@ -103,6 +104,7 @@ def test_greedy_may_miss_the_optimum_and_does_not_call_itself_exact() -> None:
     assert brute(*problem) == pytest.approx(-0.768973, abs=1e-6)
 
 
+@pytest.mark.long
 def test_greedy_reviews_stay_within_one_percent_of_exact() -> None:
     """Every place of a branching workflow may hold a review: 2^places combinations, and the same without looking at
     them all.

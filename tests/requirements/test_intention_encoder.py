@@ -65,6 +65,7 @@ def test_the_output_moves_the_intention_and_a_missing_part_does_not() -> None:
     assert encoder.composed({**given, "output": axis(2)[None]})[2] > 0.3
 
 
+@pytest.mark.long
 def test_training_finds_the_tasks_that_no_word_of_the_request_names() -> None:
     cases = taught()
     loss: list[float] = []
@@ -106,6 +107,7 @@ def test_an_encoder_is_kept_and_serves_once_it_is_promoted(tmp_path: Path) -> No
     assert name in backend.version
 
 
+@pytest.mark.long
 def test_an_encoder_is_listed_and_promoted_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lake = Lake(tmp_path)
     figures = {"cases": 60, "asked": 20, "held_out": "goals", "model": 0.9, "untrained": 0.6, "low": 0.1, "high": 0.5}

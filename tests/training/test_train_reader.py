@@ -32,6 +32,7 @@ def test_a_task_of_two_industries_is_one_task() -> None:
     assert both.holds.tolist() == [[1, 1, 0], [0, 0, 1], [0, 1, 0]]
 
 
+@pytest.mark.long
 def test_every_case_is_read_by_a_reader_that_did_not_learn_from_it(tmp_path: Path) -> None:
     encoder = Encoder(EncoderSettings(model=str(write_tiny_encoder(tmp_path))))
     memories = {"law": industry(encoder, 1), "retail": industry(encoder, 2)}

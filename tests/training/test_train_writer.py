@@ -41,6 +41,7 @@ def champion(writer: StepWriter, memory: TextMemory) -> WriterChampion:
     return WriterChampion(writer_id(writer), writer, {"home": memory.rates})
 
 
+@pytest.mark.long
 def test_the_first_writer_must_beat_the_most_similar_case() -> None:
     figures, verdict = judged({"home": CASES}, encode, None)
     assert figures.asked == 15
@@ -55,6 +56,7 @@ def test_a_writer_replaces_the_one_that_serves_only_beyond_the_interval(writer: 
     assert better.low > 0
 
 
+@pytest.mark.long
 def test_a_champion_counts_only_where_it_serves(writer: StepWriter, memory: TextMemory) -> None:
     here = champion(writer, memory)
     elsewhere = WriterChampion(here.model_id, writer, {"office": memory.rates})

@@ -18,6 +18,8 @@ from tests.lake.object_store.test_publication import bucket_of, contents
 from tests.object_store_server import KEY_ID, SECRET
 from tests.published_lake import CONTRACTS, SNAPSHOT, publish
 
+pytestmark = pytest.mark.long
+
 Command = Callable[..., int]
 
 

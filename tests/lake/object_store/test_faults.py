@@ -20,6 +20,8 @@ from tests.lake.conftest import Machine, Place
 from tests.lake.object_store.test_publication import put
 from tests.object_store_server import FAULTS
 
+pytestmark = pytest.mark.long
+
 SHORT, LONG = range(8), range(8, 108)
 RUN_REQUESTS = 24  # more than a run of this file makes
 _ONE_RUN = """

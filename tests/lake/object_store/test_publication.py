@@ -39,6 +39,7 @@ def put_and_raise(lake: Lake, error: BaseException) -> None:
         raise error
 
 
+@pytest.mark.long
 def test_a_lake_is_the_same_on_every_machine(place: Place) -> None:
     one, two = place.machine("one"), place.machine("two")
     publish(one.lake())
@@ -66,6 +67,7 @@ def test_a_reader_stays_with_its_commit_and_the_next_one_sees_the_new(place: Pla
     assert sorted(p.name for p in (after.root / "wkg").iterdir()) == ["w2"]
 
 
+@pytest.mark.long
 def test_only_what_changed_is_sent_and_fetched(place: Place) -> None:
     one, two = place.machine("one"), place.machine("two")
     publish(one.lake())
@@ -91,6 +93,7 @@ def test_nothing_new_makes_no_commit(place: Place) -> None:
     assert read_head(bucket_of(machine)).commit == before
 
 
+@pytest.mark.long
 def test_damage_of_a_working_folder_is_not_published(place: Place) -> None:
     machine = place.machine()
     publish(machine.lake())
@@ -106,6 +109,7 @@ def test_damage_of_a_working_folder_is_not_published(place: Place) -> None:
     assert contents(place.machine("two").reader()) == before
 
 
+@pytest.mark.long
 def test_damage_in_the_store_is_named_and_not_read(place: Place) -> None:
     machine = place.machine()
     publish(machine.lake())
@@ -135,6 +139,7 @@ def test_what_an_interrupted_run_had_published_is_taken_along_by_the_next(place:
     assert sorted(p.name for p in (place.machine("two").reader().root / "wkg").iterdir()) == ["w1", "w2"]
 
 
+@pytest.mark.long
 def test_files_of_any_name_and_any_size_arrive(place: Place) -> None:
     lake = place.machine().lake()
     names = {"a b%20é.txt": b"", "_20+&=#?.bin": bytes(range(256)) * 80_000, "ü/ß~.x": b"deep"}

@@ -19,6 +19,8 @@ from tests.lake.conftest import Machine, Place
 from tests.lake.object_store.test_publication import bucket_of, put
 from tests.object_store_server import Server
 
+pytestmark = pytest.mark.long
+
 RUN_OUT_SECONDS = 2.1  # a lease of half a second, by times of the store in whole seconds
 _DIES = """
 import os, sys

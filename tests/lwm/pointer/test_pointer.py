@@ -71,6 +71,7 @@ def test_every_prefix_of_a_case_is_an_example_with_its_next_step_or_the_end() ->
     assert found[-1][1] == 6, "the end comes last"
 
 
+@pytest.mark.long
 def test_it_learns_which_tools_a_request_names_and_in_which_order(model: PointerModel) -> None:
     asked, cases = plans(60, seed=1), memory(CASES)
     best = [model.sequences(request(asks_for(plan)), cases)[0] for plan in asked]
@@ -97,6 +98,7 @@ def test_the_shares_of_a_sample_sum_to_one(model: PointerModel) -> None:
     assert len({sequence.tasks for sequence in written}) == len(written)
 
 
+@pytest.mark.long
 def test_a_tool_that_no_case_used_can_be_chosen() -> None:
     unseen = "check_account"
     cases = [case for case in CASES if unseen not in case]
@@ -114,6 +116,7 @@ def test_sequences_have_distinct_tasks_and_probabilities_of_one_in_all(model: Po
     assert probabilities == sorted(probabilities, reverse=True)
 
 
+@pytest.mark.long
 def test_the_same_cases_give_the_same_weights(model: PointerModel) -> None:
     again = train([(memory(CASES), [request(asks_for(case)) for case in CASES])])
     assert all(np.array_equal(part, again.network.tensors()[name]) for name, part in model.network.tensors().items())
@@ -164,6 +167,7 @@ def test_a_published_model_is_read_as_it_was_written(model: PointerModel, tmp_pa
     assert written == model.sequences(request(asks_for(["open_invoice"])), memory(CASES))
 
 
+@pytest.mark.long
 def test_a_damaged_model_is_named_and_the_one_before_serves(model: PointerModel, tmp_path: Path) -> None:
     lake, other = Lake(tmp_path), train([(memory(CASES[:60]), [request(asks_for(case)) for case in CASES[:60]])])
     first, second = publish(lake, other, card(retail=True)), publish(lake, model, card(retail=True))
@@ -203,6 +207,7 @@ def hostile(name: str) -> bytes:
     return b""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("content", ["pickle", "long header", "wrong type", "empty"])
 def test_a_hostile_file_is_named_and_the_champion_before_it_serves(
     model: PointerModel, content: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -243,6 +248,7 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
         read_network(tmp_path / WEIGHTS)
 
 
+@pytest.mark.long
 def test_a_missing_champion_is_named_and_the_one_before_it_serves(model: PointerModel, tmp_path: Path) -> None:
     lake, other = Lake(tmp_path), train([(memory(CASES[:60]), [request(asks_for(case)) for case in CASES[:60]])])
     first, second = publish(lake, other, card(retail=True)), publish(lake, model, card(retail=True))
@@ -253,6 +259,7 @@ def test_a_missing_champion_is_named_and_the_one_before_it_serves(model: Pointer
     assert "missing" in (found.stored[0].problem or "")
 
 
+@pytest.mark.long
 def test_a_challenger_does_not_serve(model: PointerModel, tmp_path: Path) -> None:
     lake, other = Lake(tmp_path), train([(memory(CASES[:60]), [request(asks_for(case)) for case in CASES[:60]])])
     first, second = publish(lake, other, card(retail=True)), keep(lake, model, card(retail=True))
@@ -372,6 +379,7 @@ def test_two_tools_with_one_name_stay_two(model: PointerModel) -> None:
     assert singles[(1,)] > singles[(0,)], "history used the second more often"
 
 
+@pytest.mark.long
 def test_a_history_of_one_task_is_learnt() -> None:
     cases = [("send_invoice",)] * 60
     one = memory(cases)
