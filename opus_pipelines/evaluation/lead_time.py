@@ -25,8 +25,6 @@ from opus_pipelines.workflow.model import TaskNode, Workflow
 DRAWS = 2_000
 KEPT = 512  # draws of steps in the cache: the workflows of an intake share most of their steps
 KEPT_TIMES = 2_048  # drawn times in each cache, 16 kB each: workflows of an industry share most of them
-    2_048  # drawn times in each cache, 16 kB each: the workflows of all intakes of an industry share most of them
-)
 # requests arrive evenly over the working time of this year; it is fixed, so that a rebuild gives the same figures
 ARRIVAL_YEAR = 2026
 
