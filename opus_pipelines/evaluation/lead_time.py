@@ -12,7 +12,7 @@ one-factor Gaussian copula).
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -79,19 +79,23 @@ class LeadTime:
     @property
     def p50_ms(self) -> float | None:
         """The median in ms; None where it is unknown."""
-        return self._quantile(0.5)
+        return None if self._quantiles is None else self._quantiles[0]
 
     @property
     def p90_ms(self) -> float | None:
         """The 90th percentile in ms; None where it is unknown."""
-        return self._quantile(0.9)
+        return None if self._quantiles is None else self._quantiles[1]
 
     def within(self, hours: float) -> float | None:
         """Returns the probability that the lead time is at most so many hours; None where it is unknown."""
         return None if self.draws is None else float(np.mean(self.draws <= hours * MS_PER_HOUR))
 
-    def _quantile(self, share: float) -> float | None:
-        return None if self.draws is None else float(np.quantile(self.draws, share))
+    @cached_property
+    def _quantiles(self) -> tuple[float, float] | None:
+        if self.draws is None:
+            return None
+        median, p90 = np.quantile(self.draws, (0.5, 0.9))
+        return float(median), float(p90)
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,8 @@ def _most_visits(inside: set[str], cases: Sequence[SimilarCase]) -> Counter[str]
     """Return how often a walk may visit each task: as often as one similar case did it, at least once."""
     most = Counter(sorted(inside))
     for case in cases:
-        most |= Counter(task for task in case.tasks if task in inside)
+        if len(set(case.tasks)) < len(case.tasks):  # a case that repeats nothing raises no count
+            most |= Counter(task for task in case.tasks if task in inside)
     return most
 
 

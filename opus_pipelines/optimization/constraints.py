@@ -110,13 +110,14 @@ def _deadline(constraints: Constraints, lead_time: LeadTime) -> list[str]:
     if limit is None:
         return []
     least = _least(constraints)
-    kept, p90 = lead_time.within(limit), lead_time.p90_ms
-    if kept is None or p90 is None:
+    kept = lead_time.within(limit)
+    if kept is None:
         return [
             f"max_lead_time_hours: whether {limit:g} hours are kept cannot be told: the lead time is {lead_time.basis}"
         ]
     if kept >= least:
         return []
+    p90 = lead_time.p90_ms or 0.0  # known where the probability is
     return [
         f"max_lead_time_hours: the lead time, waiting included, keeps {limit:g} hours with probability {kept:.3f}, "
         f"which is below {least:g}; its 90th percentile is {p90 / MS_PER_HOUR:.2f} hours"

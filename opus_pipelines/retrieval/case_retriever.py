@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -79,7 +78,7 @@ class CaseRetriever:
         cosines = [cosine for _, cosine in hits]
         weights = _weights(cosines, [case.success is not False for case in cases])
         return [
-            replace(case, similarity=cosine, weight=weight)
+            case.weighed(cosine, weight)
             for case, cosine, weight in zip(cases, cosines, weights, strict=True)
         ]
 
@@ -90,7 +89,7 @@ class CaseRetriever:
         """
         top = 1.0 if similarity is None else similarity
         return [
-            replace(case, similarity=top * weight, weight=weight)
+            case.weighed(top * weight, weight)
             for case, weight in zip(self._at(rows), weights, strict=True)
         ]
 

@@ -1,7 +1,7 @@
 """Rows of `workflows/*`: the ranked workflows of one Intention, their nodes and their edges."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
@@ -48,7 +48,7 @@ def workflow_rows(result: Ranked, context: GenerationContext) -> Rows:
             yield WORKFLOW_TASKS, ids | row | found | asked | _own_title(node, candidate, intake)
         for row in _edges(candidate, result):
             yield WORKFLOW_EDGES, ids | row
-        for row in expected_flow(candidate, result, index):
+        for row in expected_flow(candidate, result, index, keys):
             yield EXPECTED_FLOW, ids | row
 
 
@@ -330,9 +330,12 @@ def expected_order(candidate: Candidate, result: Ranked, index: SnapshotIndex) -
     return found
 
 
-def expected_flow(candidate: Candidate, result: Ranked, index: SnapshotIndex) -> Iterator[Row]:
+def expected_flow(
+    candidate: Candidate, result: Ranked, index: SnapshotIndex, keys: Mapping[str, Sequence[str]]
+) -> Iterator[Row]:
     """The consecutive pairs to be expected of a workflow's steps and events: those with the highest expected F1
     against the pairs of similar cases; its own order where these do not tell, and none where steps are independent.
+    `keys`: the raw keys of each task.
     """
     order = expected_order(candidate, result, index)
     place = {task: n for n, task in enumerate(order)}
@@ -340,7 +343,6 @@ def expected_flow(candidate: Candidate, result: Ranked, index: SnapshotIndex) ->
     pairs: dict[tuple[str, str], float | None] = dict(expected.pairs_among(order)) if expected else {}
     if not pairs and not result.evidence.completeness.is_independent:
         pairs = dict.fromkeys(pairwise(order))
-    keys = _task_keys(result)
     key = lambda task: next(
         iter(keys.get(task) or index.raw_keys.get(task, [])), result.drafted.graph.tasks[task].title
     )
