@@ -31,10 +31,18 @@ def scoped(command: Command) -> Command:
 @click.option(
     "--top", type=click.IntRange(min=1), default=3, show_default=True, help="How many ranks of each Intention."
 )
+@click.option(
+    "--wide", is_flag=True, help="All columns: intervals, what figures rest on, cost and time in history, constraints."
+)
 @show.format_option
 @click.pass_obj
-def best(options: Options, client: str | None, contract: str | None, intake: str | None, top: int, form: str) -> None:
+def best(
+    options: Options, client: str | None, contract: str | None, intake: str | None, top: int, wide: bool, form: str
+) -> None:
     """Show the ranked workflows of every intake.
+
+    The table has the columns that decide; a workflow is named by the beginning of its id, which other commands take.
+    The formats for programs always have every column.
 
     \b
     Example:
@@ -47,7 +55,7 @@ def best(options: Options, client: str | None, contract: str | None, intake: str
     if form != "table":
         show.relation(rows, form)
         return
-    for title, columns, values in query_best.by_contract(rows):
+    for title, columns, values in query_best.by_contract(rows, short=not wide):
         show.table(columns, values, title)
 
 

@@ -36,6 +36,20 @@ COLUMNS = (
     "constraints",
     "steps",
 )
+SHORT_COLUMNS = (
+    "intake",
+    "rank",
+    "workflow",
+    "reward $",
+    "holds",
+    "success",
+    "cost $",
+    "cost rests on",
+    "saving $",
+    "lead time",
+    "steps",
+)
+_SHOWN_ID = 10  # characters of an id in the short table: commands take the beginning of one
 
 
 def ranked(
@@ -56,9 +70,13 @@ def ranked(
     return relation
 
 
-def by_contract(relation: duckdb.DuckDBPyRelation) -> Iterator[tuple[str, tuple[str, ...], list[tuple[Any, ...]]]]:
+def by_contract(
+    relation: duckdb.DuckDBPyRelation, short: bool = False
+) -> Iterator[tuple[str, tuple[str, ...], list[tuple[Any, ...]]]]:
     """Yields title, columns and rows of each contract; infeasible workflows are in tables of their own.
 
+    A short table has the columns that decide, with what costs rest on where one was not observed. Its title says how
+    many rules of the documents are not applied.
     The steps of a lower rank are described by their difference from the first rank. The columns `ranked by` (where no
     gain is stated) and `decision` (where people decided) follow the others where they have content. A workflow that
     breaks a constraint or a limit is in no ranking: a second table has those of intakes with a feasible workflow, and a
@@ -69,7 +87,7 @@ def by_contract(relation: duckdb.DuckDBPyRelation) -> Iterator[tuple[str, tuple[
         intentions = [list(ranks) for _, ranks in groupby(group, key=lambda r: r["intention_id"])]
         title = f"{client} / {contract}"
         if feasible := [kept for ranks in intentions if (kept := [r for r in ranks if _is_feasible(r)])]:
-            yield (title, *_ranking(feasible))
+            yield (title + _not_applied_of(feasible), *_short(feasible)) if short else (title, *_ranking(feasible))
         apart = [r for ranks in intentions if _is_feasible(ranks[0]) for r in ranks if not _is_feasible(r)]
         without = [r for ranks in intentions if not any(map(_is_feasible, ranks)) for r in ranks]
         for rows, heading in ((apart, "infeasible, outside the ranking"), (without, NO_FEASIBLE)):
@@ -94,6 +112,26 @@ def _ranking(intentions: list[list[dict[str, Any]]]) -> tuple[tuple[str, ...], l
     more = {"ranked by": [_criteria(row) for row in rows], "decision": [decision_text(row) or "" for row in rows]}
     more = {name: cells for name, cells in more.items() if any(cells)}
     return (*COLUMNS, *more), [(*line, *cells) for line, *cells in zip(lines, *more.values(), strict=True)]
+
+
+def _short(intentions: list[list[dict[str, Any]]]) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    columns, lines = _ranking(intentions)
+    rows = [row for ranks in intentions for row in ranks]
+    observed = not any(row["cost_assumed_share"] or row["cost_unknown_steps"] for row in rows)
+    wanted = [name for name in SHORT_COLUMNS if not (observed and name == "cost rests on")] + [*columns[len(COLUMNS) :]]
+    short = {"workflow": [row["workflow_id"][:_SHOWN_ID] for row in rows]}
+    short["lead time"] = [hours(row["lead_time_ms_p50"]) for row in rows]
+    cells = [short.get(name) or [line[columns.index(name)] for line in lines] for name in wanted]
+    return tuple(wanted), list(zip(*cells, strict=True))
+
+
+def _not_applied_of(intentions: list[list[dict[str, Any]]]) -> str:
+    """Returns how many rules of an intake's documents its best workflow does not apply, as a part of a title."""
+    counts = {_rules_not_applied(ranks[0]) for ranks in intentions}
+    if not any(counts):
+        return ""
+    least_and_most = dict.fromkeys((min(counts), max(counts)))
+    return f" (rules of the documents not applied: {' to '.join(map(str, least_and_most))})"
 
 
 def _infeasible_line(r: dict[str, Any]) -> tuple[Any, ...]:
@@ -146,9 +184,13 @@ def _lead_time(r: dict[str, Any]) -> str:
 
 def _constraints(r: dict[str, Any]) -> list[str]:
     """Returns whether the constraints are met, and how many rules of the documents are not applied."""
-    left = (r["rules_not_applied"] or 0) + sum(NOT_APPLIED in due for due in r["step_deadlines"] or [])
+    left = _rules_not_applied(r)
     not_applied = [f"{left} rule{'' if left == 1 else 's'} not applied"] if left else []
     return (["met"] if r["feasible"] else list(r["violations"] or ["violated"])) + not_applied
+
+
+def _rules_not_applied(r: dict[str, Any]) -> int:
+    return (r["rules_not_applied"] or 0) + sum(NOT_APPLIED in due for due in r["step_deadlines"] or [])
 
 
 def _holds(beats_next: float | None, verdict: str | None) -> str:

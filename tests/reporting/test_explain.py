@@ -127,6 +127,19 @@ def test_best_tells_how_the_alternatives_differ(lake: Lake) -> None:
     assert [dict(zip(columns, row, strict=True))["steps"] for row in rows] == ["2", "2: without Pay"]
 
 
+@pytest.mark.parametrize(("assumed", "cost"), [(0.0, None), (0.25, "25.0 % assumed")])
+def test_the_short_table_has_what_decides_and_names_what_is_assumed(
+    lake: Lake, assumed: float, cost: str | None
+) -> None:
+    where = {"client_key": CLIENT, "contract_key": CONTRACT, "result": "r2"}
+    figures = {"cost_assumed_share": assumed, "cost_unknown_steps": 0}
+    put(lake, OPTIMIZED, lake.folder(OPTIMIZED, **where), workflow("fa1234567890abc", 1, 8.0, **figures))
+    [(_, columns, rows)] = by_contract(ranked(connect(lake), None, None, None, None), short=True)
+    first = dict(zip(columns, rows[0], strict=True))
+    assert (first["workflow"], first["reward $"], first.get("cost rests on")) == ("fa12345678", 8.0, cost)
+    assert "constraints" not in columns
+
+
 def test_infeasible_workflows_stand_in_a_table_of_their_own(lake: Lake) -> None:
     (_, _, kept), (title, columns, rows) = by_contract(ranked(connect(lake), None, None, None, None))
     assert [row[2] for row in kept] == ["fa1"]
