@@ -1,6 +1,7 @@
 """An S3 server for the tests of a process, a bucket for each test, and a lake of each kind."""
 
 import itertools
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from opus_pipelines.lake.object_store.folders import local_root
 from tests.object_store_server import KEY_ID, SECRET, Server, serving
 
 _numbers = itertools.count()
+_RUN = uuid.uuid4().hex[:8]  # another server may have the buckets of earlier runs
 
 
 @pytest.fixture(scope="session")
@@ -42,7 +44,7 @@ class Place:
     """A bucket of a test and the machines that use it."""
 
     def __init__(self, server: Server, folder: Path) -> None:
-        self.server, self.bucket, self._folder = server, f"bucket-{next(_numbers)}", folder
+        self.server, self.bucket, self._folder = server, f"bucket-{_RUN}-{next(_numbers)}", folder
         server.make_bucket(self.bucket)
 
     def machine(self, name: str = "one", by: Server | None = None, **options: Any) -> Machine:

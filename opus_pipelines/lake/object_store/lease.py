@@ -60,6 +60,8 @@ class Lease:
             if known.get("folder") != self.folder and not self._has_run_out(known):
                 raise LakeHeld(_held_by(self.bucket.origin.url, known))
             self.is_taken_over = True
+        if stored is None:
+            self._require_conditions()
         before = read_head(self.bucket).token if stored is None else known.get("token", 0)
         self.token = int(before) + 1
         data = self._data()
@@ -131,6 +133,19 @@ class Lease:
         if now is None or written is None:
             return False
         return (now - written).total_seconds() > float(known.get("seconds", 0)) + _MARGIN_SECONDS
+
+    def _require_conditions(self) -> None:
+        """Raises LakeError where the store ignores the conditions of writes, as some S3 servers do without a word."""
+        key = f"{_CLOCKS}/{self._owner}"
+        tag = self.bucket.put_new(key, b"first")
+        is_ignored = self.bucket.put_new(key, b"second") is not None or tag is None
+        is_ignored = is_ignored or self.bucket.put_over(key, b"third", '"another"') is not None
+        self.bucket.delete([key])
+        if is_ignored:
+            raise LakeError(
+                f"{self.bucket.origin.url}: the store ignores the conditions of writes (If-None-Match, If-Match), so "
+                "two writers could overwrite each other; keep the lake in a store that has them"
+            )
 
     def _data(self, is_released: bool = False) -> bytes:
         value = {

@@ -23,10 +23,9 @@ def prune(bucket: Bucket, head: Head, lease: Lease, grace_seconds: float) -> int
         return 0
     oldest = now - timedelta(seconds=grace_seconds)
     commits = sorted(bucket.listed(COMMITS), key=lambda one: one.key)
-    kept = {
-        head.commit,
-        *(one.key for one, after in itertools.pairwise(commits) if after.written_at > oldest),
-    }
+    kept = {head.commit}
+    if grace_seconds:  # a list has finer times than the head, so without grace no time is compared
+        kept |= {one.key for one, after in itertools.pairwise(commits) if after.written_at > oldest}
     if grace_seconds and len(commits) - len(kept) < len(kept):
         return 0
     needed = set[str]()

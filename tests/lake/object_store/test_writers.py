@@ -176,6 +176,18 @@ def test_a_dead_writer_is_followed_at_once_on_its_machine_and_after_its_lease_on
     assert names(place.machine("two")) == ["w0", "w1", "w2"]
 
 
+def test_a_store_that_ignores_conditions_takes_no_lake(place: Place) -> None:
+    """S3Proxy 2.6 answers 200 to a conditional write whose condition does not hold."""
+    lake = place.machine().lake()
+    place.server.ignores_conditions = True
+    with pytest.raises(LakeError, match="the store ignores the conditions of writes"), lake.lock():
+        pass
+    place.server.ignores_conditions = False
+    with lake.lock():
+        put(lake, "w0", "x")
+    assert names(place.machine("two")) == ["w0"]
+
+
 @pytest.mark.parametrize("hours", [-30, 30])
 def test_a_wrong_clock_of_a_machine_ends_no_lease(place: Place, hours: int, tmp_path: Path) -> None:
     """The second machine's clock is wrong by more than a day: it neither takes a lease that lives nor waits for one
