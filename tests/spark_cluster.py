@@ -1,12 +1,13 @@
 """A Spark standalone cluster on loopback: a master and workers as processes, from the classes that PySpark ships."""
 
+import itertools
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,22 @@ class Cluster:
     """The address of the master, and the process of each worker."""
 
     master: str
-    workers: tuple[subprocess.Popen[bytes], ...]
+    workers: list[subprocess.Popen[bytes]]
+    start_worker: Callable[[int], subprocess.Popen[bytes]]
+
+    def pause_worker(self, number: int) -> None:
+        """Lets a worker and what it started stand still: its connections stay open and nothing answers."""
+        os.killpg(self.workers[number].pid, signal.SIGSTOP)
+
+    def go_on(self, number: int) -> None:
+        """Lets a worker that stands still go on."""
+        os.killpg(self.workers[number].pid, signal.SIGCONT)
+
+    def replace_worker(self, number: int) -> None:
+        """Starts a new worker in place of one that was killed or stands still."""
+        if self.workers[number].poll() is None:
+            self.kill_worker(number)
+        self.workers[number] = self.start_worker(number)
 
     def kill_worker(self, number: int) -> None:
         """Ends a worker and what it started with SIGKILL, as a machine that is taken away."""
@@ -58,13 +74,16 @@ def cluster(folder: Path, workers: int = 2, memory: str = "1g") -> Iterator[Clus
         start("master", f"{_DEPLOY}.master.Master", "--host", HOST, "--port", str(port), "--webui-port", "0")
         _wait(folder / "master.log", "New state: ALIVE", 1)
         address = f"spark://{HOST}:{port}"
-        made = []
-        for number in range(workers):
+        begun = itertools.count(1)
+
+        def start_worker(number: int) -> subprocess.Popen[bytes]:
             where = ["--host", HOST, "--webui-port", "0", "--cores", "1", "--memory", memory]
             work = ["--work-dir", str(folder / f"work-{number}")]
-            made.append(start(f"worker-{number}", f"{_DEPLOY}.worker.Worker", *where, *work, address))
-        _wait(folder / "master.log", "Registering worker", workers)
-        yield Cluster(address, tuple(made))
+            worker = start(f"worker-{number}", f"{_DEPLOY}.worker.Worker", *where, *work, address)
+            _wait(folder / "master.log", "Registering worker", next(begun))
+            return worker
+
+        yield Cluster(address, [start_worker(number) for number in range(workers)], start_worker)
     finally:
         for process in reversed(started):
             if process.poll() is None:
