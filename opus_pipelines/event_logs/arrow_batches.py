@@ -41,7 +41,7 @@ def content_hashes(batch: pa.RecordBatch) -> pa.Array:
     return pa.Array.from_buffers(pa.string(), batch.num_rows, [None, pa.py_buffer(offsets), pa.py_buffer(digits)])
 
 
-def _mix_bits(values: Hashes) -> Hashes:
+def mix_bits(values: Hashes) -> Hashes:
     """Mixes the bits of 64-bit values with the finaliser of SplitMix64, so that every bit depends on every bit."""
     values = (values ^ (values >> np.uint64(30))) * _MIX_1
     values = (values ^ (values >> np.uint64(27))) * _MIX_2
@@ -51,7 +51,7 @@ def _mix_bits(values: Hashes) -> Hashes:
 def _all(columns: list[pa.Array], rows: int) -> Hashes:
     total = np.repeat(_SEEDS, rows, axis=1)
     for column in columns:
-        total = _mix_bits(total * _STEP + _column_hashes(column))
+        total = mix_bits(total * _STEP + _column_hashes(column))
     return total
 
 
@@ -67,7 +67,7 @@ def _column_hashes(column: pa.Array) -> Hashes:
     elif pa.types.is_string(kind):
         hashes = _of_texts(column) if _is_mostly_distinct(column) else _of_few(column)
     else:
-        hashes = _mix_bits(_numbers(column) + _SEEDS)
+        hashes = mix_bits(_numbers(column) + _SEEDS)
     valid = validity(column)
     return hashes if valid is None else np.where(valid, hashes, _NULL)
 
@@ -90,8 +90,8 @@ def _of_lists(column: pa.Array) -> Hashes:
         elements = _column_hashes(column.values.slice(first, last - first))
     lengths = np.diff(offsets)
     places = np.arange(last - first) - np.repeat(offsets[:-1] - first, lengths)
-    return _mix_bits(
-        _sums(_mix_bits(elements + places.astype(np.uint64) * _STEP), lengths) + lengths.astype(np.uint64) + _SEEDS
+    return mix_bits(
+        _sums(mix_bits(elements + places.astype(np.uint64) * _STEP), lengths) + lengths.astype(np.uint64) + _SEEDS
     )
 
 
@@ -122,10 +122,10 @@ def _of_texts(column: pa.Array) -> Hashes:
     content = column.buffers()[2]
     data = (content.to_pybytes() if content is not None else b"") + bytes(8)
     words = np.ndarray((len(data) - 7,), "<u8", data, 0, (1,))
-    total = _mix_bits(lengths.astype(np.uint64) * _STEP + _SEEDS)
+    total = mix_bits(lengths.astype(np.uint64) * _STEP + _SEEDS)
     for rows, starts, rest in _eight_byte_steps(offsets[:-1], np.where(lengths > _LONG, 0, lengths)):
         chosen = words[starts] & _MASKS[np.minimum(rest, 8)]
-        total[:, rows] = _mix_bits(total[:, rows] * _STEP + chosen)
+        total[:, rows] = mix_bits(total[:, rows] * _STEP + chosen)
     for row in np.flatnonzero(lengths > _LONG):
         hashed = hashlib.sha256(data[offsets[row] : offsets[row + 1]]).digest()
         total[:, row] = np.frombuffer(hashed[:16], "<u8")

@@ -132,6 +132,11 @@ class Assembler:
         """Returns the folder of data that does not fit into memory; None is the system's temporary folder."""
         return self._outlets.folder
 
+    @property
+    def held(self) -> frozenset[str]:
+        """Returns the cases that are joined from several files or places."""
+        return self._other_files.held
+
     def is_held(self, case_id: str) -> bool:
         """Tells whether this case is joined from several files or places.
 

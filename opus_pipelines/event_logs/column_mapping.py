@@ -44,8 +44,9 @@ class CasePlan(NamedTuple):
 class EventPlan(NamedTuple):
     """The keys that an `EventMap` reads, for readers that work on whole columns.
 
-    It has the keys by name, (field of Task, parser, key) of each field, (name, field, key) of each amount, and the key
-    of the currency.
+    It has the keys by name, (field of Task, parser, key) of each field, (name, field, key) of each amount, and the keys
+    of the currency and of the group of an actor. `interval`: a record states start and end itself. `template`: the task
+    key is put together from several attributes.
     """
 
     keys: Mapping[str, str]
@@ -53,7 +54,14 @@ class EventPlan(NamedTuple):
     amounts: list[tuple[str, str, str]]
     currency: str | None
     times: TimeParser
-    combines: bool  # several attributes of an event are combined into one value
+    interval: bool
+    template: str | None
+    group: str | None
+
+    @property
+    def combines(self) -> bool:
+        """Tells whether several attributes of an event are combined into one value."""
+        return self.interval or self.template is not None or self.group is not None
 
 
 def _parsers(decimal: str | None) -> dict[str, tuple[str, Parse]]:
@@ -218,8 +226,8 @@ class EventMap:
 
     def plan(self) -> EventPlan:
         """Returns the keys that the map reads."""
-        combines = self._interval or self._template is not None or self._group is not None
-        return EventPlan(self._key, self._rest, self._amounts, self._currency, self._times, combines)
+        stated = (self._interval, self._template, self._group)
+        return EventPlan(self._key, self._rest, self._amounts, self._currency, self._times, *stated)
 
     def role(self, key: str) -> int:
         """Returns ATTRIBUTE for an attribute of the task, OF_CASE for one of the case, or KNOWN for any other key."""

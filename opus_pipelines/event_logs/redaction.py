@@ -95,6 +95,10 @@ class Redactor:
             return record
         return {k: self._shown(k, v) for k, v in record.items() if self._actions.get(k) != "drop"}
 
+    def names(self, key: str) -> bool:
+        """Tells whether the settings name this attribute."""
+        return key in self._actions
+
     def nested(self, value: Any, path: str = "") -> Any:
         """Redacts a nested record wherever a key, or its dotted path without list positions, is named."""
         if not self.active:

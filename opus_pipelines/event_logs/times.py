@@ -58,6 +58,10 @@ class TimeParser:
         except (OverflowError, OSError):
             raise BadValueError("bad_time", f"{shown(value)} is out of the range of times") from None
 
+    def offset(self, clock: datetime) -> timedelta | None:
+        """Returns by how much a clock without a zone is before UTC, or None if the source states no zone."""
+        return None if self._zone is None else self._zone.utcoffset(clock)
+
     def _moment(self, value: Any) -> datetime:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise BadValueError("bad_time", f"{shown(value)} is no time")

@@ -4,15 +4,24 @@ The rows of a case may be anywhere in the file. Encoding and delimiter are those
 detected.
 """
 
-import csv
+import codecs
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import BinaryIO
 
+import numpy as np
+import pyarrow as pa
+
+from opus_pipelines.column_reading.csv_blocks import CsvColumns, CsvSplitter
+from opus_pipelines.column_reading.csv_records import Row, rows_of
+from opus_pipelines.column_reading.flat_log import FlatLog, Refusal
+from opus_pipelines.column_reading.flat_rows import Rows
+from opus_pipelines.column_reading.values import UnusualError
 from opus_pipelines.core.errors import InputError
+from opus_pipelines.event_logs.arrow_arrays import array, strings
 from opus_pipelines.event_logs.assembler import Assembler
 from opus_pipelines.event_logs.source_settings import SourceSettings
 from opus_pipelines.event_logs.times import day_comes_first, is_numeric_date
@@ -33,7 +42,7 @@ class TextLines:
         ]
         self.encoding = ", ".join(settings.encoding) or self._names[0]
         self.mixed = self._detected.remark() if self._detected else None
-        self._may_be_utf8 = (
+        self.may_be_utf8 = (
             self._detected is not None and self._detected.mixed and not self._names[0].startswith("utf-8")
         )
         self._delimiter = settings.delimiter
@@ -46,6 +55,39 @@ class TextLines:
             else:
                 for line in text:
                     yield self._otherwise(line) if UNDECODED.search(line) else line
+
+    @property
+    def is_several(self) -> bool:
+        """Tells whether several encodings are stated, of which each line has its own."""
+        return len(self._names) > 1
+
+    def blocks(self, file: BinaryIO, size: int) -> Iterator[tuple[bytes, bool]]:
+        """Yields the text in parts as UTF-8, and whether a part is the last.
+
+        Bytes that cannot be decoded become surrogates, whose UTF-8 no text has.
+        """
+        parts = self._utf8(file, size) if self._names[0] == "utf-8-sig" else self._decoded(file, size)
+        before = next(parts, b"")
+        for part in parts:
+            yield before, False
+            before = part
+        yield before, True
+
+    @staticmethod
+    def _utf8(file: BinaryIO, size: int) -> Iterator[bytes]:
+        rest, is_first = b"", True
+        while part := file.read(size):
+            whole = rest + (part.removeprefix(codecs.BOM_UTF8) if is_first else part)
+            end, is_first = whole.rfind(b"\n") + 1, False
+            yield _with_surrogates(whole[:end])
+            rest = whole[end:]
+        if rest:
+            yield _with_surrogates(rest)
+
+    def _decoded(self, file: BinaryIO, size: int) -> Iterator[bytes]:
+        with io.TextIOWrapper(file, encoding=self._names[0], errors="surrogateescape", newline="") as text:
+            while part := text.read(size):
+                yield part.encode("utf-8", "surrogatepass")
 
     def delimiter(self, open_file: Callable[[], BinaryIO]) -> str:
         """Returns the delimiter of the columns."""
@@ -62,7 +104,7 @@ class TextLines:
         if undecoded := UNDECODED.search(text):
             before = text[max(0, undecoded.start() - 20) : undecoded.start()]
             return f"it is not {self._shown()} (byte 0x{(ord(undecoded[0]) - 0xDC00) & 0xFF:02X} after {before!r})"
-        if self._may_be_utf8 and not text.isascii() and _is_utf8(text, self._names[0]):
+        if self.may_be_utf8 and not text.isascii() and _is_utf8(text, self._names[0]):
             return f"it is UTF-8, while most of the file is {self._shown()}"
         return None
 
@@ -84,6 +126,17 @@ def _with_mark(name: str) -> str:
     return "utf-8-sig" if name.lower().replace("_", "-") in ("utf-8", "utf8") else name
 
 
+def _with_surrogates(content: bytes) -> bytes:
+    """Returns UTF-8 in which each byte that is no text is a surrogate."""
+    if content.isascii():
+        return content
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return content.decode("utf-8", "surrogateescape").encode("utf-8", "surrogatepass")
+    return content
+
+
 def _is_utf8(text: str, encoding: str) -> bool:
     try:
         text.encode(encoding, "surrogateescape").decode()
@@ -92,35 +145,90 @@ def _is_utf8(text: str, encoding: str) -> bool:
     return True
 
 
-FIELD_BYTES = 1 << 22
 _LOOKED_AT = 1_000  # rows that are searched for dates such as 03/04/2020
-
-
-@dataclass(slots=True)
-class Row:
-    """A row: the line on which it starts, and its fields, or None, the reason why it cannot be split, and its text."""
-
-    position: int
-    fields: list[str] | None
-    complaint: str = ""
-    written: str = ""
+BLOCK = 1 << 23
+FEW_BYTES = 1 << 16  # of a file up to which columns cost more than they save
+_MOST_BYTES = 1 << 28  # of a block, which holds whole records
 
 
 def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Assembler) -> None:
     """Reads every case into `sink` at the end of the file. Raises InputError if the columns are unclear."""
-    csv.field_size_limit(FIELD_BYTES)
+    read_by_columns(open_file, settings, sink)
+
+
+def read_by_columns(
+    open_file: Callable[[], BinaryIO],
+    settings: SourceSettings,
+    sink: Assembler,
+    few: int = FEW_BYTES,
+    block: int = BLOCK,
+) -> bool:
+    """Does what `read` does, and returns whether it was done by columns.
+
+    Files of at most `few` bytes, and those that need it, are read by records. `block` is the bytes of a block.
+    """
     text = TextLines(open_file, settings)
     sink.encoding, sink.mixed_encodings = text.encoding, text.mixed
     delimiter = text.delimiter(open_file)
     with open_file() as file:
-        rows = _rows(text.lines(file), delimiter)
-        table = TableLog(_header(next(rows, None), text), settings, sink)
-        table.times.day_first = _day_first(open_file, text, delimiter, table.time_columns, sink)
-        reader = _RowReader(table, text, delimiter, sink)
-        for number, row in enumerate(rows):
-            reader.take(row)
-            sink.report_progress(number)
+        first = next(rows_of(text.lines(file), delimiter), None)
+    table = TableLog(_header(first, text), settings, sink)
+    table.times.day_first = _day_first(open_file, text, delimiter, table.time_columns, sink)
+    reader = _RowReader(table, text, delimiter, sink)
+    if first is not None and _by_columns(open_file, reader, first.position + first.lines - 1, (few, block)):
+        return True
+    with open_file() as file:
+        for number, row in enumerate(rows_of(text.lines(file), delimiter)):
+            if number:
+                reader.take(row)
+                sink.report_progress(number)
     table.finish()
+    return False
+
+
+def _by_columns(
+    open_file: Callable[[], BinaryIO], reader: "_RowReader", header_lines: int, sizes: tuple[int, int]
+) -> bool:
+    """Reads the file by columns. Returns False, with nothing read, if it must be read by records."""
+    table, text = reader.table, reader.text
+    log = table.by_columns()
+    if log is None or text.is_several:
+        return False
+    line, rest = 1, b""
+    try:
+        splitter = CsvSplitter(len(table.header), reader.delimiter, text.may_be_utf8)
+        with open_file() as file:
+            for piece, is_last in text.blocks(file, sizes[1]):
+                if line == 1 and is_last and len(piece) <= sizes[0]:
+                    return False
+                block = rest + piece
+                if line == 1:
+                    block = _without_lines(block, header_lines)
+                    line += header_lines
+                end = len(block) if is_last else block.rfind(b"\n") + 1
+                split = splitter.split(block[:end], line, is_last)
+                reader.add(split, log)
+                line += block.count(b"\n", 0, split.left)
+                rest = block[split.left :]
+                if len(rest) > _MOST_BYTES:
+                    return False
+                reader.sink.report_progress(line)
+        log.finish()
+    except UnusualError:
+        return False
+    return True
+
+
+def _without_lines(block: bytes, lines: int) -> bytes:
+    """Returns a block without its first lines. Raises UnusualError if they do not all end in a line feed."""
+    end = 0
+    for _ in range(lines):
+        end = block.find(b"\n", end) + 1
+        if not end:
+            raise UnusualError
+    if re.search(rb"\r(?!\n)", block[:end]):
+        raise UnusualError
+    return block[end:]
 
 
 @dataclass(frozen=True)
@@ -133,42 +241,41 @@ class _RowReader:
     sink: Assembler
 
     def take(self, row: Row) -> None:
+        """Reads one row."""
+        if (refusal := self._refusal(row)) is not None:
+            self.table.refuse(refusal.position, refusal.code, refusal.reason, refusal.record, refusal.case_id)
+        else:
+            self.table.row(row.position, dict(zip(self.table.header, row.fields or [], strict=True)))
+
+    def add(self, split: CsvColumns, log: FlatLog) -> None:
+        """Adds the rows of a block to the reading by columns."""
+        rows = []
+        for row in split.odd:
+            if (refusal := self._refusal(row)) is not None:
+                log.refuse(refusal)
+            else:
+                rows.append(row)
+        texts, positions = split.texts, split.positions
+        if rows:
+            odd = [strings(column) for column in zip(*(row.fields or [] for row in rows), strict=True)]
+            positions = np.concatenate([positions, [row.position for row in rows]])
+            order = np.argsort(positions, kind="stable")
+            positions, places = positions[order], array(order, pa.int64())
+            texts = [pa.concat_arrays(pair).take(places) for pair in zip(texts, odd, strict=True)]
+        log.add(Rows(dict(zip(self.table.header, texts, strict=True)), positions))
+
+    def _refusal(self, row: Row) -> Refusal | None:
+        """Returns why a row cannot be split into its columns, or None if it can be."""
         fields, header = row.fields or [], self.table.header
         if len(fields) != len(header):
-            reason = row.complaint or f"{len(fields)} fields, but the header has {len(header)}"
-            return self._refuse(row, "bad_row", reason)
-        if complaint := self.text.misread(" ".join(fields)):
-            return self._refuse(row, "encoding", f"the row cannot be read: {complaint}")
-        self.table.row(row.position, dict(zip(header, fields, strict=True)))
-
-    def _refuse(self, row: Row, code: str, reason: str) -> None:
+            code, reason = "bad_row", row.complaint or f"{len(fields)} fields, but the header has {len(header)}"
+        elif complaint := self.text.misread(" ".join(fields)):
+            code, reason = "encoding", f"the row cannot be read: {complaint}"
+        else:
+            return None
         written = self.sink.redactor.raw(row.written or self.delimiter.join(row.fields or []))
         case = self.table.case_of(row.fields or row.written.split(self.delimiter))
-        self.table.refuse(row.position, code, reason, written, case)
-
-
-def _rows(lines: Iterable[str], delimiter: str) -> Iterator[Row]:
-    """Yields every row that is not blank. After a row that cannot be split it continues with the next line."""
-    read_lines: list[str] = []
-    reader = csv.reader(_noted(lines, read_lines), delimiter=delimiter, strict=True)
-    while True:
-        position = reader.line_num + 1
-        read_lines.clear()
-        try:
-            fields = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            yield Row(position, None, f"the row cannot be split: {error}", "".join(read_lines))
-            continue
-        if fields:
-            yield Row(position, fields)
-
-
-def _noted(lines: Iterable[str], notes: list[str]) -> Iterator[str]:
-    for line in lines:
-        notes.append(line)
-        yield line
+        return Refusal(row.position, code, reason, written, case)
 
 
 def _header(first: Row | None, text: TextLines) -> list[str]:
@@ -199,7 +306,7 @@ def _day_first(
     It reads the whole file, but only if one of the first rows has a date of that form.
     """
     with open_file() as file:
-        rows = _rows(text.lines(file), delimiter)
+        rows = rows_of(text.lines(file), delimiter)
         next(rows)
         first = list(islice(rows, _LOOKED_AT))
         if not any(is_numeric_date(value) for row in first for value in _times(row, time_columns)):

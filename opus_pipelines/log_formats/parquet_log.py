@@ -2,25 +2,28 @@
 
 import io
 from collections.abc import Callable, Iterator
-from datetime import UTC, date, datetime, time, timedelta
-from decimal import Decimal
 from typing import Any, BinaryIO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from opus_pipelines.column_reading.flat_rows import Rows
+from opus_pipelines.column_reading.plain_values import plain_values
+from opus_pipelines.column_reading.values import UnusualError
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.event_logs.assembler import Assembler
 from opus_pipelines.event_logs.source_settings import SourceSettings
 from opus_pipelines.log_formats.table_log import TableLog
 
 BATCH_ROWS, BATCH_BYTES = 10_000, 1 << 24
+COLUMN_ROWS, COLUMN_BYTES = 1 << 18, 1 << 26  # of a batch that is read by columns
+FEW_ROWS = 1_000  # up to which columns cost more than they save
 UNPACKED_BYTES = 1 << 28  # of a .parquet.gz, which must lie in memory to be read
 BOMB_ROWS, BOMB_RATIO = 5_000_000, 20  # rows: runs of one value take no space, so a few bytes may claim billions
 BOMB_BYTES, BOMB_BYTES_RATIO = 1 << 25, 200  # likewise of a long text or list that every row repeats
 AS_TEXT = 4  # characters that a byte of a nested value takes when it is written out
-_EPOCH = datetime(1970, 1, 1)
 
 
 def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Assembler) -> None:
@@ -28,10 +31,20 @@ def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Asse
 
     Raises InputError if it is damaged or its columns are unclear.
     """
+    read_by_columns(open_file, settings, sink)
+
+
+def read_by_columns(
+    open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Assembler, few: int = FEW_ROWS
+) -> bool:
+    """Does what `read` does, and returns whether it was done by columns.
+
+    Files of fewer than `few` rows, and those that need it, are read by records.
+    """
     with open_file() as file:
         seekable = file if file.seekable() else _in_memory(file)
         try:
-            _read(seekable, settings, sink)
+            return _read(seekable, settings, sink, few)
         except (pa.ArrowException, OSError) as error:
             raise InputError(
                 f"the Parquet file is broken or cut off ({' '.join(str(error).split())[:200]}); fetch it again"
@@ -47,7 +60,7 @@ def _in_memory(file: BinaryIO) -> BinaryIO:
     return io.BytesIO(content)
 
 
-def _read(file: BinaryIO, settings: SourceSettings, sink: Assembler) -> None:
+def _read(file: BinaryIO, settings: SourceSettings, sink: Assembler, few: int) -> bool:
     size = file.seek(0, io.SEEK_END)
     file.seek(0)
     parquet = pq.ParquetFile(file)
@@ -58,11 +71,33 @@ def _read(file: BinaryIO, settings: SourceSettings, sink: Assembler) -> None:
             f"it claims {parquet.metadata.num_rows:,} rows in {size:,} bytes, as no log does; write it anew if "
             "it is one"
         )
+    limit = max(BOMB_BYTES, BOMB_BYTES_RATIO * size)
     table = TableLog(_header(parquet.schema_arrow.names), settings, sink)
-    for position, fields in enumerate(_rows(parquet, table.header, max(BOMB_BYTES, BOMB_BYTES_RATIO * size)), start=1):
+    if parquet.metadata.num_rows >= few and _by_columns(parquet, table, sink, limit):
+        return True
+    for position, fields in enumerate(_rows(parquet, table.header, limit), start=1):
         table.row(position, fields)
         sink.report_progress(position)
     table.finish()
+    return False
+
+
+def _by_columns(parquet: pq.ParquetFile, table: TableLog, sink: Assembler, limit: int) -> bool:
+    """Reads the file by columns. Returns False, with nothing read, if it must be read by records."""
+    log = table.by_columns()
+    if log is None:
+        return False
+    position = 0
+    try:
+        for batch in _batches(parquet, limit, COLUMN_ROWS, COLUMN_BYTES):
+            positions = np.arange(position + 1, position + 1 + batch.num_rows)
+            log.add(Rows(dict(zip(table.header, batch.columns, strict=True)), positions))
+            position += batch.num_rows
+            sink.report_progress(position)
+        log.finish()
+    except UnusualError:
+        return False
+    return True
 
 
 def _header(names: list[str]) -> list[str]:
@@ -78,17 +113,23 @@ def _header(names: list[str]) -> list[str]:
 
 def _rows(parquet: pq.ParquetFile, header: list[str], limit: int) -> Iterator[dict[str, Any]]:
     """Yields rows by column name. Raises InputError if they contain more than `limit` bytes."""
+    for batch in _batches(parquet, limit, BATCH_ROWS, BATCH_BYTES):
+        for values in zip(*(plain_values(column) for column in batch.columns), strict=True):
+            yield dict(zip(header, values, strict=True))
+
+
+def _batches(parquet: pq.ParquetFile, limit: int, rows: int, most_bytes: int) -> Iterator[pa.RecordBatch]:
+    """Yields batches of at most that many rows and about that many bytes."""
     groups = [parquet.metadata.row_group(n) for n in range(parquet.metadata.num_row_groups)]
     widest = max((group.total_byte_size // group.num_rows for group in groups if group.num_rows), default=0)
     size = 0
-    for batch in parquet.iter_batches(max(1, min(BATCH_ROWS, BATCH_BYTES // max(1, widest)))):
+    for batch in parquet.iter_batches(max(1, min(rows, most_bytes // max(1, widest)))):
         size += sum(_size(column) for column in batch.columns)
         if size > limit:
             raise InputError(
                 f"its rows say more than {limit >> 20} MiB, as no log of its size does; write it as CSV if it is one"
             )
-        for values in zip(*(_values(column) for column in batch.columns), strict=True):
-            yield dict(zip(header, values, strict=True))
+        yield batch
 
 
 def _size(column: pa.Array) -> int:
@@ -98,48 +139,3 @@ def _size(column: pa.Array) -> int:
     if not pa.types.is_string(column.type.value_type):
         return int(column.nbytes) + len(column) * int(column.dictionary.nbytes) // max(1, len(column.dictionary))
     return int(pc.sum(pc.binary_length(column.dictionary).cast(pa.int64()).take(column.indices)).as_py() or 0)
-
-
-def _values(column: pa.Array) -> list[Any]:
-    """Converts a column to plain values: text and JSON types unchanged, all others as ISO text."""
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        words = _values(column.dictionary)
-        return [None if place is None else words[place] for place in column.indices.to_pylist()]
-    if pa.types.is_timestamp(kind):  # as numbers: Arrow's conversion imports pandas and fails outside Python's years
-        micros = column.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.int64()).to_pylist()
-        return [None if m is None else _moment(m, "" if kind.tz is None else "+00:00") for m in micros]
-    if pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_string(kind) or pa.types.is_floating(kind):
-        return list(column.to_pylist())
-    try:
-        return [_plain(value) for value in column.to_pylist()]
-    except OverflowError:  # dates and durations that Python has not
-        return [_sayable(value) for value in column]
-
-
-def _sayable(value: pa.Scalar) -> Any:
-    try:
-        return _plain(value.as_py())
-    except OverflowError:
-        return f"a {value.type} out of range"
-
-
-def _moment(micros: int, zone: str) -> str:
-    try:
-        return (_EPOCH + timedelta(microseconds=micros)).isoformat() + zone
-    except OverflowError:
-        return f"{micros} microseconds"
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat() if value.tzinfo else value.isoformat()
-    if isinstance(value, date | time):
-        return value.isoformat()
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "backslashreplace")
-    return str(value) if isinstance(value, Decimal | timedelta) else value

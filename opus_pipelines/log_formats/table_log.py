@@ -3,6 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
+from opus_pipelines.column_reading.cases import Maps
+from opus_pipelines.column_reading.flat_log import FlatLog, only_one_attribute_each
+from opus_pipelines.column_reading.values import UnusualError
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import canonical
 from opus_pipelines.event_logs import values
@@ -38,6 +41,7 @@ class TableLog:
         for_event = {k: v for k, v in names.items() if k in EventNames.model_fields}
         self._case_key = for_case.pop("case")
         case_map = CaseMap(for_case, settings.columns.attributes, sink.money)
+        self._settings, self._own_map = settings, case_map
         self.header = header
         self.times = TimeParser(settings.timezone, settings.time_format)
         self.time_columns = [header.index(for_event[name]) for name in ("start", "end", "time") if name in for_event]
@@ -51,10 +55,29 @@ class TableLog:
         self._causes: dict[str, Cause] = {}
         self._sink = sink
         self._used = 0
+        self.is_whole = True  # it gets all rows of the file
 
-    def row(self, position: int, fields: dict[str, Any]) -> None:
+    def by_columns(self) -> FlatLog | None:
+        """Returns the reading of the same file by columns, or None if its settings need the reading by records."""
+        maps = Maps(
+            CaseMap({"case": self._case_key}, None, self._sink.money), self._own_map, self._events, self._case_key
+        )
+        if not only_one_attribute_each(self.header, maps):
+            return None
+        try:
+            return FlatLog(maps, self._settings, self._sink, self._some_rows)
+        except UnusualError:
+            return None
+
+    def _some_rows(self) -> "TableLog":
+        table = TableLog(self.header, self._settings, self._sink, self._in_memory)
+        table.times.day_first = self.times.day_first
+        table.is_whole = False
+        return table
+
+    def row(self, position: int, fields: dict[str, Any], is_redacted: bool = False) -> None:
         """Adds one row by column name. Empty texts and None count as missing."""
-        raw = self._sink.redactor.flat(fields)
+        raw = fields if is_redacted else self._sink.redactor.flat(fields)
         case_id: str | None = None
         try:
             case_id = self._case_id(raw)
@@ -76,7 +99,7 @@ class TableLog:
         cause = self._sink.reject(position, code, reason, record, case_id)
         if case_id is not None:
             self._causes.setdefault(case_id, cause)
-        if self._sink.counts.is_no_log(self._used):
+        if self.is_whole and self._sink.counts.is_no_log(self._used):
             raise InputError(f"hardly a row can be used of the first {position:,}; the last: {reason}")
 
     def finish(self) -> None:

@@ -7,6 +7,7 @@ and entity attacks require one.
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
+from opus_pipelines.column_reading.cases import Maps
 from opus_pipelines.core.ids import canonical
 from opus_pipelines.event_logs.assembler import Assembler
 from opus_pipelines.event_logs.column_mapping import CaseMap, EventMap, case_names
@@ -14,7 +15,6 @@ from opus_pipelines.event_logs.records import Case, Cause
 from opus_pipelines.event_logs.source_settings import CaseNames, EventNames, SourceSettings
 from opus_pipelines.event_logs.times import TimeParser
 from opus_pipelines.event_logs.values import BadValueError
-from opus_pipelines.log_formats.xes_columns.cases import Maps
 from opus_pipelines.log_formats.xes_columns.stream import read_stream
 from opus_pipelines.log_formats.xes_columns.traces import ColumnarTraces
 

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from opus_pipelines.event_logs.arrow_arrays import Bools, Ints, array, booleans, indices, strings
+from opus_pipelines.column_reading.values import Coded
+from opus_pipelines.event_logs.arrow_arrays import Bools, Ints, array, booleans, indices, numbers, strings
 
 PADDING = 16  # bytes that may be looked at beyond the last
 _STRIDE = 1 << 18
@@ -54,6 +55,14 @@ class Scanned:
         if self._values is not None:
             return self._values.take(indices(attributes))
         return self._texts.take(indices(attributes * np.int32(4) + np.int32(2)))
+
+    def coded(self, attributes: Ints) -> Coded:
+        """Returns the values of attributes in dictionary encoding."""
+        known = np.flatnonzero(attributes >= 0)
+        texts = self.values(attributes[known]).dictionary_encode()
+        codes = np.full(len(attributes), -1, np.int32)
+        codes[known] = numbers(texts.indices, np.int32)
+        return Coded(codes, texts.dictionary)
 
     def replace(self, attributes: Ints, texts: pa.Array) -> None:
         """Replaces the values of attributes. Their positions must ascend."""

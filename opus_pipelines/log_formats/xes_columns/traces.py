@@ -1,54 +1,22 @@
 """Converts plain XES traces to implementations, a block at a time, as `xes` and `assembler` do record by record.
 
-Both give the same values and counts. What a column cannot decide - a value to reject, a case seen before, an amount
-that is not in dollars, settings that combine an event's attributes - is left to the reading by records: `read` then
-returns None.
+What a column cannot decide is left to the reading by records: `read` then returns None.
 """
 
-from collections.abc import Mapping
-from functools import partial
-from typing import Any
-
 import numpy as np
-import pyarrow as pa
 
-from opus_pipelines.core.schemas import IMPLEMENTATIONS, TASK_IMPLEMENTATION
-from opus_pipelines.event_logs import values
-from opus_pipelines.event_logs.arrow_arrays import Ints, Longs, array, repeated, strings
-from opus_pipelines.event_logs.assembler import Assembler, Block
-from opus_pipelines.event_logs.column_mapping import ATTRIBUTE
-from opus_pipelines.event_logs.costing import GROUP_ATTRIBUTES
-from opus_pipelines.event_logs.lifecycles import NOT_WORK
+from opus_pipelines.column_reading.blocks import CaseBlocks
+from opus_pipelines.column_reading.cases import Maps
+from opus_pipelines.column_reading.tasks import TooLongError
+from opus_pipelines.column_reading.times import NO_TIME, microseconds
+from opus_pipelines.column_reading.values import Level, UnusualError
+from opus_pipelines.event_logs.arrow_arrays import Longs, numbers
+from opus_pipelines.event_logs.assembler import Assembler
 from opus_pipelines.event_logs.source_settings import SourceSettings
 from opus_pipelines.event_logs.values import BadValueError
-from opus_pipelines.log_formats.xes_columns.cases import CaseColumns, Maps, TasksOfCases, prices
-from opus_pipelines.log_formats.xes_columns.scan import scan
-from opus_pipelines.log_formats.xes_columns.tasks import (
-    COMPLETE,
-    NO_WORK,
-    OTHER,
-    START,
-    Tasks,
-    TooLongError,
-    between,
-    tasks_of,
-    waits,
-)
-from opus_pipelines.log_formats.xes_columns.times import NO_TIME, microseconds
-from opus_pipelines.log_formats.xes_columns.values import (
-    Coded,
-    Level,
-    UnusualError,
-    dollars,
-    later,
-    levels,
-    maps,
-    only_dollars,
-)
+from opus_pipelines.log_formats.xes_columns.scan import Scanned, scan
 
-_RECORDS_ONLY = frozenset({"model", "tokens_in", "tokens_out", "predecessors"})
-_TRANSITIONS = {"start": START, "complete": COMPLETE} | dict.fromkeys(NOT_WORK, NO_WORK)
-_AMOUNTS = ("cost_usd", "cost_compute_usd", "cost_model_usd", "cost_human_usd")
+_MOST_KEYS = 1 << 14
 
 
 class ColumnarTraces:
@@ -58,11 +26,10 @@ class ColumnarTraces:
     """
 
     def __init__(self, settings: SourceSettings, maps: Maps, sink: Assembler) -> None:
-        self._settings, self._sink, self._events, self._id_key = settings, sink, maps.events, maps.id_key
+        self._settings, self._sink, self._id_key = settings, sink, maps.id_key
         self._plan = maps.events.plan()
-        self._cases = CaseColumns(settings, maps, sink)
-        fields = {field for field, _, _ in self._plan.fields}
-        self.usable = not (self._plan.combines or fields & _RECORDS_ONLY or self._plan.keys["event_id"])
+        self._blocks = CaseBlocks(settings, maps, sink)
+        self.usable = self._blocks.usable and not self._plan.combines
 
     def read(self, padded: bytes) -> int | None:
         """Reads whole traces (padded, see `scan`).
@@ -71,39 +38,15 @@ class ColumnarTraces:
         """
         try:
             scanned = scan(padded) if self.usable else None
-            return None if scanned is None else self._block(*self._redacted(levels(scanned)))
+            return None if scanned is None else self._block(*levels(scanned))
         except (UnusualError, TooLongError, BadValueError):
             return None
 
-    def _redacted(self, trace_and_event: tuple[Level, Level]) -> tuple[Level, Level]:
-        for level in trace_and_event if self._sink.redactor.active else ():
-            level.redact(self._sink.redactor.flat)
-        return trace_and_event
-
     def _block(self, traces: Level, events: Level) -> int:
-        case_ids = self._cases.ids(traces, self._id_key)
-        keys = self._plan.keys
-        activity = events.coded(keys["activity"])
-        if (activity.codes < 0).any() or not all(text.strip() for text in activity.values.to_pylist()):
-            raise UnusualError
-        kind = self._kinds(events)
-        has_work = bool(((kind == START) | (kind == COMPLETE)).any()) or self._sink.log_has_work
-        if not has_work and (kind == NO_WORK).any():
-            raise UnusualError
-        instance = events.coded(keys["instance"])
-        run = activity.codes.astype(np.int64) * (len(instance.values) + 1) + instance.codes + 1
-        case = events.scanned.event_trace
-        times = self._times(events)
-        if _may_repeat(case, times, kind, run):
-            raise UnusualError
-        tasks = tasks_of(case, times, kind, run, has_work)
-        task_columns = self._task_columns(tasks, events, traces, activity)
-        offsets = np.searchsorted(tasks.case, np.arange(traces.rows + 1)).astype(np.int32)
-        of_tasks = Coded(activity.codes[tasks.own], activity.values)
-        columns = self._cases.columns(traces, events, TasksOfCases(tasks, of_tasks, task_columns["cost_usd"], offsets))
-        columns |= {"case_id": case_ids, "tasks": _lists(task_columns, offsets)}
-        self._sink.block(Block(columns, events.rows, tasks.not_work, len(tasks.own), has_work))
-        return events.rows
+        for level in (traces, events) if self._sink.redactor.active else ():
+            level.redact(self._sink.redactor.flat)
+        self._blocks.ids(traces)
+        return self._blocks.add(traces, events, {"time": self._times(events)}, self._sink.log_has_work)
 
     def _times(self, events: Level) -> Longs:
         places = events.places(self._plan.keys["time"])
@@ -115,102 +58,28 @@ class ColumnarTraces:
             )
         return moments
 
-    def _kinds(self, events: Level) -> Ints:
-        transition = events.coded(self._plan.keys["transition"])
-        kinds = [_TRANSITIONS.get(text.strip().lower(), OTHER) for text in transition.values.to_pylist()]
-        return np.where(transition.codes >= 0, np.array([*kinds, OTHER], np.int32)[transition.codes], np.int32(OTHER))
 
-    def _task_columns(self, tasks: Tasks, events: Level, traces: Level, activity: Coded) -> dict[str, pa.Array]:
-        moment, number = pa.timestamp("us", "UTC"), pa.float64()
-        key = activity.array(tasks.own)
-        columns = {
-            "task_key": key,
-            "title": self._titles(tasks, events, key),
-            "position": array(tasks.position(), pa.int32()),
-        }
-        parsed = self._parsed(tasks, events)
-        stated = parsed.pop("duration_ms", None)
-        spent, known = between(tasks.started, np.where(tasks.done >= 0, tasks.ended, NO_TIME))
-        if stated is not None:
-            given, is_given = stated.numbers()
-            spent, known = np.where(is_given, given, spent), known | is_given
-        gaps, waited = waits(tasks)
-        columns |= {
-            "started_at": array(tasks.started, moment, tasks.started != NO_TIME),
-            "ended_at": array(tasks.ended, moment, tasks.ended != NO_TIME),
-            "duration_ms": array(spent, number, known),
-            "wait_ms": array(gaps, number, waited),
-        }
-        columns |= {name: column.array() for name, column in parsed.items()}
-        nobody = Coded(np.full(len(key), -1, np.int32), strings([]))
-        amounts = {name: column.numbers() for name, column in self._amounts(tasks, events, traces).items()}
-        names = (
-            [self._key_of("actor"), *(n for n in GROUP_ATTRIBUTES if self._events.role(n) == ATTRIBUTE)]
-            if self._settings.rates
-            else []
-        )
-        actors = [self._later(tasks, events.coded(name)) for name in names if name in events.columns]
-        columns |= prices(amounts, (spent, known), actors, parsed.get("actor_kind", nobody), self._settings.rates)
-        attributes = [
-            (k, later(c, tasks.own, tasks.done)) for k, c in events.columns.items() if self._events.role(k) == ATTRIBUTE
-        ]
-        columns["attributes"] = maps(events.scanned, attributes, len(tasks.own))
-        for field, _, name in self._plan.fields:
-            if field not in columns:
-                columns[field] = events.scanned.values(later(events.places(name), tasks.own, tasks.done))
-        return {
-            c.name: columns[c.name] if c.name in columns else repeated(None, c.type, len(key))
-            for c in TASK_IMPLEMENTATION
-        }
-
-    @staticmethod
-    def _later(tasks: Tasks, column: Coded) -> Coded:
-        """Returns the value of each task's last event."""
-        return Coded(later(column.codes, tasks.own, tasks.done), column.values)
-
-    def _titles(self, tasks: Tasks, events: Level, key: pa.Array) -> pa.Array:
-        stated = events.places(self._plan.keys["task_title"])
-        if not (stated >= 0).any():
-            return key
-        titles = np.where(stated >= 0, stated, events.places(self._plan.keys["activity"]))
-        return events.scanned.values(titles[np.where(tasks.done >= 0, tasks.done, tasks.own)])
-
-    def _parsed(self, tasks: Tasks, events: Level) -> dict[str, Coded]:
-        """Returns the fields of the tasks that are not plain text."""
-        kinds = {c.name: c.type for c in TASK_IMPLEMENTATION}
-        fields = {}
-        for field, parse, key in self._plan.fields:
-            if parse is not values.text:
-                column = events.parsed(key, parse, kinds[field])
-                fields[field] = Coded(later(column.codes, tasks.own, tasks.done), column.values)
-        return fields
-
-    def _amounts(self, tasks: Tasks, events: Level, traces: Level) -> dict[str, Coded]:
-        keys: Mapping[str, str] = {field: key for _, field, key in self._plan.amounts}
-        amounts = {}
-        for field in _AMOUNTS:
-            key = keys.get(field)
-            if key in events.columns:
-                only_dollars(self._settings, events.coded(self._plan.currency), traces.coded(self._cases.currency))
-            column = events.parsed(key, partial(dollars, self._sink.money, key or ""), pa.float64())
-            amounts[field] = Coded(later(column.codes, tasks.own, tasks.done), column.values)
-        return amounts
-
-    def _key_of(self, field: str) -> str | None:
-        return next((key for name, _, key in self._plan.fields if name == field), None)
-
-
-def _lists(columns: dict[str, pa.Array], offsets: Ints) -> pa.ListArray:
-    kind: Any = IMPLEMENTATIONS.schema.field("tasks").type
-    structs = pa.StructArray.from_arrays([columns[f.name] for f in kind.value_type], fields=list(kind.value_type))
-    return pa.ListArray.from_arrays(array(offsets, pa.int32()), structs, type=kind)
-
-
-def _may_repeat(case: Ints, times: Longs, kind: Ints, run: Longs) -> bool:
-    """Tells whether two events of a case may be equal. Events without a time never are."""
-    known = np.flatnonzero(times != NO_TIME)
-    order = known[np.lexsort((kind[known], run[known], times[known], case[known]))]
-    same = np.ones(max(len(order) - 1, 0), bool)
-    for column in (case, times, run, kind):
-        same &= column[order[1:]] == column[order[:-1]]
-    return bool(same.any())
+def levels(scanned: Scanned) -> tuple[Level, Level]:
+    """Returns traces and events. Raises UnusualError if a record has a key twice, or an empty key."""
+    keys = scanned.keys().dictionary_encode()
+    names, codes = keys.dictionary.to_pylist(), numbers(keys.indices, np.int32)
+    if len(names) > _MOST_KEYS or "" in names:
+        raise UnusualError
+    of_event = scanned.event >= 0
+    group = (codes * 2 + of_event).astype(np.uint16)
+    order = np.argsort(group, kind="stable").astype(np.int32)
+    ends = np.cumsum(np.bincount(group, minlength=2 * len(names)))
+    filled = scanned.lengths() > 0
+    traces, events = Level(scanned.traces, {}, scanned), Level(len(scanned.event_trace), {}, scanned)
+    for number, (start, end) in enumerate(zip(np.concatenate(([0], ends[:-1])), ends, strict=True)):
+        level, owner = (events, scanned.event) if number % 2 else (traces, scanned.trace)
+        places = order[start:end]
+        owners = owner[places]
+        if (owners[1:] == owners[:-1]).any():
+            raise UnusualError
+        kept = filled[places]
+        if kept.any():
+            column = np.full(level.rows, -1, np.int32)
+            column[owners[kept]] = places[kept]
+            level.columns[names[number // 2]] = column
+    return traces, events

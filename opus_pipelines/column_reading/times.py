@@ -3,18 +3,24 @@
 All other times go through the parser of single times.
 """
 
+from datetime import datetime, timedelta
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from opus_pipelines.event_logs.arrow_arrays import Bools, Longs, array, numbers
+from opus_pipelines.event_logs.arrow_arrays import Bools, Longs, array, numbers, validity
 from opus_pipelines.event_logs.times import TimeParser
+from opus_pipelines.event_logs.values import BadValueError
 
 NO_TIME = np.iinfo(np.int64).min
 _SECONDS = "dddd-dd-dd*dd:dd:dd"
 _FORMS = {
     len(form): form
     for form in (
+        _SECONDS,
+        _SECONDS + ".ddd",
+        _SECONDS + ".dddddd",
         _SECONDS + "Z",
         _SECONDS + ".dddZ",
         _SECONDS + ".ddddddZ",
@@ -26,6 +32,8 @@ _FORMS = {
 _MONTH_STARTS = np.array([0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334], np.int64)
 _MONTH_DAYS = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], np.int64)
 _EPOCH_DAY = 719_162  # days from 0001-01-01 to 1970-01-01
+_EPOCH, _DAY = datetime(1970, 1, 1), 86_400_000_000
+_FIRST_DAY, _LAST_DAY = -_EPOCH_DAY + 366, 2_932_896 - 366
 
 
 def microseconds(texts: pa.Array, parser: TimeParser, plain: bool) -> Longs:
@@ -34,24 +42,72 @@ def microseconds(texts: pa.Array, parser: TimeParser, plain: bool) -> Longs:
     `plain`: no `time_format` is stated, so ISO 8601 may be read here. Raises BadValueError for the first text that is
     no time.
     """
-    results = np.full(len(texts), NO_TIME, np.int64)
-    rest = np.ones(len(texts), bool)
+    results, bad = moments(texts, parser, plain)
+    if bad.any():
+        parser(texts[int(np.argmax(bad))].as_py())
+    return results
+
+
+def moments(texts: pa.Array, parser: TimeParser, plain: bool) -> tuple[Longs, Bools]:
+    """Returns microseconds since 1970 in UTC of every text, and which texts are no time that can be read.
+
+    NULL and an empty text have no time, and are not bad.
+    """
+    results, bad = np.full(len(texts), NO_TIME, np.int64), np.zeros(len(texts), bool)
     offsets = np.frombuffer(texts.buffers()[1], np.int32, len(texts) + 1, texts.offset * 4)
     lengths = np.diff(offsets)
+    valid = validity(texts)
+    lengths = lengths if valid is None else np.where(valid, lengths, 0)
     content = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
+    rest = lengths > 0
     for length, form in _FORMS.items() if plain else ():
         rows = np.flatnonzero(lengths == length)
         if len(rows):
             written = content[offsets[rows][:, None] + np.arange(length, dtype=np.int32)]
-            moments, good = _iso(np.ascontiguousarray(written.T), form)
-            results[rows[good]] = moments[good]
+            found, good = _iso(np.ascontiguousarray(written.T), form)
+            if form[-1] == "d" and form[-6:] != "+dd:dd":
+                found, known = in_utc(found, parser)
+                good &= known
+            results[rows[good]] = found[good]
             rest[rows[good]] = False
     if rest.any():
         places = np.flatnonzero(rest)
         coded = texts.take(array(places.astype(np.int32), pa.int32())).dictionary_encode()
-        moments = np.array([parser(text) for text in coded.dictionary.to_pylist()], np.int64)
-        results[places] = moments[numbers(coded.indices, np.int32)]
-    return results
+        single = [_or_none(parser, text) for text in coded.dictionary.to_pylist()]
+        codes = numbers(coded.indices, np.int32)
+        bad[places] = np.array([moment is None for moment in single])[codes]
+        results[places] = np.array([NO_TIME if moment is None else moment for moment in single], np.int64)[codes]
+    return results, bad
+
+
+def in_utc(local: Longs, parser: TimeParser) -> tuple[Longs, Bools]:
+    """Converts microseconds of clocks without a zone to UTC, and tells which are sure.
+
+    Not sure are those outside the years 2 to 9998, and those of days on which the offset of the parser's zone changes.
+    """
+    if not len(local):
+        return local, np.zeros(0, bool)
+    day = local // _DAY
+    days, place = np.unique(day, return_inverse=True)
+    offsets = np.array([_offset(parser, int(one)) for one in days.tolist()], np.int64)[place]
+    return np.where(offsets == NO_TIME, local, local - offsets), offsets != NO_TIME
+
+
+def _offset(parser: TimeParser, day: int) -> int:
+    """Returns by how many microseconds the clock is before UTC on a day since 1970, NO_TIME if that is not sure."""
+    if not _FIRST_DAY < day < _LAST_DAY:
+        return NO_TIME
+    start = _EPOCH + timedelta(days=day)
+    found = {parser.offset(start + timedelta(hours=hours)) for hours in (0, 6, 12, 18, 24)}
+    only = found.pop()
+    return NO_TIME if found or only is None else only // timedelta(microseconds=1)
+
+
+def _or_none(parser: TimeParser, text: str) -> int | None:
+    try:
+        return parser(text)
+    except BadValueError:
+        return None
 
 
 def _iso(written: npt.NDArray[np.uint8], form: str) -> tuple[Longs, Bools]:
@@ -93,7 +149,7 @@ def _iso(written: npt.NDArray[np.uint8], form: str) -> tuple[Longs, Bools]:
         - _EPOCH_DAY
     )
     moment = ((days * 24 + hour) * 60 + minute) * 60 + second
-    place = len(_SECONDS)
+    form, place = form + ";", len(_SECONDS)
     fraction = np.zeros(len(moment), np.int64)
     if form[place] == ".":
         end = place + 1 + form[place + 1 :].count("d", 0, 6 if form.find("ddddd", place) > 0 else 3)

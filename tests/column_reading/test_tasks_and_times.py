@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from opus_pipelines.column_reading.tasks import COMPLETE, NO_WORK, OTHER, START, Spans, TooLongError, tasks_of, waits
+from opus_pipelines.column_reading.times import NO_TIME, microseconds
 from opus_pipelines.event_logs import lifecycles
 from opus_pipelines.event_logs.records import Event, Task
 from opus_pipelines.event_logs.times import TimeParser
 from opus_pipelines.event_logs.values import BadValueError
-from opus_pipelines.log_formats.xes_columns.tasks import COMPLETE, NO_WORK, OTHER, START, TooLongError, tasks_of, waits
-from opus_pipelines.log_formats.xes_columns.times import NO_TIME, microseconds
 
 DIGITS = st.text("0123456789", min_size=2, max_size=2)
 CLOCKS = st.builds(
@@ -103,7 +103,8 @@ def test_tasks_are_those_of_the_record_way(found: list[tuple[int, int | None, st
         expected += [(case, t.position, int(t.task_key), t.started_at, t.ended_at, t.wait_ms) for t in tasks]
     case, run = (np.array([e[k] for e in found], np.int32) for k in (0, 3))
     time = np.array([NO_TIME if e[1] is None else e[1] * 1000 for e in found], np.int64)
-    mined = tasks_of(case, time, np.array([WORDS[e[2]] for e in found], np.int32), run.astype(np.int64), log_has_work)
+    spans = Spans.of({"time": time}, interval=False)
+    mined = tasks_of(case, spans, np.array([WORDS[e[2]] for e in found], np.int32), run.astype(np.int64), log_has_work)
     gaps, known = waits(mined)
     moments = [[None if t == NO_TIME else t for t in times.tolist()] for times in (mined.started, mined.ended)]
     gone = [gap if is_known else None for gap, is_known in zip(gaps.tolist(), known.tolist(), strict=True)]

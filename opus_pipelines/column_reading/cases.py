@@ -11,6 +11,19 @@ from math import fsum
 import numpy as np
 import pyarrow as pa
 
+from opus_pipelines.column_reading.tasks import Tasks
+from opus_pipelines.column_reading.times import NO_TIME
+from opus_pipelines.column_reading.values import (
+    Coded,
+    Level,
+    UnusualError,
+    coded,
+    dollars,
+    maps,
+    of_cases,
+    only_dollars,
+    parsed,
+)
 from opus_pipelines.event_logs import values
 from opus_pipelines.event_logs.arrow_arrays import (
     Bools,
@@ -29,19 +42,6 @@ from opus_pipelines.event_logs.column_mapping import LAST_WINS, OF_CASE, OUTCOME
 from opus_pipelines.event_logs.costing import MS_PER_HOUR, PARTS, Rates
 from opus_pipelines.event_logs.outcome import succeeded
 from opus_pipelines.event_logs.source_settings import SourceSettings, Success
-from opus_pipelines.log_formats.xes_columns.tasks import Tasks
-from opus_pipelines.log_formats.xes_columns.times import NO_TIME
-from opus_pipelines.log_formats.xes_columns.values import (
-    Coded,
-    Level,
-    UnusualError,
-    coded,
-    dollars,
-    maps,
-    of_cases,
-    only_dollars,
-    parsed,
-)
 
 _TEXTS = ("process_context", "title", "description")
 _SETTLED = ("industry", "client", "contract")

@@ -1,8 +1,8 @@
-"""Columns of plain traces: a column has the position of each record's attribute of one key, or -1."""
+"""Columns of cases and events: a column has the position of each record's text in the texts of a block, or -1."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -20,9 +20,7 @@ from opus_pipelines.event_logs.arrow_arrays import (
 )
 from opus_pipelines.event_logs.money import DOLLAR, Money
 from opus_pipelines.event_logs.source_settings import SourceSettings
-from opus_pipelines.log_formats.xes_columns.scan import Scanned
 
-_MOST_KEYS = 1 << 14
 _MOST_CELLS = 1 << 26
 
 
@@ -49,13 +47,35 @@ class Coded(NamedTuple):
         return np.where(known, numbers(self.values, np.float64)[self.codes], 0.0), known
 
 
+class Texts(Protocol):
+    """The texts of a block of whole cases, which columns refer to by position.
+
+    `traces` is the number of cases, and `event_trace` the case of each event, ascending.
+    """
+
+    traces: int
+    event_trace: Ints
+
+    def values(self, places: Ints) -> pa.Array:
+        """Returns the texts at these positions. A negative position gives NULL."""
+        ...
+
+    def coded(self, places: Ints) -> Coded:
+        """Returns the same in dictionary encoding."""
+        ...
+
+    def replace(self, places: Ints, texts: pa.Array) -> None:
+        """Replaces the texts at ascending positions."""
+        ...
+
+
 @dataclass
 class Level:
-    """The events, or the traces, of a block. `columns` has the columns by key, without empty values."""
+    """The events, or the cases, of a block. `columns` has the columns by key, without empty values."""
 
     rows: int
     columns: dict[str, Ints]
-    scanned: Scanned
+    scanned: Texts
 
     def places(self, key: str | None) -> Ints:
         """Returns the column of a key."""
@@ -88,39 +108,9 @@ class Level:
                 self.scanned.replace(places[known], strings(shown).take(array(column.codes[known], pa.int32())))
 
 
-def levels(scanned: Scanned) -> tuple[Level, Level]:
-    """Returns traces and events. Raises UnusualError if a record has a key twice, or an empty key."""
-    keys = scanned.keys().dictionary_encode()
-    names, codes = keys.dictionary.to_pylist(), numbers(keys.indices, np.int32)
-    if len(names) > _MOST_KEYS or "" in names:
-        raise UnusualError
-    of_event = scanned.event >= 0
-    group = (codes * 2 + of_event).astype(np.uint16)
-    order = np.argsort(group, kind="stable").astype(np.int32)
-    ends = np.cumsum(np.bincount(group, minlength=2 * len(names)))
-    filled = scanned.lengths() > 0
-    traces, events = Level(scanned.traces, {}, scanned), Level(len(scanned.event_trace), {}, scanned)
-    for number, (start, end) in enumerate(zip(np.concatenate(([0], ends[:-1])), ends, strict=True)):
-        level, owner = (events, scanned.event) if number % 2 else (traces, scanned.trace)
-        places = order[start:end]
-        owners = owner[places]
-        if (owners[1:] == owners[:-1]).any():
-            raise UnusualError
-        kept = filled[places]
-        if kept.any():
-            column = np.full(level.rows, -1, np.int32)
-            column[owners[kept]] = places[kept]
-            level.columns[names[number // 2]] = column
-    return traces, events
-
-
-def coded(scanned: Scanned, places: Ints) -> Coded:
+def coded(texts: Texts, places: Ints) -> Coded:
     """Converts a column to dictionary encoding."""
-    known = np.flatnonzero(places >= 0)
-    texts = scanned.values(places[known]).dictionary_encode()
-    codes = np.full(len(places), -1, np.int32)
-    codes[known] = numbers(texts.indices, np.int32)
-    return Coded(codes, texts.dictionary)
+    return texts.coded(places)
 
 
 def parsed(column: Coded, parse: Callable[[str], Any], kind: pa.DataType) -> Coded:
@@ -160,7 +150,7 @@ def of_cases(column: Ints, case: Ints, cases: int, last: bool = False) -> Ints:
     return positions
 
 
-def maps(scanned: Scanned, columns: Iterable[tuple[str, Ints]], rows: int) -> pa.MapArray:
+def maps(scanned: Texts, columns: Iterable[tuple[str, Ints]], rows: int) -> pa.MapArray:
     """Returns the values of several columns as one map per row, by name.
 
     Raises UnusualError if it would be too large.

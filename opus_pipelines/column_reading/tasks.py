@@ -3,26 +3,57 @@
 The rules are those of `event_logs.lifecycles`, with running counts instead of queues.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from opus_pipelines.column_reading.times import NO_TIME
+from opus_pipelines.column_reading.values import Coded
 from opus_pipelines.event_logs.arrow_arrays import Bools, Floats, Ints, Longs
-from opus_pipelines.log_formats.xes_columns.times import NO_TIME
+from opus_pipelines.event_logs.arrow_batches import mix_bits
 
 OTHER, START, COMPLETE, NO_WORK = range(4)
 _EXACT = 2**53  # microseconds that a float still holds
+_STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
 class TooLongError(ValueError):
     """The difference of two times is too large for a float."""
 
 
+@dataclass(frozen=True)
+class Spans:
+    """The times of events: the one that orders it, and for events that state start and end, all that they state.
+
+    `begins` and `finishes` are the times of the task; `start` and `end` are stated. NO_TIME where unknown.
+    """
+
+    order: Longs
+    begins: Longs
+    finishes: Longs
+    start: Longs | None = None
+    end: Longs | None = None
+
+    @classmethod
+    def of(cls, moments: Mapping[str, Longs], interval: bool) -> "Spans":
+        """Returns the times by `time`, and by `start` and `end` if events are intervals; one of the three is there."""
+        unknown = np.full(len(next(iter(moments.values()))), NO_TIME, np.int64)
+        moment = moments.get("time", unknown)
+        if not interval:
+            return cls(moment, moment, moment)
+        start, end = moments.get("start", unknown), moments.get("end", unknown)
+        first = np.where(start != NO_TIME, start, np.where(end != NO_TIME, end, moment))
+        last = np.where((start != NO_TIME) | (end != NO_TIME), end, moment)
+        return cls(first, first, last, start, end)
+
+
 @dataclass
 class Tasks:
     """The tasks of a block, in execution order.
 
-    `own` is the event of each task, and `done` the event that completed it, else -1.
+    `own` is the event of each task, and `done` the event that completed it, else -1. `began` and `finished` bound the
+    working time, where both are known.
     """
 
     case: Ints
@@ -30,6 +61,8 @@ class Tasks:
     done: Ints
     started: Longs  # NO_TIME where unknown
     ended: Longs
+    began: Longs
+    finished: Longs
     not_work: int
 
     def first_of_case(self) -> Bools:
@@ -44,20 +77,45 @@ class Tasks:
         return places - np.maximum.accumulate(np.where(first, places, 0)).astype(np.int32)
 
 
-def tasks_of(case: Ints, time: Longs, kind: Ints, run: Longs, log_has_work: bool) -> Tasks:
+def tasks_of(case: Ints, spans: Spans, kind: Ints, run: Longs, log_has_work: bool) -> Tasks:
     """Returns the tasks of events in file order.
 
-    The arrays have one element per event: case (ascending), time, kind of transition, and number of task and instance.
+    The arrays have one element per event: case (ascending), kind of transition, and number of task and instance.
     """
-    order = _in_order(case, time)
+    order = _in_order(case, spans.order)
     if log_has_work:
         order = order[kind[order] != NO_WORK]
+    if spans.start is not None and spans.end is not None:  # each event is a task of its own
+        own = order.astype(np.int32)
+        nobody = np.full(len(own), -1, np.int32)
+        ends = (spans.begins[own], spans.finishes[own], spans.start[own], spans.end[own])
+        return Tasks(case[own], own, nobody, *ends, len(case) - len(order))
     completed_by, taken = _pairs(case[order], kind[order], run[order])
     done = np.where(completed_by >= 0, order[completed_by], -1)[~taken].astype(np.int32)
     own = order[~taken].astype(np.int32)
-    began = kind[own] == START
-    ended = np.where(began, np.where(done >= 0, time[done], NO_TIME), time[own])
-    return Tasks(case[own], own, done, time[own], ended, len(case) - len(order))
+    time = spans.order
+    completed = np.where(done >= 0, time[done], NO_TIME)
+    ended = np.where(kind[own] == START, completed, time[own])
+    return Tasks(case[own], own, done, time[own], ended, time[own], completed, len(case) - len(order))
+
+
+def runs(activity: Coded, instance: Coded) -> Longs:
+    """Returns the number of activity and instance of every event, equal for equal pairs."""
+    return activity.codes.astype(np.int64) * (len(instance.values) + 1) + instance.codes + 1
+
+
+def repeated_events(case: Ints, spans: Spans, kind: Ints, run: Longs) -> Bools:
+    """Tells which events may equal another of their case. Events without a time never do.
+
+    Their numbers are compared by a 64-bit hash, so that some that differ may be named, but none that repeats is missed.
+    """
+    total = np.zeros(len(case), np.uint64)
+    for column in (case, spans.order, run, kind, *(() if spans.end is None else (spans.finishes,))):
+        total = mix_bits(total * _STEP + column.astype(np.int64).view(np.uint64))
+    total[spans.order == NO_TIME] = np.arange(np.count_nonzero(spans.order == NO_TIME), dtype=np.uint64)
+    ordered = np.sort(total)
+    twice = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+    return np.isin(total, twice) if len(twice) else np.zeros(len(case), bool)
 
 
 def between(before: Longs, after: Longs) -> tuple[Floats, Bools]:
