@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Speed beside peers, on the same input in the same run: mining, the FAISS index, the encoder, the start of commands.
 
-    .venv/bin/python benchmarks/speed.py [mining index encoder start] [--peer PYTHON] [--events 1000000]
+    .venv/bin/python benchmarks/speed.py [mining index encoder start] [--peer PYTHON] [--events 250000 1000000]
         [--vectors 10000 100000] [--results benchmarks/results]
 
 Each part writes `<results>/<part>.json`: figures, machine, versions. Times are CPU seconds of a process and all that it
@@ -11,6 +11,7 @@ mining: flat events in no order, in one Parquet file, to directly-follows edges 
 implementations (masked, costed, one row a case), and mines all seven aggregates and the tables of a snapshot. A peer
 reads the columns case, activity and time, and counts pairs: DuckDB and Spark by a window, Polars by a window, pm4py by
 `discover_dfg`. Polars and pm4py run in PYTHON, a scratch environment that has them; without --peer they are left out.
+Spark runs with at most a million events, pm4py and Polars with ten million. What is known after each size is written.
 """
 
 import argparse
@@ -65,6 +66,7 @@ def run():
 """,
 }
 OF_PEER = ("polars", "pm4py")  # the others run in this environment
+MOST_EVENTS = {"spark_lead": 1_000_000, "pm4py": 10_000_000, "polars": 10_000_000}
 
 
 def main() -> int:
@@ -75,34 +77,49 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", default=list(parts), choices=[*parts, []], metavar="PART")
     parser.add_argument("--peer", type=Path, help="an interpreter that has polars and pm4py")
-    parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--events", type=int, nargs="+", default=[250_000])
     parser.add_argument("--vectors", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results")
     arguments = parser.parse_args()
     arguments.results.mkdir(parents=True, exist_ok=True)
     for name in arguments.parts:
-        versions = {library: version(library) for library in LIBRARIES}
-        found = {"machine": machine(), "versions": versions, **parts[name](arguments)}
-        (arguments.results / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n", "utf-8")
-        print(name, json.dumps({k: v for k, v in found.items() if k != "versions"}), flush=True)
+        write(arguments.results, name, parts[name](arguments))
     return 0
 
 
+def write(folder: Path, name: str, figures: Figures) -> None:
+    """Writes and prints the figures of one part."""
+    versions = {library: version(library) for library in LIBRARIES}
+    found = {"machine": machine(), "versions": versions, **figures}
+    (folder / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n", "utf-8")
+    print(name, json.dumps({k: v for k, v in found.items() if k != "versions"}), flush=True)
+
+
 def mining(arguments: argparse.Namespace) -> Figures:
-    """Returns what ours and each peer took from one file of flat events to edges, and ours divided by each."""
+    """Returns by size what ours and each peer took from flat events to edges, and each peer divided by ours."""
+    sizes: Figures = {}
+    for events in arguments.events:
+        sizes[str(events)] = _mining(events, arguments.peer)
+        write(arguments.results, "mining", {"events": sizes})
+    return {"events": sizes}
+
+
+def _mining(events: int, peer: Path | None) -> Figures:
     with tempfile.TemporaryDirectory(prefix="opus-speed-") as folder:
-        file = write_events(Path(folder) / "history" / "events", arguments.events)
-        taken = {"ours": _ours(Path(folder)), "spark_lead": _spark_lead(file)}
+        file = write_events(Path(folder) / "history" / "events", events)
+        taken = {"ours": _ours(Path(folder))}
+        if events <= MOST_EVENTS["spark_lead"]:
+            taken["spark_lead"] = _spark_lead(file)
         for name, code in PEERS.items():
-            python = arguments.peer if name in OF_PEER else Path(sys.executable)
-            if python is not None:
+            python = peer if name in OF_PEER else Path(sys.executable)
+            if python is not None and events <= MOST_EVENTS.get(name, events):
                 done = subprocess.run([python, "-c", code + SPENT, file], stdout=subprocess.PIPE, text=True, check=True)
                 taken[name] = json.loads(done.stdout.splitlines()[-1])
     edges = {taken[name]["edges"] for name in taken}
     if len(edges) > 1:
         raise SystemExit(f"the engines disagree about the number of edges: {edges}")
     ratios = {name: round(of["cpu_s"] / taken["ours"]["cpu_s"], 3) for name, of in taken.items() if name != "ours"}
-    return {"events": arguments.events, "taken": taken, "peer_cpu_divided_by_ours": ratios}
+    return {"taken": taken, "peer_cpu_divided_by_ours": ratios}
 
 
 def write_events(folder: Path, events: int) -> Path:
