@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from opus_pipelines.column_reading.values import Coded, UnusualError
-from opus_pipelines.event_logs.arrow_arrays import Ints, booleans, indices, numbers, validity
+from opus_pipelines.event_logs.arrow_arrays import Ints, Longs, booleans, indices, numbers, validity
 
 _MOST_BYTES = (1 << 31) - (1 << 20)  # of one Arrow array of texts
 
@@ -28,19 +28,19 @@ class FlatTexts:
         No text is compared, so that equal texts of a column that is not dictionary-encoded have several codes.
         """
         known = places >= 0
-        some = places[known]
+        some: Longs = places[known].astype(np.int64)
         if not len(some):
             return Coded(np.full(len(places), -1, np.int32), self._texts.slice(0, 0))
         first, last = int(some.min()), int(some.max())
         if last - first > 4 * len(some) + 1024:
-            found, number = np.unique(some, return_inverse=True)
+            found, codes_of_some = np.unique(some, return_inverse=True)
         else:
             present = np.zeros(last - first + 1, bool)
             present[some - first] = True
             found = np.flatnonzero(present) + first
-            number = (np.cumsum(present, dtype=np.int32) - 1)[some - first]
+            codes_of_some = (np.cumsum(present) - 1)[some - first]
         codes = np.full(len(places), -1, np.int32)
-        codes[known] = number
+        codes[known] = codes_of_some
         return Coded(codes, self._texts.take(indices(found)))
 
     def replace(self, places: Ints, texts: pa.Array) -> None:

@@ -25,6 +25,7 @@ from opus_pipelines.event_logs.arrow_arrays import array, strings
 from opus_pipelines.event_logs.assembler import Assembler
 from opus_pipelines.event_logs.source_settings import SourceSettings
 from opus_pipelines.event_logs.times import day_comes_first, is_numeric_date
+from opus_pipelines.event_logs.values import BadValueError
 from opus_pipelines.log_formats.encoding_detection import Encoding, detect_delimiter, detect_encoding
 from opus_pipelines.log_formats.table_log import TableLog
 
@@ -214,7 +215,7 @@ def _by_columns(
                     return False
                 reader.sink.report_progress(line)
         log.finish()
-    except UnusualError:
+    except (UnusualError, BadValueError):
         return False
     return True
 

@@ -15,6 +15,7 @@ from opus_pipelines.column_reading.values import UnusualError
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.event_logs.assembler import Assembler
 from opus_pipelines.event_logs.source_settings import SourceSettings
+from opus_pipelines.event_logs.values import BadValueError
 from opus_pipelines.log_formats.table_log import TableLog
 
 BATCH_ROWS, BATCH_BYTES = 10_000, 1 << 24
@@ -95,7 +96,7 @@ def _by_columns(parquet: pq.ParquetFile, table: TableLog, sink: Assembler, limit
             position += batch.num_rows
             sink.report_progress(position)
         log.finish()
-    except UnusualError:
+    except (UnusualError, BadValueError):
         return False
     return True
 

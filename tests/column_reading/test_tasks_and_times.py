@@ -123,6 +123,7 @@ def test_tasks_are_those_of_the_record_way(found: list[tuple[int, int | None, st
 
 def test_times_too_far_apart_for_a_float_are_left_to_the_record_way() -> None:
     case, kind = np.zeros(2, np.int32), np.full(2, OTHER, np.int32)
-    tasks = tasks_of(case, np.array([0, 2**53], np.int64), kind, np.zeros(2, np.int64), True)
+    spans = Spans.of({"time": np.array([0, 2**53], np.int64)}, interval=False)
+    tasks = tasks_of(case, spans, kind, np.zeros(2, np.int64), True)
     with pytest.raises(TooLongError):
         waits(tasks)
