@@ -256,7 +256,6 @@ class FlatLog:
         ids: Ints = columns[self._maps.id_key][is_first]
         traces = Level(flat.traces, {self._maps.id_key: ids}, flat)
         moments = {name: times[rows] for name, times in table.moments.items()}
-        moments = moments or {"time": np.full(len(rows), NO_TIME, np.int64)}
         self._blocks.add(traces, Level(len(rows), columns, flat), moments, has_work)
 
 
@@ -278,16 +277,14 @@ class _Table:
     bad: Bools
 
     @classmethod
-    def of(cls, parts: list[_Part], moments: list[str], times: frozenset[str]) -> "_Table":
+    def of(cls, parts: list[_Part], moments: list[str], left_out: frozenset[str]) -> "_Table":
         """Puts the parts together, without the columns of times."""
-        names = [name for name in parts[0].rows.columns if name not in times]
+        names = [name for name in parts[0].rows.columns if name not in left_out]
         columns = {name: together([part.rows.columns[name] for part in parts]) for name in names}
-        return cls(
-            columns,
-            {name: np.concatenate([part.moments[name] for part in parts]) for name in moments},
-            np.concatenate([part.rows.positions for part in parts]),
-            np.concatenate([part.bad for part in parts]),
-        )
+        bad = np.concatenate([part.bad for part in parts])
+        times = {name: np.concatenate([part.moments[name] for part in parts]) for name in moments}
+        unknown = {"time": np.full(len(bad), NO_TIME, np.int64)}
+        return cls(columns, times or unknown, np.concatenate([part.rows.positions for part in parts]), bad)
 
     def column(self, name: str) -> Coded:
         """Returns the column of that name, without values if there is none."""

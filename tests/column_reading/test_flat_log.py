@@ -141,6 +141,7 @@ def test_an_unusual_row_is_read_by_records_and_the_rest_by_columns(row: str) -> 
         (lines(*PLAIN), {"encoding": ["utf-8", "cp1252"]}),
         (lines(*(f"c{n},A,soon,,," for n in range(30))), {}),
         (lines(), {}),
+        (lines("a,A", "a,B", "b,A", head="case_id,activity"), {}),
     ],
 )
 def test_what_columns_cannot_do_is_read_by_records(content: bytes, stated: dict[str, Any]) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from opus_pipelines.column_reading.csv_records import FIELD_BYTES
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.event_logs.files import open_data
-from opus_pipelines.log_formats.csv_log import FIELD_BYTES
 from opus_pipelines.log_formats.encoding_detection import Encoding, detect_delimiter, detect_file_encoding
 
 ROWS = 100_000  # looked at; more do not change what a column means
