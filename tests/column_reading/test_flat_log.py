@@ -256,7 +256,7 @@ def written(header: list[str], rows: list[list[str]], quoting: int) -> str:
 def test_made_tables_are_the_same_both_ways(
     table: Any, stated: dict[str, Any], quoting: int, broken: list[tuple[int, str]], encoding: str, block: int
 ) -> None:
-    text = written(*table, quoting).splitlines(keepends=True)
+    text = written(table[0], table[1], quoting).splitlines(keepends=True)
     for place, line in broken:
         text.insert(1 + place % len(text), line + "\n")
     both("".join(text).encode(encoding), stated, block=block)
