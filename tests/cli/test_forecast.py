@@ -39,6 +39,23 @@ def test_an_export_of_running_cases(lake: Lake, capfd: pytest.CaptureFixture[str
     assert capfd.readouterr().out.splitlines() == ["case_id,next_activity,rest,hours,p_late", 'r1,c,"[""c""]",1.0,0.0']
 
 
+def test_limits_of_the_command_and_of_the_settings(lake: Lake, capfd: pytest.CaptureFixture[str]) -> None:
+    settings = lake.root.parent / "opus.toml"
+    settings.write_text("[forecasts.limits.claims]\nsteps = 9\ncost_usd = 2.5\n")
+
+    assert (
+        main(
+            ["--settings", str(settings), "--lake", str(lake.root), "forecast", "--open", "state", "--limit-steps", "3"]
+        )
+        == 0
+    )
+    capfd.readouterr()
+
+    sql = "select kind, limit_value, expected, p_broken, stated_by from forecasts_limits order by place"
+    assert main(["--lake", str(lake.root), "query", sql, "--format", "csv"]) == 0
+    assert capfd.readouterr().out.splitlines()[1:] == ["cost,2.5,3.0,1.0,settings", "steps,3.0,3.0,0.0,command"]
+
+
 def test_the_open_cases_of_history(lake: Lake, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(lake) == 0
     assert main(["--lake", str(lake.root), "query", "forecasts", "--format", "csv"]) == 0

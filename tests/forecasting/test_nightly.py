@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from opus_pipelines.core.schemas import CASES, FORECAST_CASES, IMPLEMENTATIONS
+from opus_pipelines.core.schemas import CASES, FORECAST_CASES, FORECAST_LIMITS, IMPLEMENTATIONS
 from opus_pipelines.core.settings import Forecasts
+from opus_pipelines.forecasting.limits import COST, Limit
 from opus_pipelines.forecasting.nightly import refresh
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_table, table_of, write_json, write_table
 from tests.forecast_fixtures import claims_lake
@@ -30,6 +31,20 @@ def test_open_cases_are_forecast_once(lake: Lake) -> None:
     assert (first.cases, first.unchanged) == ({"claims": 1}, ())
     assert (second.cases, second.unchanged) == ({}, ("claims",))
     assert published(lake) == ["c040"]
+
+
+def test_limits_of_the_source_and_of_contracts_are_forecast_and_new_ones_forecast_again(lake: Lake) -> None:
+    limited = Forecasts.model_validate({"open_cases": {"claims": "state"}, "limits": {"claims": {"steps": 2}}})
+
+    assert refresh(lake, BY_STATE).cases == refresh(lake, limited).cases == {"claims": 1}
+    assert refresh(lake, limited, {("Northwind", ""): (Limit(COST, 9.0),)}).cases == {"claims": 1}
+
+    (folder,) = lake.folder(FORECAST_LIMITS, source_key="claims").glob("forecast_key=*")
+    rows = read_table(FORECAST_LIMITS, folder).to_pylist()
+    assert [(row["kind"], row["p_broken"], row["stated_by"]) for row in rows] == [
+        ("steps", 1.0, "settings"),
+        ("cost", 0.0, "contract"),
+    ]
 
 
 @pytest.mark.parametrize(("history", "is_unchanged"), [("h1", True), ("h2", False)])
