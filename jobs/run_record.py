@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -11,6 +12,7 @@ from jobs.generate import PARTITION
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.lake import run_storage
 from opus_pipelines.lake.layout import Lake, unslug
+from opus_pipelines.lake.object_store.folders import origin_of_root
 from opus_pipelines.operations.runs import MOST_FINDING, RunRecord, Stage
 from opus_pipelines.reporting.status import reason_of
 from resources.usage import CPU, MEMORY
@@ -70,7 +72,7 @@ def run_record(instance: dg.DagsterInstance, run_id: str, settings: Settings) ->
         peak_memory_mb=_number(run.tags, MEMORY),
         reason=_reason(events) if has_failed else None,
         evidence=run_storage.where(lake, run_id) if has_failed else None,
-        repeat=repeat_of(run.job_name, run.tags) if has_failed else None,
+        repeat=repeat_of(run.job_name, run.tags, lake.root) if has_failed else None,
     )
 
 
@@ -121,13 +123,19 @@ def _reason(events: Iterable[Any]) -> str:
     return " ".join(last[-1].split()) if last else "the process of the run ended before it did"
 
 
-def repeat_of(job: str, tags: Mapping[str, str]) -> str:
-    """Returns the command that repeats a run of this job with these tags."""
+def repeat_of(job: str, tags: Mapping[str, str], lake: Path) -> str:
+    """Returns the command that repeats a run of this job with these tags, in any folder: it names the lake.
+
+    The lake knows the folders of history and intakes that it was made from.
+    """
+    origin = origin_of_root(lake)
+    place = str(lake) if origin is None else origin.url
+    command = COMMANDS[job].replace("opus", f"opus --lake {shlex.quote(place)}", 1)
     key = tags.get(PARTITION)
     if job not in OF_CONTRACTS or key is None:
-        return COMMANDS[job]
+        return command
     client, _, contract = key.partition("__")
-    return f"{COMMANDS[job]} --client {shlex.quote(unslug(client))} --contract {shlex.quote(unslug(contract))}"
+    return f"{command} --client {shlex.quote(unslug(client))} --contract {shlex.quote(unslug(contract))}"
 
 
 def _number(tags: Mapping[str, str], name: str) -> float | None:

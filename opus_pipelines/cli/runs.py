@@ -145,7 +145,8 @@ def _run(
                         instance=instance, raise_on_error=False, run_config=QUIET | config, tags=tags, run_id=run_id
                     )
                     report_run(instance, run_id, settings)
-                where = f"its log: opus ui, run {run_id}; repeat: {repeat_of(job, tags)}"
+                repeat = repeat_of(job, tags, Lake(settings.paths.lake).root)
+                where = f"its log: opus ui, run {run_id}; repeat: {repeat}"
                 problems += lines_of_failed_checks(result) if result.success else [f"{failure_of(result)} ({where})"]
             report_failed_since(instance, begun, settings)
     logger.info("%s took %.1f s", job, time.monotonic() - start)

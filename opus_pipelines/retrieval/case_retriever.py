@@ -77,10 +77,7 @@ class CaseRetriever:
         cases = self._at([int(self._place[place]) for place, _ in hits])
         cosines = [cosine for _, cosine in hits]
         weights = _weights(cosines, [case.success is not False for case in cases])
-        return [
-            case.weighed(cosine, weight)
-            for case, cosine, weight in zip(cases, cosines, weights, strict=True)
-        ]
+        return [case.weighed(cosine, weight) for case, cosine, weight in zip(cases, cosines, weights, strict=True)]
 
     def at(self, rows: Sequence[int], weights: Sequence[float], similarity: float | None) -> list[SimilarCase]:
         """Return the cases at these rows of `table` with these weights.
@@ -88,10 +85,7 @@ class CaseRetriever:
         `similarity` is that of the first case; that of the others falls with their weight.
         """
         top = 1.0 if similarity is None else similarity
-        return [
-            case.weighed(top * weight, weight)
-            for case, weight in zip(self._at(rows), weights, strict=True)
-        ]
+        return [case.weighed(top * weight, weight) for case, weight in zip(self._at(rows), weights, strict=True)]
 
     def rows_of(self, industry: str | None) -> np.ndarray:
         """Return the rows of `table` of the industry's cases (None: all), without those in which refusing was right."""

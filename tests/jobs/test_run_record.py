@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ import pytest
 from jobs.run_record import COMMANDS, JOBS, repeat_of, run_record
 from jobs.watch_runs import report_run
 from opus_pipelines.core.errors import CheckFailed
-from opus_pipelines.core.settings import Paths, Settings
-from opus_pipelines.lake.layout import Lake
+from opus_pipelines.core.settings import ObjectStore, Paths, Settings
+from opus_pipelines.lake.layout import Lake, write_json
+from opus_pipelines.lake.object_store.folders import ORIGIN, origin_of
 from opus_pipelines.operations.runs import latest
 from resources.lake import LakeRun
 
@@ -91,7 +93,8 @@ def test_a_failed_run_says_what_failed_where_the_evidence_is_and_what_repeats_it
     run_id = rebuild(settings, instance)
     found = run_record(instance, run_id, settings)
     assert found is not None
-    assert (found.status, found.reason, found.repeat) == ("failure", "the records do not add up", "opus rebuild")
+    assert (found.status, found.reason) == ("failure", "the records do not add up")
+    assert found.repeat == f"opus --lake {settings.paths.lake} rebuild"
     assert run_id in (found.evidence or "")
     assert found.checks_failed == 1
 
@@ -118,11 +121,17 @@ def test_a_run_that_has_not_ended_or_is_of_another_job_has_no_row(
     assert run_record(instance, "none", settings) is None
 
 
-def test_the_command_that_repeats_a_generation_names_the_contract() -> None:
-    assert repeat_of("generate", {"dagster/partition": "Bolt_20_26_20Sons__Claims"}) == (
-        "opus generate --client 'Bolt & Sons' --contract Claims"
+def test_the_command_that_repeats_a_run_names_lake_and_contract(tmp_path: Path) -> None:
+    lake = Path("/srv/a lake")
+    assert repeat_of("generate", {"dagster/partition": "Bolt_20_26_20Sons__Claims"}, lake) == (
+        "opus --lake '/srv/a lake' generate --client 'Bolt & Sons' --contract Claims"
     )
-    assert repeat_of("generate", {}) == "opus generate"
-    assert repeat_of("train", {}) == "opus train"
-    assert repeat_of("flows", {"dagster/partition": "Acme__Mail"}) == "opus flow batch --client Acme --contract Mail"
-    assert {job: repeat_of(job, {}) for job in JOBS} == COMMANDS
+    assert repeat_of("generate", {}, lake) == "opus --lake '/srv/a lake' generate"
+    assert repeat_of("flows", {"dagster/partition": "Acme__Mail"}, Path("/srv/lake")) == (
+        "opus --lake /srv/lake flow batch --client Acme --contract Mail"
+    )
+    assert [repeat_of(job, {}, Path("/srv/lake")) for job in JOBS] == [
+        f"opus --lake /srv/lake {command.removeprefix('opus ')}" for command in COMMANDS.values()
+    ]
+    write_json(tmp_path / ORIGIN, asdict(origin_of("s3://bucket/nights", ObjectStore())))
+    assert repeat_of("rebuild", {}, tmp_path) == "opus --lake s3://bucket/nights rebuild"
