@@ -7,7 +7,7 @@
 
 `plans` is of the sequences of the pointer model alone: WORK is a folder of `benchmarks/plans.py --work`, whose cases
 are thinned by the hash of their id; tools and edges that only the others have go, too. The Workflow Graph and the
-search are not run. `log` is of the forecaster alone: DIR is the folder of the `split` of the scorer, whose training
+search are not run; --network, --size, --decoding and --hide are as in [lwm] of opus.toml. `log` is of the forecaster alone: DIR is the folder of the `split` of the scorer, whose training
 cases are thinned. `sopbench` runs the whole pipeline for every share. SCORER scores the benchmark, DATA is its data.
 
 --shares: of the history, default .125,.25,.5,1. --samples FILE: the items of the largest share with their scores and
@@ -23,6 +23,7 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -37,9 +38,13 @@ from opus_pipelines.embedding.encoder import Encoder
 from opus_pipelines.forecasting.forecaster import Forecaster
 from opus_pipelines.forecasting.traces import END, Trace
 from opus_pipelines.lake.layout import Lake
+from opus_pipelines.lwm.pointer.clauses import EncodedRequest
+from opus_pipelines.lwm.pointer.hiding import Hiding
 from opus_pipelines.lwm.pointer.memory import CaseMemory, IndustryGraph
-from opus_pipelines.lwm.pointer.model import PointerModel
+from opus_pipelines.lwm.pointer.model import Learning
 from opus_pipelines.lwm.pointer.model import train as train_model
+from opus_pipelines.lwm.pointer.store import AnyModel
+from opus_pipelines.lwm.pointer.transformer import train as train_transformer
 from opus_pipelines.metrics.intervals import interval
 from opus_pipelines.metrics.plan_scores import f1
 from opus_pipelines.retrieval.case_memory import IndustryMemory, encoded_requests, industry_memory
@@ -64,6 +69,11 @@ def main() -> int:
             one.add_argument("data", type=Path)
             one.add_argument("--by", default="goal" if name == "sopbench" else "request")
             one.add_argument("--fold", type=int, default=0)
+        if name == "plans":
+            one.add_argument("--network", choices=["perceptron", "transformer"], default="perceptron")
+            one.add_argument("--size", choices=["small", "large"], default="small")
+            one.add_argument("--decoding", choices=["sample", "beam"], default="sample")
+            one.add_argument("--hide", action="store_true")
         one.add_argument("--shares", default=".125,.25,.5,1")
         one.add_argument("--samples", type=Path)
         one.set_defaults(run=run)
@@ -118,7 +128,7 @@ def plans(arguments: argparse.Namespace) -> None:
     for share in shares(arguments):
         memory = thinned(whole, share)
         own = encoded_requests(memory.texts, memory.memory.vectors, encoder)
-        model = train_model([(memory.memory, own)])
+        model = learnt(memory, own, arguments)
         answers = [answer(model, memory, request, index.raw_keys) for request in requests]
         golds = [(list(row["plan"]), scorer.links_of(row)) for row in asked]
         scores = {
@@ -144,6 +154,15 @@ def plans(arguments: argparse.Namespace) -> None:
     )
 
 
+def learnt(memory: IndustryMemory, requests: Sequence[EncodedRequest], arguments: argparse.Namespace) -> AnyModel:
+    """A model of the cases, of the kind that was asked for."""
+    how = Learning(hiding=Hiding() if arguments.hide else None, clients=[memory.clients or [None] * len(memory.ids)])
+    histories = [(memory.memory, requests)]
+    if arguments.network == "transformer":
+        return replace(train_transformer(histories, how, arguments.size), decoding=arguments.decoding)
+    return replace(train_model(histories, how), decoding=arguments.decoding)
+
+
 def thinned(whole: IndustryMemory, share: float) -> IndustryMemory:
     """The memory of a share of the cases; tasks that none of them did are no tasks."""
     memory = whole.without([n for n, name in enumerate(whole.ids) if not is_kept(name, share)])
@@ -163,7 +182,7 @@ def thinned(whole: IndustryMemory, share: float) -> IndustryMemory:
 
 
 def answer(
-    model: PointerModel, memory: IndustryMemory, request: Any, raw_keys: Mapping[str, list[str]]
+    model: AnyModel, memory: IndustryMemory, request: Any, raw_keys: Mapping[str, list[str]]
 ) -> tuple[list[str], set[tuple[str, str]]]:
     """The plan and its links, by the names of the tools: the set with the highest expected F1, as in the pipeline."""
     tasks = memory.memory.graph.tasks

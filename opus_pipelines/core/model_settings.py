@@ -32,6 +32,13 @@ class MLflow(Section):
 class Lwm(Section):
     """The pointer model: `generation.lwm_backend = "pointer"`, and `opus train`."""
 
+    network: Literal["perceptron", "transformer"] = Field(
+        "perceptron", description="what `opus train` trains: a perceptron over features, or a transformer over them"
+    )
+    size: Literal["small", "large"] = Field("small", description="of the transformer")
+    decoding: Literal["sample", "beam"] = Field(
+        "sample", description="how sequences are written: a sample of 100, or the likeliest 20 of a beam search"
+    )
     hide: bool = Field(
         False,
         description="training also hides tasks, near cases (half of the time), clients and industries from a case",

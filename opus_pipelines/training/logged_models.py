@@ -12,7 +12,8 @@ from opus_pipelines.language_models import adapter_store
 from opus_pipelines.language_models.adapter_store import adapter_id
 from opus_pipelines.lwm.pointer.model import PointerModel
 from opus_pipelines.lwm.pointer.network import Network
-from opus_pipelines.lwm.pointer.store import WEIGHTS, model_id_of, save
+from opus_pipelines.lwm.pointer.store import WEIGHTS, AnyModel, model_id_of, save
+from opus_pipelines.lwm.pointer.transformer import TransformerModel, blank_request
 from opus_pipelines.lwm.step_writing.model import StepWriter
 from opus_pipelines.lwm.step_writing.store import writer_id
 from opus_pipelines.requirements.encoder_store import WEIGHTS as ENCODER_WEIGHTS
@@ -23,8 +24,10 @@ from opus_pipelines.training.tracking import LoggedModel
 _REQUIREMENTS = ["opus-pipelines", "numpy", "safetensors"]
 
 
-def logged_pointer(model: PointerModel) -> LoggedModel:
+def logged_pointer(model: AnyModel) -> LoggedModel:
     """Returns a pointer model for the registry."""
+    if isinstance(model, TransformerModel):
+        return LoggedModel(model_id_of(model), partial(_save_transformer, model))
     return LoggedModel(model_id_of(model), partial(_save_network, model.network))
 
 
@@ -89,6 +92,25 @@ def _save_adapter(weights: Mapping[str, np.ndarray], settings: CausalLm, folder:
             input_example=pd.DataFrame(example),
             model_config=config,
             pip_requirements=[*_REQUIREMENTS, "transformers", "peft", "torch"],
+        )
+
+
+def _save_transformer(model: TransformerModel, folder: Path) -> None:
+    import mlflow.pyfunc
+    from mlflow.models import infer_signature
+
+    example = blank_request(model)  # of nobody
+    with tempfile.TemporaryDirectory() as scratch:
+        weights = Path(scratch, WEIGHTS)
+        save(model, weights)
+        mlflow.pyfunc.save_model(
+            folder,
+            python_model=str(Path(__file__).with_name("transformer_code.py")),
+            artifacts={"weights": str(weights)},
+            signature=infer_signature(example, np.zeros(3)),
+            input_example=example,
+            model_config={"size": model.size},
+            pip_requirements=[*_REQUIREMENTS, "torch"],
         )
 
 

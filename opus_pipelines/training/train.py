@@ -25,9 +25,10 @@ from opus_pipelines.lwm.pointer import network
 from opus_pipelines.lwm.pointer.backend import named_sequences
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest
 from opus_pipelines.lwm.pointer.hiding import Hiding
-from opus_pipelines.lwm.pointer.model import MOST_LISTS, SEED, VERSION, Learning, PointerModel
+from opus_pipelines.lwm.pointer.model import MOST_LISTS, SEED, VERSION, Learning
 from opus_pipelines.lwm.pointer.model import train as train_model
-from opus_pipelines.lwm.pointer.store import KIND, Champion, keep, model_id_of, opened, store_of
+from opus_pipelines.lwm.pointer.store import KIND, AnyModel, Champion, keep, model_id_of, opened, store_of
+from opus_pipelines.lwm.pointer.transformer import train as train_transformer
 from opus_pipelines.lwm.step_writing.store import KIND as WRITER_KIND
 from opus_pipelines.lwm.step_writing.store import opened as opened_writer
 from opus_pipelines.lwm.step_writing.store import store_of as writers_of
@@ -163,6 +164,8 @@ class _Training:
             "prefixes at most": MOST_LISTS,
             "held out": f"1 of {HELD_OUT} by hash of the request",
             "fine-tuned": self.options.fine_tune,
+            "network": self.options.lwm.network,
+            "size": self.options.lwm.size,
             "hides more than the case": self.options.lwm.hide,
         }
 
@@ -170,7 +173,7 @@ class _Training:
         """Return the cases of each industry as a hash of their ids."""
         return [DataHash(name, len(m.ids), digest(*m.ids)) for name, m in sorted(self.memories.items())]
 
-    def trained(self) -> tuple[Trained, PointerModel]:
+    def trained(self) -> tuple[Trained, AnyModel]:
         """Train, judge and publish."""
         report, memories = self.options.report, self.memories
         requests = {}
@@ -213,12 +216,15 @@ class _Training:
         memories: Mapping[str, IndustryMemory],
         requests: Mapping[str, Sequence[EncodedRequest]],
         report: Callable[[int, float], None] | None = None,
-    ) -> PointerModel:
+    ) -> AnyModel:
         """Returns a model of these cases."""
         histories = [(memory.memory, requests[name]) for name, memory in memories.items()]
         clients = [memory.clients for memory in memories.values()]
         hiding = Hiding() if self.options.lwm.hide else None
-        return train_model(histories, Learning(report, SEED, self.checkpoints, hiding, clients))
+        how = Learning(report, SEED, self.checkpoints, hiding, clients)
+        if self.options.lwm.network == "transformer":
+            return train_transformer(histories, how, self.options.lwm.size)
+        return train_model(histories, how)
 
     def _judged(self, requests: Mapping[str, Sequence[EncodedRequest]], champion: Champion | None) -> dict[str, Judged]:
         """Returns how a model of three quarters of the cases does on the others."""
@@ -239,7 +245,7 @@ class _Training:
         return judged
 
     def _publish(
-        self, model: PointerModel, figures: dict[str, Figures], loss: list[float], verdict: Promotion
+        self, model: AnyModel, figures: dict[str, Figures], loss: list[float], verdict: Promotion
     ) -> tuple[str, Promotion]:
         if not self.lake.snapshot_folder(self.index.snapshot.id).is_dir():
             raise InputError(
@@ -291,8 +297,8 @@ def _without(requests: Sequence[EncodedRequest], hidden: Sequence[int]) -> list[
 def _judged_industry(
     part: IndustryMemory,
     cases: Sequence[tuple[EncodedRequest, Sequence[int]]],
-    model: PointerModel,
-    champion: PointerModel | None,
+    model: AnyModel,
+    champion: AnyModel | None,
 ) -> Judged:
     """Returns the F1 of requests and their tasks, of which `part` knows nothing."""
     scores, tasks = np.zeros((len(cases), 3)), part.memory.graph.tasks
@@ -309,7 +315,7 @@ def _judged_industry(
     return Judged(Figures(len(part.ids), len(cases), means[0], means[1], round(low, 6), round(high, 6)), scores, texts)
 
 
-def _by_model(model: PointerModel, part: IndustryMemory, request: EncodedRequest) -> Consensus:
+def _by_model(model: AnyModel, part: IndustryMemory, request: EncodedRequest) -> Consensus:
     written = named_sequences(model.sequences(request, part.memory), part.memory.graph.tasks)
     return consensus([part.trace(names) for names, _ in written], np.array([weight for _, weight in written]))
 

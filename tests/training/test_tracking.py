@@ -9,9 +9,11 @@ import pytest
 from opus_pipelines.core.settings import MLflow
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lifecycle.retention import withdraw_models
-from opus_pipelines.lwm.pointer.model import PointerModel, train
+from opus_pipelines.lwm.pointer.model import Learning, PointerModel, train
 from opus_pipelines.lwm.pointer.network import TrainingError
 from opus_pipelines.lwm.pointer.store import model_id_of
+from opus_pipelines.lwm.pointer.transformer import blank_request
+from opus_pipelines.lwm.pointer.transformer import train as train_transformer
 from opus_pipelines.training.logged_models import logged_pointer
 from opus_pipelines.training.tracking import DataHash, Tracking, TrackingError
 from tests.lwm.pointer.pointer_fixtures import asks_for, memory, plans, request
@@ -143,3 +145,16 @@ def test_a_record_in_the_lake_goes_with_the_models(tmp_path: Path) -> None:
     assert withdraw_models(lake, [], {"w1": {}}) == 0
     assert withdraw_models(lake, ["w1"], {"w1": {}}) == 1
     assert [path for path in lake.root.rglob("*") if path.name != ".staging"] == []
+
+
+def test_a_transformer_in_the_registry_tells_the_first_step(tmp_path: Path) -> None:
+    import mlflow
+
+    cases = plans(20)
+    requests = [request(asks_for(case)) for case in cases]
+    model = train_transformer([(memory(cases), requests)], Learning(epochs=1))
+    logged_pointer(model).save(tmp_path / "model")
+    loaded = mlflow.pyfunc.load_model(str(tmp_path / "model"))
+    found = loaded.predict(blank_request(model))
+    assert np.allclose(found, model.first_step(blank_request(model)))
+    assert not list((tmp_path / "model").rglob("*.pkl"))

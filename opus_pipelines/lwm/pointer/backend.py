@@ -3,16 +3,19 @@
 import logging
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from opus_pipelines.core.settings import Settings
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.model_store import Opened
 from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest
 from opus_pipelines.lwm.pointer.memory import CaseMemory
-from opus_pipelines.lwm.pointer.model import VERSION, Written
+from opus_pipelines.lwm.pointer.model import VERSION
 from opus_pipelines.lwm.pointer.store import Champion, opened
+from opus_pipelines.lwm.pointer.writing import Written
 from opus_pipelines.lwm.step_writing.store import VERSION as WRITER_VERSION
 from opus_pipelines.lwm.step_writing.store import WriterChampion
 from opus_pipelines.lwm.step_writing.store import opened as opened_writer
@@ -33,11 +36,18 @@ class PointerBackend(HistoryBackend):
     champion: Champion | None = None
     writer: WriterChampion | None = None
     encoder: EncoderChampion | None = None
+    decoding = "sample"
+
+    def configure(self, settings: Settings) -> None:
+        """Take how the model writes sequences."""
+        self.decoding = settings.lwm.decoding
 
     def open(self, lake: Lake) -> None:
         """Load the model that serves in this lake, if there is one."""
         found, writers, encoders = opened(lake), opened_writer(lake), opened_encoder(lake)
         self.champion, self.writer, self.encoder = found.champion, writers.champion, encoders.champion
+        if self.champion is not None:
+            self.champion = replace(self.champion, model=replace(self.champion.model, decoding=self.decoding))
         _warn_of(found, "model", f"model {found.champion.model_id}" if found.champion else "the history backend")
         _warn_of(writers, "step writer", f"step writer {self.writer.model_id}" if self.writer else "no step writer")
         instead = f"Intention encoder {self.encoder.model_id}" if self.encoder else "the untrained Intention"
@@ -61,10 +71,14 @@ class PointerBackend(HistoryBackend):
         writer = [self.writer] if self.writer and self.writer.rates else []
         encoder = [self.encoder] if self.encoder and self.encoder.industries else []
         return [
-            *(f"pointer-{VERSION}-{model.model_id}" for model in pointer),
+            *(f"pointer-{VERSION}-{model.model_id}{self._written}" for model in pointer),
             *(f"writer-{WRITER_VERSION}-{model.model_id}" for model in writer),
             *(f"intention-{ENCODER_VERSION}-{model.model_id}" for model in encoder),
         ]
+
+    @property
+    def _written(self) -> str:
+        return "" if self.decoding == "sample" else f"-{self.decoding}"
 
     def serves(self, industry: str | None) -> bool:
         """Return whether the model is used for an industry."""

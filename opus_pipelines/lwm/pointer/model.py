@@ -3,11 +3,9 @@
 Inductive, after pointer networks (Vinyals et al. 2015): the network sees no task's name or number, only how the
 request, similar cases and the edges of the Work Knowledge Graph support a candidate. So one network serves all
 industries, and a task that was not there in training can be chosen. It writes sequences as a sample of what it
-expects: their shares estimate probabilities. The likeliest sequences alone, from a beam search, are too short where
-work is long, because many long sequences share a probability that none of them has.
+expects; see `writing` for why, and for beam search.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,10 +18,10 @@ from opus_pipelines.lwm.pointer.hiding import Hiding, memories, seen
 from opus_pipelines.lwm.pointer.memory import COVERED, FEATURES, Candidates, CaseMemory
 from opus_pipelines.lwm.pointer.network import Fitting, Network
 from opus_pipelines.lwm.pointer.network import train as train_network
+from opus_pipelines.lwm.pointer.writing import Rules, Written, by_beam, sampled
 
 LEAST_CANDIDATES = 20  # tasks that a request may be given, at least
 MOST_CANDIDATES = 60
-SAMPLE = 100  # sequences that are drawn for a request
 MOST_LISTS = 12_000  # prefixes that the network is trained on, at most
 SEED = 0
 STEP_FEATURES = 18  # features of a candidate that depend on the steps so far; see `next_step_features`
@@ -33,49 +31,24 @@ Histories = Sequence[tuple[CaseMemory, Sequence[EncodedRequest]]]
 
 
 @dataclass(frozen=True)
-class Written:
-    """A sequence of tasks (places in `IndustryGraph.tasks`) and its probability among those of its request."""
-
-    tasks: tuple[int, ...]
-    probability: float
-
-
-@dataclass(frozen=True)
 class PointerModel:
-    """A trained network, and the sampling of sequences; `reader`: the task reader beside it, None without one."""
+    """A trained network; `reader`: the task reader beside it, None without one; `decoding`: sample or beam."""
 
     network: Network
     reader: TaskReader | None = None
+    decoding: str = "sample"
 
     def sequences(self, request: EncodedRequest, memory: CaseMemory, hidden: int | None = None) -> list[Written]:
-        """Return a systematic sample of sequences for a request, most frequent first; their shares sum to 1.
+        """Return sequences for a request, most frequent first; their probabilities sum to 1, see `writing`.
 
-        Equal prefixes are continued together, so that the sample holds each next step as often as its probability
-        says, up to one draw (systematic sampling, Madow 1949). `hidden` is the case of the memory that is left out,
-        None for none.
+        `hidden` is the case of the memory that is left out, None for none.
         """
-        if self.reader is not None and request.likely is None:
-            request = replace(request, likely=memory.read_by(self.reader, [request.text])[0])
+        request = read_request(self.reader, request, memory)
         candidates = memory.candidates(request, most_candidates(memory), hidden)
-        draw = np.random.default_rng(SEED)
-        drawn: dict[tuple[int, ...], int] = {(): SAMPLE}
-        ended: Counter[tuple[int, ...]] = Counter()
-        for _ in range(max(map(len, memory.traces))):
-            longer: dict[tuple[int, ...], int] = {}
-            for prefix, own in zip(drawn, self.probabilities(candidates, list(drawn)), strict=True):
-                for place, count in systematic(own, drawn[prefix], float(draw.random())):
-                    if place == len(candidates.tasks):
-                        ended[prefix] += count
-                    else:
-                        longer[*prefix, place] = count
-            drawn = longer
-            if not drawn:
-                break
-        ended.update(drawn)
-        return [
-            Written(tuple(int(candidates.tasks[n]) for n in chosen), count / SAMPLE)
-            for chosen, count in sorted(ended.items(), key=lambda sequence: (-sequence[1], sequence[0]))
-        ]
+        next_step = lambda prefixes: self.probabilities(candidates, prefixes)
+        write = by_beam if self.decoding == "beam" else sampled
+        written = write(next_step, Rules(max(map(len, memory.traces))))
+        return [replace(one, tasks=tuple(int(candidates.tasks[n]) for n in one.tasks)) for one in written]
 
     def probabilities(self, candidates: Candidates, prefixes: Sequence[tuple[int, ...]]) -> np.ndarray:
         """Return the probabilities [prefixes, candidates + 1] of every next step, and of the end."""
@@ -89,16 +62,11 @@ class PointerModel:
         return np.asarray(weights / weights.sum(1, keepdims=True))
 
 
-def systematic(probabilities: np.ndarray, draws: int, start: float) -> list[tuple[int, int]]:
-    """Return the places that are drawn, likeliest first, and how often.
-
-    `probabilities` [k] sum to 1; `start` in [0, 1[ shifts the grid of `draws` equal steps.
-    """
-    order = np.argsort(-probabilities, kind="stable")
-    reached = np.floor(probabilities[order].cumsum().clip(max=1.0) * draws + start)
-    reached[-1] = draws  # the sum of the probabilities may miss 1 by rounding
-    counts = np.diff(np.minimum(reached, draws), prepend=0.0).astype(int)
-    return [(int(order[n]), int(counts[n])) for n in np.flatnonzero(counts)]
+def read_request(reader: TaskReader | None, request: EncodedRequest, memory: CaseMemory) -> EncodedRequest:
+    """Return the request with what a task reader reads in it, where there is a reader and it was not asked yet."""
+    if reader is None or request.likely is not None:
+        return request
+    return replace(request, likely=memory.read_by(reader, [request.text])[0])
 
 
 @dataclass(frozen=True)
@@ -111,6 +79,8 @@ class Learning:
         checkpoints: where an interrupted training goes on from; None: it starts anew.
         hiding: what is hidden from cases beyond themselves; None: nothing.
         clients: for each history the client of each case, None where nobody knows it.
+        most_prefixes: prefixes that are learnt from, at most.
+        epochs: passes of the transformer over the cases; None: as many as their number asks for.
     """
 
     report: Callable[[int, float], None] | None = None
@@ -118,6 +88,8 @@ class Learning:
     checkpoints: Checkpoints | None = None
     hiding: Hiding | None = None
     clients: Sequence[Sequence[str | None]] = ()
+    most_prefixes: int = MOST_LISTS
+    epochs: int | None = None
 
 
 def train(histories: Histories, how: Learning = Learning()) -> PointerModel:
@@ -133,31 +105,32 @@ def train(histories: Histories, how: Learning = Learning()) -> PointerModel:
     order = draw.permutation(sum(len(memory.traces) for memory, _ in histories)).tolist()
     lists: list[np.ndarray] = []
     chosen: list[int] = []
-    for candidates, trace in asked(histories, order, how, draw):
+    for _, candidates, trace, _ in asked_requests(histories, order, how, draw):
         for features, place in examples_of(candidates, trace):
             lists.append(features)
             chosen.append(place)
-        if how.hiding is None and len(lists) >= MOST_LISTS:
+        if how.hiding is None and len(lists) >= how.most_prefixes:
             break
     return PointerModel(train_network(lists, chosen, Fitting(how.seed, how.report, checkpoints=how.checkpoints)))
 
 
-def asked(
+def asked_requests(
     histories: Histories, order: Sequence[int], how: Learning, draw: np.random.Generator
-) -> Iterator[tuple[Candidates, Sequence[int]]]:
-    """Yield the candidates of each case as it is seen, and its tasks; `order` numbers the cases of all histories.
+) -> Iterator[tuple[EncodedRequest, Candidates, Sequence[int], np.ndarray]]:
+    """Yield the request of each case, its candidates as they are seen, its tasks, and the vectors [tasks, d] of all.
 
-    Where more than the case itself is hidden, so many cases are asked that they have `MOST_LISTS` prefixes, and the
-    order is by what is hidden.
+    `order` numbers the cases of all histories. Where more than the case itself is hidden, so many cases are asked that
+    they have `most_prefixes`, and the order is by what is hidden.
     """
     cases = [(history, n) for history, (memory, _) in enumerate(histories) for n in range(len(memory.traces))]
     if how.hiding is None:
         for history, n in (cases[number] for number in order):
             memory, requests = histories[history]
-            yield memory.candidates(requests[n], most_candidates(memory), n), memory.traces[n]
+            candidates = memory.candidates(requests[n], most_candidates(memory), n)
+            yield requests[n], candidates, memory.traces[n], memory.graph.vectors
         return
     prefixes = np.cumsum([1 + len(histories[cases[n][0]][0].traces[cases[n][1]]) for n in order])
-    taken = [cases[n] for n, before in zip(order, [0, *prefixes.tolist()], strict=False) if before < MOST_LISTS]
+    taken = [cases[n] for n, before in zip(order, [0, *prefixes.tolist()], strict=False) if before < how.most_prefixes]
     kinds = how.hiding.drawn(len(taken), draw)
     for history, (memory, requests) in enumerate(histories):
         hidden = {n: kind for (own, n), kind in zip(taken, kinds, strict=True) if own == history}
@@ -165,7 +138,7 @@ def asked(
         for view, kind, places in memories(memory, clients, hidden):
             for n, place in places.items():
                 candidates = view.candidates(requests[n], most_candidates(memory), place)
-                yield seen(candidates, kind, draw), memory.traces[n]
+                yield requests[n], seen(candidates, kind, draw), memory.traces[n], memory.graph.vectors
 
 
 def examples(memory: CaseMemory, request: EncodedRequest, case: int) -> list[tuple[np.ndarray, int]]:

@@ -1,0 +1,376 @@
+"""The pointer model as a transformer: trained on whole cases, and asked for sequences like the perceptron.
+
+A case gives the network its request, clauses and candidates once, and every prefix with the features that depend on the
+steps so far. A step that is not among the candidates is *new*: the second model, `lwm.step_writing`, writes the words.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from opus_pipelines.core.errors import OpusError
+from opus_pipelines.fine_tuning.checkpoints import Checkpoint
+from opus_pipelines.fine_tuning.resuming import Resumable
+from opus_pipelines.fine_tuning.task_reader import TaskReader
+from opus_pipelines.lwm.pointer.clauses import EncodedRequest
+from opus_pipelines.lwm.pointer.memory import Candidates, CaseMemory
+from opus_pipelines.lwm.pointer.model import (
+    Histories,
+    Learning,
+    asked_requests,
+    most_candidates,
+    next_step_features,
+    read_request,
+)
+from opus_pipelines.lwm.pointer.network import CLIP, TrainingError
+from opus_pipelines.lwm.pointer.writing import NextStep, Rules, Written, by_beam, sampled
+
+if TYPE_CHECKING:
+    from opus_pipelines.lwm.pointer.transformer_network import Batch, PointerTransformer
+
+BATCH = 32  # cases of one gradient step
+EPOCHS = 12  # passes over the cases, at least
+LEAST_STEPS = 220  # gradient steps; more of them learn the cases by heart
+MOST_PREFIXES = 24  # of a case
+LEARNING_RATE = 2e-3
+WEIGHT_DECAY = 1e-2
+CENTER, SCALE = "center", "scale"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A request with its candidates, as the network reads it, and the prefixes of its case.
+
+    Attributes:
+        request: its vector [d], with vectors [c, d] and places [c] of its clauses.
+        vectors: of the candidates [k, d].
+        pairs: [k, k, 4]: log-odds of the order, share together, transitions per case, and whether it was seen at all.
+        steps: place of the step before each next one [t], -1 before the first, k + 1 where it was *new*.
+        features: [t, k + 1, f] of what may come next, and of the end.
+        chosen: what came [t]: k for the end, k + 1 for *new*.
+        done: places of candidates that each prefix has [t].
+    """
+
+    request: EncodedRequest
+    vectors: np.ndarray
+    pairs: np.ndarray
+    steps: list[int]
+    features: np.ndarray
+    chosen: list[int]
+    done: list[tuple[int, ...]]
+
+
+def pairs_of(candidates: Candidates) -> np.ndarray:
+    """Return what history says of each pair of candidates [k, k, 4]."""
+    before, after = candidates.before, candidates.before.T
+    counts = candidates.counts[:, None] + 2.0
+    columns = [
+        np.log((before + 0.5) / (after + 0.5)),
+        (before + after) / counts,
+        candidates.direct / counts,
+        before + after > 0,
+    ]
+    return np.stack(columns, -1).astype(np.float32)
+
+
+def shown(request: EncodedRequest, candidates: Candidates, vectors: np.ndarray, trace: Sequence[int]) -> Shown:
+    """Return a case with these tasks; `vectors` [tasks, d] are those of its industry."""
+    k = len(candidates.tasks)
+    place_of = {task: n for n, task in enumerate(candidates.tasks.tolist())}
+    places = [place_of.get(task, k + 1) for task in trace][: MOST_PREFIXES - 1]
+    ends = [k] if len(places) == len(trace) else []
+    done = [tuple(place for place in places[:n] if place < k) for n in range(len(places) + len(ends))]
+    rows = np.stack([next_step_features(candidates, before) for before in done])
+    return Shown(
+        request,
+        vectors[candidates.tasks],
+        pairs_of(candidates),
+        [-1, *places][: len(done)],
+        rows.astype(np.float32),
+        [*places, *ends],
+        done,
+    )
+
+
+@dataclass(frozen=True)
+class TransformerModel:
+    """A trained transformer.
+
+    Attributes:
+        size: small or large.
+        tensors: the weights by name, with the mean and the deviation of each feature.
+        reader: the task reader beside it, None without one.
+        decoding: sample or beam.
+    """
+
+    size: str
+    tensors: Mapping[str, np.ndarray]
+    reader: TaskReader | None = None
+    decoding: str = "sample"
+
+    def sequences(self, request: EncodedRequest, memory: CaseMemory, hidden: int | None = None) -> list[Written]:
+        """Return the sequences for a request, most probable first; their probabilities sum to 1.
+
+        A *new* step is left out: the step writer writes it. `hidden` is the case of the memory that is left out.
+        """
+        request = read_request(self.reader, request, memory)
+        candidates = memory.candidates(request, most_candidates(memory), hidden)
+        write = by_beam if self.decoding == "beam" else sampled
+        longest = max(map(len, memory.traces))
+        written = write(self.next_step(request, candidates, memory.graph.vectors), Rules(longest))
+        return [replace(one, tasks=tuple(int(candidates.tasks[n]) for n in one.tasks)) for one in written]
+
+    def next_step(self, request: EncodedRequest, candidates: Candidates, vectors: np.ndarray) -> NextStep:
+        """Return what tells the probabilities [prefixes, k + 1] of every next step, and of the end."""
+        import torch
+
+        one = shown(request, candidates, vectors, ())
+        with _one_thread(), torch.inference_mode():
+            tokens, there = self.network.encoded(_batch([self._standard(one)]))
+
+        def probabilities(prefixes: Sequence[tuple[int, ...]]) -> np.ndarray:
+            rows = [self._standard(_after(one, candidates, prefix)) for prefix in prefixes]
+            with _one_thread(), torch.inference_mode():
+                batch = _batch(rows)
+                scores = self.network.scores(batch, tokens.expand(len(rows), -1, -1), there.expand(len(rows), -1))[
+                    :, -1, : len(candidates.tasks) + 1
+                ]
+                return np.asarray(torch.softmax(scores.double(), -1).numpy())
+
+        return probabilities
+
+    def first_step(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the probabilities [k + 1] of the first step of a request, given as arrays; see `blank_request`."""
+        import torch
+
+        own = {name: np.asarray(part, np.float32) for name, part in arrays.items()}
+        request = EncodedRequest(own["request"][0], own["clauses"], own["places"], "")
+        one = Shown(request, own["candidates"], own["pairs"], [-1], own["features"][None], [0], [()])
+        with _one_thread(), torch.inference_mode():
+            batch = _batch([self._standard(one)])
+            scores = self.network.scores(batch, *self.network.encoded(batch))[0, 0, :-1]
+            return np.asarray(torch.softmax(scores.double(), -1).numpy())
+
+    @cached_property
+    def network(self) -> "PointerTransformer":
+        """The network with these weights, for evaluation."""
+        import torch
+
+        from opus_pipelines.lwm.pointer.transformer_network import SIZES, PointerTransformer
+
+        dimension, features = self.tensors["text.weight"].shape[1], len(self.tensors[CENTER])
+        network = PointerTransformer(dimension, features, SIZES[self.size])
+        weights = {k: torch.from_numpy(np.array(v)) for k, v in self.tensors.items() if k not in (CENTER, SCALE)}
+        try:
+            network.load_state_dict(weights)
+        except RuntimeError:
+            raise OpusError(f"the arrays of the transformer do not fit the size {self.size!r}") from None
+        return network.eval()
+
+    @classmethod
+    def of(
+        cls, size: object, tensors: Mapping[str, np.ndarray], width: int, reader: TaskReader | None = None
+    ) -> "TransformerModel":
+        """Return the transformer of these arrays; `width` is the number of a candidate's features.
+
+        Raises OpusError where an array is missing, is not finite or does not fit the size.
+        """
+        from opus_pipelines.lwm.pointer.transformer_network import SIZES
+
+        if size not in SIZES:
+            raise OpusError(f"a transformer of the size {size!r} is unknown; there are {', '.join(SIZES)}")
+        broken = sorted(name for name, part in tensors.items() if not np.isfinite(part).all())
+        if broken:
+            raise OpusError(f"the transformer has numbers that are not finite in {', '.join(broken)}")
+        if missing := [name for name in (CENTER, SCALE, "text.weight") if name not in tensors]:
+            raise OpusError(f"the transformer lacks {', '.join(missing)}")
+        if tensors[CENTER].shape != (width,) or tensors[SCALE].shape != (width,) or tensors["text.weight"].ndim != 2:
+            raise OpusError(f"the transformer is of other features, and there are {width}")
+        model = cls(str(size), tensors, reader)
+        model.network  # noqa: B018 - it is made now, so that arrays that do not fit are refused
+        return model
+
+    def _standard(self, one: Shown) -> Shown:
+        return _standardised(one, self.tensors[CENTER], self.tensors[SCALE])
+
+
+def blank_request(model: TransformerModel) -> dict[str, np.ndarray]:
+    """Return the arrays of a request of two candidates that says nothing, by name: an example of what is read."""
+    from opus_pipelines.lwm.pointer.transformer_network import PAIRS
+
+    dimension = model.tensors["text.weight"].shape[1]
+    unit = np.full((1, dimension), dimension**-0.5, np.float32)
+    return {
+        "request": unit,
+        "clauses": unit,
+        "places": np.zeros(1, np.float32),
+        "candidates": np.repeat(unit, 2, 0),
+        "features": np.repeat(model.tensors[CENTER][None], 3, 0).astype(np.float32),
+        "pairs": np.zeros((2, 2, PAIRS), np.float32),
+    }
+
+
+def train(histories: Histories, how: Learning, size: str = "small") -> TransformerModel:
+    """Train a transformer on the cases of all histories, each case hidden from its own memory.
+
+    It runs on a GPU where there is one. Raises TrainingError where there is no case, or the loss is not finite.
+    """
+    draw = np.random.default_rng(how.seed)
+    order = draw.permutation(sum(len(memory.traces) for memory, _ in histories)).tolist()
+    cases, prefixes = [], 0
+    for request, candidates, trace, vectors in asked_requests(histories, order, how, draw):
+        cases.append(shown(request, candidates, vectors, trace))
+        prefixes += len(cases[-1].chosen)
+        if how.hiding is None and prefixes >= how.most_prefixes:
+            break
+    if not cases:
+        raise TrainingError("there is no example to train on")
+    center, scale = _moments(cases)
+    standard = [_standardised(one, center, scale) for one in cases]
+    with _one_thread():
+        weights = _fitted(standard, how, size)
+    return TransformerModel(size, {**weights, CENTER: center, SCALE: scale})
+
+
+def _fitted(cases: Sequence[Shown], how: Learning, size: str) -> dict[str, np.ndarray]:
+    import torch
+
+    from opus_pipelines.lwm.pointer.transformer_network import SIZES, PointerTransformer, loss_of, tensors_of
+
+    torch.manual_seed(how.seed)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    network = PointerTransformer(len(cases[0].request.vector), cases[0].features.shape[-1], SIZES[size]).to(device)
+    batches = -(-len(cases) // BATCH)
+    epochs = how.epochs or max(EPOCHS, -(-LEAST_STEPS // batches))
+    rate = LEARNING_RATE * (SIZES["small"].width / SIZES[size].width)
+    optimizer = torch.optim.AdamW(network.parameters(), lr=rate, weight_decay=WEIGHT_DECAY)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, epochs * batches, pct_start=0.15)
+    draw = np.random.default_rng(how.seed)
+    state = Resumable(_checkpoint(cases, how, size, epochs), optimizer, schedule, draw, how.report)
+    for epoch in range(state.resume() + 1, epochs + 1):
+        total = 0.0
+        for places in _drawn(cases, draw):
+            loss = loss_of(network, _batch([cases[n] for n in places]).on(device))
+            if not torch.isfinite(loss):
+                state.failed()
+                raise TrainingError(f"the loss is not finite in epoch {epoch}; no model is written")
+            optimizer.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+            optimizer.step()
+            schedule.step()
+            total += float(loss.detach()) * len(places)
+        state.ended(total / len(cases))
+    return tensors_of(network)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """One thread of torch: batches are small, and a process whose torch has threads cannot be forked safely."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _drawn(cases: Sequence[Shown], draw: np.random.Generator) -> list[list[int]]:
+    """Return the cases of each batch in a random order; those of a batch are of similar length."""
+    sizes = np.array([len(one.chosen) for one in cases]) + 2.0 * draw.random(len(cases))
+    order = np.argsort(sizes, kind="stable")
+    batches = [order[n : n + BATCH].tolist() for n in range(0, len(order), BATCH)]
+    return [batches[n] for n in draw.permutation(len(batches)).tolist()]
+
+
+def _after(one: Shown, candidates: Candidates, prefix: tuple[int, ...]) -> Shown:
+    """Return a request with the steps so far; only the features of the last prefix matter."""
+    last = next_step_features(candidates, prefix).astype(np.float32)
+    blank = np.zeros((len(prefix), *last.shape), np.float32)
+    return replace(
+        one,
+        steps=[-1, *prefix],
+        features=np.concatenate([blank, last[None]]),
+        chosen=[-1] * (len(prefix) + 1),
+        done=[prefix[:n] for n in range(len(prefix) + 1)],
+    )
+
+
+def _standardised(one: Shown, center: np.ndarray, scale: np.ndarray) -> Shown:
+    features = np.nan_to_num(np.clip((one.features - center) / scale, -CLIP, CLIP))
+    return replace(one, features=features.astype(np.float32))
+
+
+def _moments(cases: Sequence[Shown]) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and deviation of each feature [f]; missing ones do not count."""
+    total = np.zeros((3, cases[0].features.shape[-1]))
+    for one in cases:
+        rows = one.features.reshape(-1, one.features.shape[-1]).astype(np.float64)
+        known = np.isfinite(rows)
+        rows = np.where(known, rows, 0.0)
+        total += [known.sum(0), rows.sum(0), (rows**2).sum(0)]
+    count = np.maximum(1.0, total[0])
+    center = total[1] / count
+    scale = np.sqrt(np.maximum(0.0, total[2] / count - center**2)) + 1e-6
+    return center.astype(np.float32), scale.astype(np.float32)
+
+
+def _batch(cases: Sequence[Shown]) -> "Batch":
+    """Return cases as one batch, filled up to the longest."""
+    import torch
+
+    from opus_pipelines.lwm.pointer.transformer_network import PAIRS, Batch
+
+    b, d = len(cases), len(cases[0].request.vector)
+    c = max(len(one.request.clauses) for one in cases)
+    k, t = max(len(one.vectors) for one in cases), max(len(one.chosen) for one in cases)
+    f = cases[0].features.shape[-1]
+    zeros = lambda *shape: np.zeros(shape, np.float32)
+    whole: dict[str, Any] = {
+        "request": np.stack([one.request.vector for one in cases]).astype(np.float32),
+        "clauses": zeros(b, c, d),
+        "places": zeros(b, c),
+        "has_clause": np.zeros((b, c), bool),
+        "candidates": zeros(b, k, d),
+        "has_candidate": np.zeros((b, k), bool),
+        "first": zeros(b, k + 1, f),
+        "pairs": zeros(b, k, k, PAIRS),
+        "steps": np.full((b, t), -1),
+        "features": zeros(b, t, k + 1, f),
+        "open": np.zeros((b, t, k + 2), bool),
+        "chosen": np.full((b, t), -1),
+    }
+    for n, one in enumerate(cases):
+        own, clauses, steps = len(one.vectors), len(one.request.clauses), len(one.chosen)
+        moved = lambda place, own=own: place if place < own else place - own + k
+        whole["clauses"][n, :clauses], whole["places"][n, :clauses] = one.request.clauses, one.request.places
+        whole["has_clause"][n, :clauses], whole["has_candidate"][n, :own] = True, True
+        whole["candidates"][n, :own], whole["pairs"][n, :own, :own] = one.vectors, one.pairs
+        whole["first"][n, :own], whole["first"][n, k] = one.features[0, :own], one.features[0, own]
+        whole["features"][n, :steps, :own], whole["features"][n, :steps, k] = (
+            one.features[:, :own],
+            one.features[:, own],
+        )
+        whole["steps"][n, :steps] = [moved(place) for place in one.steps]
+        whole["chosen"][n, :steps] = [moved(place) for place in one.chosen]
+        for step, done in enumerate(one.done):
+            whole["open"][n, step, :own], whole["open"][n, step, k + 1] = True, True
+            whole["open"][n, step, k] = step > 0
+            whole["open"][n, step, list(done)] = False
+        whole["open"][n, steps:, 0] = True
+    return Batch(**{name: torch.from_numpy(part) for name, part in whole.items()})
+
+
+def _checkpoint(cases: Sequence[Shown], how: Learning, size: str, epochs: int) -> Checkpoint | None:
+    """Return the checkpoint of a training of these cases, None where none is kept."""
+    if how.checkpoints is None:
+        return None
+    fixed = [how.seed, size, epochs, BATCH, LEARNING_RATE, WEIGHT_DECAY]
+    parts = [part.tobytes() for one in cases for part in (one.request.vector, one.features, one.pairs)]
+    return how.checkpoints.at("transformer", fixed, [one.chosen for one in cases], *parts)
