@@ -7,8 +7,9 @@
 
 `plans` is of the sequences of the pointer model alone: WORK is a folder of `benchmarks/plans.py --work`, whose cases
 are thinned by the hash of their id; tools and edges that only the others have go, too. The Workflow Graph and the
-search are not run; --network, --size, --decoding and --hide are as in [lwm] of opus.toml. `log` is of the forecaster alone: DIR is the folder of the `split` of the scorer, whose training
-cases are thinned. `sopbench` runs the whole pipeline for every share. SCORER scores the benchmark, DATA is its data.
+search are not run; --network, --size, --decoding and --hide are as in [lwm] of opus.toml. `log` is of the forecaster
+alone: DIR is the folder of the `split` of the scorer, whose training cases are thinned. `sopbench` runs the whole
+pipeline for every share. SCORER scores the benchmark, DATA is its data.
 
 --shares: of the history, default .125,.25,.5,1. --samples FILE: the items of the largest share with their scores and
 features, for `opus errors`. Intervals are 95 %, by bootstrap over requests, over cases of the log and over goals.
