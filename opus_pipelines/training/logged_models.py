@@ -11,11 +11,11 @@ from opus_pipelines.core.model_settings import CausalLm
 from opus_pipelines.language_models import adapter_store
 from opus_pipelines.language_models.adapter_store import adapter_id
 from opus_pipelines.lwm.pointer.model import PointerModel
-from opus_pipelines.lwm.pointer.network import Network
 from opus_pipelines.lwm.pointer.store import WEIGHTS, AnyModel, model_id_of, save
 from opus_pipelines.lwm.pointer.transformer import TransformerModel, blank_request
 from opus_pipelines.lwm.step_writing.model import StepWriter
 from opus_pipelines.lwm.step_writing.store import writer_id
+from opus_pipelines.next_step.network import Network
 from opus_pipelines.requirements.encoder_store import WEIGHTS as ENCODER_WEIGHTS
 from opus_pipelines.requirements.encoder_store import encoder_id, save_encoder
 from opus_pipelines.requirements.intention_encoder import IntentionEncoder

@@ -21,7 +21,6 @@ from opus_pipelines.core.settings import Lwm as LwmSettings
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lwm.pointer import network
 from opus_pipelines.lwm.pointer.backend import named_sequences
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest
 from opus_pipelines.lwm.pointer.hiding import Hiding
@@ -33,6 +32,7 @@ from opus_pipelines.lwm.step_writing.store import KIND as WRITER_KIND
 from opus_pipelines.lwm.step_writing.store import opened as opened_writer
 from opus_pipelines.lwm.step_writing.store import store_of as writers_of
 from opus_pipelines.metrics.intervals import interval
+from opus_pipelines.next_step import network
 from opus_pipelines.retrieval.case_memory import LEAST_CASES, IndustryMemory, encoded_requests, memory_of
 from opus_pipelines.retrieval.consensus import Consensus, consensus, f1
 from opus_pipelines.retrieval.similar_cases import weights_by_text

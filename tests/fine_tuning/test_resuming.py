@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from opus_pipelines.fine_tuning.checkpoints import Checkpoints
-from opus_pipelines.lwm.pointer.network import Fitting, Network, TrainingError, train
+from opus_pipelines.next_step.network import Fitting, Network, TrainingError, train
 
 DRAW = np.random.default_rng(0)
 LISTS = [DRAW.normal(size=(4, 3)) for _ in range(300)]

@@ -10,10 +10,10 @@ from opus_pipelines.core.settings import MLflow
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lifecycle.retention import withdraw_models
 from opus_pipelines.lwm.pointer.model import Learning, PointerModel, train
-from opus_pipelines.lwm.pointer.network import TrainingError
 from opus_pipelines.lwm.pointer.store import model_id_of
 from opus_pipelines.lwm.pointer.transformer import blank_request
 from opus_pipelines.lwm.pointer.transformer import train as train_transformer
+from opus_pipelines.next_step.network import TrainingError
 from opus_pipelines.training.logged_models import logged_pointer
 from opus_pipelines.training.tracking import DataHash, Tracking, TrackingError
 from tests.lwm.pointer.pointer_fixtures import asks_for, memory, plans, request

@@ -8,10 +8,10 @@ import pytest
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.settings import MLflow
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lwm.pointer.network import Network
 from opus_pipelines.lwm.step_writing.memory import TextMemory
 from opus_pipelines.lwm.step_writing.model import StepWriter, train
 from opus_pipelines.lwm.step_writing.store import WriterChampion, opened, store_of, writer_id
+from opus_pipelines.next_step.network import Network
 from opus_pipelines.training.logged_models import logged_writer
 from opus_pipelines.training.promotion import Promotion
 from opus_pipelines.training.tracking import DataHash, Tracking

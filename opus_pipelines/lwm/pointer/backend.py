@@ -15,10 +15,10 @@ from opus_pipelines.lwm.pointer.clauses import EncodedRequest
 from opus_pipelines.lwm.pointer.memory import CaseMemory
 from opus_pipelines.lwm.pointer.model import VERSION
 from opus_pipelines.lwm.pointer.store import Champion, opened
-from opus_pipelines.lwm.pointer.writing import Written
 from opus_pipelines.lwm.step_writing.store import VERSION as WRITER_VERSION
 from opus_pipelines.lwm.step_writing.store import WriterChampion
 from opus_pipelines.lwm.step_writing.store import opened as opened_writer
+from opus_pipelines.next_step.writing import Written
 from opus_pipelines.requirements.encoder_store import VERSION as ENCODER_VERSION
 from opus_pipelines.requirements.encoder_store import EncoderChampion
 from opus_pipelines.requirements.encoder_store import opened as opened_encoder

@@ -16,9 +16,9 @@ from opus_pipelines.fine_tuning.task_reader import TaskReader
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest
 from opus_pipelines.lwm.pointer.hiding import Hiding, memories, seen
 from opus_pipelines.lwm.pointer.memory import COVERED, FEATURES, Candidates, CaseMemory
-from opus_pipelines.lwm.pointer.network import Fitting, Network
-from opus_pipelines.lwm.pointer.network import train as train_network
-from opus_pipelines.lwm.pointer.writing import Rules, Written, by_beam, sampled
+from opus_pipelines.next_step.network import Fitting, Network
+from opus_pipelines.next_step.network import train as train_network
+from opus_pipelines.next_step.writing import Rules, Written, by_beam, sampled
 
 LEAST_CANDIDATES = 20  # tasks that a request may be given, at least
 MOST_CANDIDATES = 60

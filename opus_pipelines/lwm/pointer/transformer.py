@@ -26,11 +26,11 @@ from opus_pipelines.lwm.pointer.model import (
     next_step_features,
     read_request,
 )
-from opus_pipelines.lwm.pointer.network import CLIP, TrainingError
-from opus_pipelines.lwm.pointer.writing import NextStep, Rules, Written, by_beam, sampled
+from opus_pipelines.next_step.network import CLIP, TrainingError
+from opus_pipelines.next_step.writing import NextStep, Rules, Written, by_beam, sampled
 
 if TYPE_CHECKING:
-    from opus_pipelines.lwm.pointer.transformer_network import Batch, PointerTransformer
+    from opus_pipelines.next_step.transformer_network import Batch, PointerTransformer
 
 BATCH = 32  # cases of one gradient step
 EPOCHS = 12  # passes over the cases, at least
@@ -160,7 +160,7 @@ class TransformerModel:
         """The network with these weights, for evaluation."""
         import torch
 
-        from opus_pipelines.lwm.pointer.transformer_network import SIZES, PointerTransformer
+        from opus_pipelines.next_step.transformer_network import SIZES, PointerTransformer
 
         dimension, features = self.tensors["text.weight"].shape[1], len(self.tensors[CENTER])
         network = PointerTransformer(dimension, features, SIZES[self.size])
@@ -179,7 +179,7 @@ class TransformerModel:
 
         Raises OpusError where an array is missing, is not finite or does not fit the size.
         """
-        from opus_pipelines.lwm.pointer.transformer_network import SIZES
+        from opus_pipelines.next_step.transformer_network import SIZES
 
         if size not in SIZES:
             raise OpusError(f"a transformer of the size {size!r} is unknown; there are {', '.join(SIZES)}")
@@ -200,7 +200,7 @@ class TransformerModel:
 
 def blank_request(model: TransformerModel) -> dict[str, np.ndarray]:
     """Return the arrays of a request of two candidates that says nothing, by name: an example of what is read."""
-    from opus_pipelines.lwm.pointer.transformer_network import PAIRS
+    from opus_pipelines.next_step.transformer_network import PAIRS
 
     dimension = model.tensors["text.weight"].shape[1]
     unit = np.full((1, dimension), dimension**-0.5, np.float32)
@@ -239,7 +239,7 @@ def train(histories: Histories, how: Learning, size: str = "small") -> Transform
 def _fitted(cases: Sequence[Shown], how: Learning, size: str) -> dict[str, np.ndarray]:
     import torch
 
-    from opus_pipelines.lwm.pointer.transformer_network import SIZES, PointerTransformer, loss_of, tensors_of
+    from opus_pipelines.next_step.transformer_network import SIZES, PointerTransformer, loss_of, tensors_of
 
     torch.manual_seed(how.seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -325,7 +325,7 @@ def _batch(cases: Sequence[Shown]) -> "Batch":
     """Return cases as one batch, filled up to the longest."""
     import torch
 
-    from opus_pipelines.lwm.pointer.transformer_network import PAIRS, Batch
+    from opus_pipelines.next_step.transformer_network import PAIRS, Batch
 
     b, d = len(cases), len(cases[0].request.vector)
     c = max(len(one.request.clauses) for one in cases)

@@ -11,11 +11,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from opus_pipelines.lwm.pointer.network import Fitting, Network
-from opus_pipelines.lwm.pointer.network import train as train_network
 from opus_pipelines.lwm.step_writing.memory import FEATURES, Candidates, Encode, TextMemory, encoded
 from opus_pipelines.lwm.step_writing.texts import CLAUSE, SENTENCE, StepText
 from opus_pipelines.metrics.matching import THRESHOLD
+from opus_pipelines.next_step.network import Fitting, Network
+from opus_pipelines.next_step.network import train as train_network
 
 LONGEST = 14  # steps of a written workflow, at most
 SEED = 0

@@ -14,10 +14,10 @@ from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.lwm.pointer.clauses import clauses_of, plain
 from opus_pipelines.lwm.pointer.memory import FEATURES, CaseMemory, IndustryGraph
 from opus_pipelines.lwm.pointer.model import PointerModel, examples, train
-from opus_pipelines.lwm.pointer.network import Fitting, Network, TrainingError
-from opus_pipelines.lwm.pointer.network import train as train_network
 from opus_pipelines.lwm.pointer.store import WEIGHTS, keep, opened, save, store_of
-from opus_pipelines.lwm.pointer.writing import systematic
+from opus_pipelines.next_step.network import Fitting, Network, TrainingError
+from opus_pipelines.next_step.network import train as train_network
+from opus_pipelines.next_step.writing import systematic
 from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans, request, vector
 
 CASES = plans(120)

@@ -8,7 +8,6 @@ import pytest
 
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.pointer.backend import PointerBackend
-from opus_pipelines.lwm.pointer.network import TrainingError
 from opus_pipelines.lwm.pointer.store import WEIGHTS
 from opus_pipelines.lwm.step_writing.memory import FEATURES, TextCase, TextMemory
 from opus_pipelines.lwm.step_writing.model import WIDTH, StepWriter, examples, next_step_features, train
@@ -24,6 +23,7 @@ from opus_pipelines.lwm.step_writing.texts import (
     rewritten,
     sentences,
 )
+from opus_pipelines.next_step.network import TrainingError
 from tests.lwm.step_writing.household import WORDS, encode, household
 
 CASES = household(60)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opus_pipelines.lwm.pointer.writing import NextStep, Rules, by_beam, sampled
+from opus_pipelines.next_step.writing import NextStep, Rules, by_beam, sampled
 
 LIKELY = np.array([0.5, 0.3, 0.15, 0.05])  # of three tasks and the end, whatever came before
 
