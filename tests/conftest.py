@@ -4,6 +4,7 @@ import fcntl
 import gc
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from opus_pipelines.embedding.encoder import TextEncoder
 
@@ -29,6 +31,11 @@ os.environ["XDG_CONFIG_HOME"] = os.devnull  # no settings of the user's own: the
 pytest_plugins = ["tests.distributions", "tests.history_fixtures", "tests.intention_fixtures", "tests.wkg_fixtures"]
 
 
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # in the background of a shell; tests send it to themselves
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+# how fast examples are drawn says more of a busy machine than of a test
+settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy machine")
 gc.disable()  # what is collected stays: to look for garbage in thousands of tests costs a sixth of the time
 
 
