@@ -18,8 +18,9 @@ from opus_pipelines.lifecycle.verify import require_sound_for_rebuild
 from opus_pipelines.nightly import steps
 from opus_pipelines.reporting.views import write_views_sql
 from opus_pipelines.wkg.loss import CasesLost
-from opus_pipelines.wkg.rebuild import require_passed
+from opus_pipelines.wkg.rebuild import ReadOptions, require_passed
 from resources.lake import LakeRun
+from resources.spark import SparkResource
 
 GROUP = "history"
 logger = logging.getLogger("opus_pipelines.rebuild")
@@ -44,14 +45,14 @@ class ReadHistory(dg.Config):
 )
 @reason_first
 def history(
-    context: dg.AssetExecutionContext, config: ReadHistory, run: LakeRun
+    context: dg.AssetExecutionContext, config: ReadHistory, run: LakeRun, spark: SparkResource
 ) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
     """Reads the sources whose files changed."""
     run.lake.ensure_empty()
     write_views_sql(run.lake)
     input_folders.record(run.lake.root, "history", run.typed.paths.history)
     damaged = require_sound_for_rebuild(run.lake)
-    options = steps.ReadOptions(config.full, config.allow_loss)
+    options = ReadOptions(config.full, config.allow_loss, spark.session)
     try:
         read = steps.read(run.typed, run.lake, datetime.now(UTC), options, logger.info)
     except CasesLost as lost:

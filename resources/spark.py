@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opus_pipelines.core.errors import SettingsError
+from opus_pipelines.workers.package_archive import executor_conf, write_archive
 from resources.settings import WithSettings
 
 if TYPE_CHECKING:
@@ -85,6 +86,9 @@ class SparkResource(WithSettings):
             }
             | spark.conf
         )
+        if not spark.master.startswith("local"):
+            archive = write_archive(self.typed.paths.lake / ".dagster" / "opus-package.zip")
+            conf |= executor_conf(archive.resolve(), conf)
         conf |= java_options(input_bytes, conf)
         for key, value in (_and_graphframes(conf, package) if with_graphframes else conf).items():
             builder = builder.config(key, value)

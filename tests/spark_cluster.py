@@ -1,13 +1,18 @@
 """A Spark standalone cluster on loopback: a master and workers as processes, from the classes that PySpark ships."""
 
+import contextlib
 import itertools
 import os
+import shlex
 import signal
 import socket
 import subprocess
 import sys
+import sysconfig
+import tempfile
 import time
-from collections.abc import Callable, Iterator
+import venv
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,8 +53,11 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path, workers: int = 2, memory: str = "1g") -> Iterator[Cluster]:
-    """Starts a master and workers of one core each; all of them end with the context."""
+def cluster(folder: Path, workers: int = 2, memory: str = "1g", hidden: Sequence[Path] = ()) -> Iterator[Cluster]:
+    """Starts a master and workers of one core each; all of them end with the context.
+
+    They and their executors find the folders `hidden` empty, as on machines that share no folder with the driver.
+    """
     port = free_port()
     environment = os.environ | {
         "SPARK_HOME": str(HOME),
@@ -63,9 +71,14 @@ def cluster(folder: Path, workers: int = 2, memory: str = "1g") -> Iterator[Clus
 
     def start(name: str, *arguments: str) -> subprocess.Popen[bytes]:
         with (folder / f"{name}.log").open("wb") as log:
-            command = [str(HOME / "bin" / "spark-class"), *arguments]
+            command = [*without(hidden), str(HOME / "bin" / "spark-class"), *arguments]
             process = subprocess.Popen(
-                command, env=environment, stdout=log, stderr=log, cwd=folder, start_new_session=True
+                command,
+                env=environment,
+                stdout=log,
+                stderr=log,
+                cwd=folder,
+                start_new_session=True,
             )
         started.append(process)
         return process
@@ -89,6 +102,29 @@ def cluster(folder: Path, workers: int = 2, memory: str = "1g") -> Iterator[Clus
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait(timeout=30)
+
+
+def without(hidden: Sequence[Path]) -> list[str]:
+    """Returns the beginning of a command that finds these folders empty: it has a view of the disk of its own."""
+    if not hidden:
+        return []
+    hide = "".join(f"mount -t tmpfs none {shlex.quote(str(folder))} && " for folder in hidden)
+    return ["unshare", "--map-root-user", "--mount", "sh", "-c", f'{hide}exec "$@"', "sh"]
+
+
+def can_hide() -> bool:
+    """Tells whether this machine lets a process have its own view of the disk."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.suppress(FileNotFoundError):
+        return subprocess.run([*without([Path(folder)]), "true"], capture_output=True).returncode == 0
+    return False
+
+
+def bare_python(folder: Path) -> Path:
+    """Makes a Python that has what this package depends on, and not the package: that of a machine of executors."""
+    venv.create(folder, symlinks=True)
+    site = sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)})
+    (Path(site) / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n")  # no .pth file there is read
+    return folder / "bin" / "python"
 
 
 def free_port() -> int:

@@ -71,7 +71,15 @@ class Spark(Section):
     master: str = Field("local[*]", description="Spark master", json_schema_extra=RUNS_CODE)
     driver_memory: str = Field("2g", pattern=r"^\d+[kKmMgGtT]?[bB]?$", description="heap of the driver, e.g. 2g")
     shuffle_partitions: int = Field(4, ge=1, description="partitions of a shuffle")
+    read_from_mib: int = Field(
+        4096,
+        ge=0,
+        description="MiB of changed history, unpacked, from which Spark reads; processes read less",
+    )
     mine_from_mib: int = Field(512, ge=0, description="MiB of Parquet from which Spark mines; DuckDB mines less")
+    shared_files: bool = Field(
+        True, description="executors see the folders of the lake and of the intakes; if not, rows travel to them"
+    )
     conf: dict[str, str] = Field({}, description="any further Spark setting", json_schema_extra=RUNS_CODE)
 
 

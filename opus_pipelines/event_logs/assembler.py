@@ -63,11 +63,14 @@ class Block:
 
 @dataclass(frozen=True)
 class LogFile:
-    """The file that is read: its source, its path in the source, and its format."""
+    """The file that is read: its source, its path in the source, its format, and the records of the file that stand
+    before the part that is read.
+    """
 
     source: str
     path: str
     kind: Format
+    skipped: int = 0
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,7 @@ class Assembler:
         self.quarantined_ids: set[str] = set()
         self.repeated: set[str] = set()
         self.parts: list[Part] = []
-        self.path = file.path
+        self.path, self.skipped = file.path, file.skipped
         self.encoding: str | None = None
         self.mixed_encodings: str | None = None
         self.day_first: bool | None = None

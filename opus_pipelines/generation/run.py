@@ -164,7 +164,7 @@ class BulkRun:
 
     def _do(self, contract: ContractFolder, jobs: Sequence[Any], what: str) -> list[Any]:
         of = len(contract.intakes)
-        if of < self._size.many:
+        if of < self._size.many or not self.settings.spark.shared_files:  # chunks are files that all workers see
             return [self._worker.do(job) for job in jobs]
         self._worker.end()  # its memory is for Spark's
         ticker = Ticker(f"{contract.client} / {contract.contract}: {what}", self._progress)

@@ -71,11 +71,15 @@ class FileResult:
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file to read, with its source and the settings of the source."""
+    """A file to read, with its source and the settings of the source.
+
+    `skipped` is the number of records before the part of the file that is read.
+    """
 
     source: str
     settings: SourceSettings
     plan: FilePlan
+    skipped: int = 0
 
     def __repr__(self) -> str:
         return f"{self.source}/{self.plan.path}"
@@ -93,7 +97,7 @@ def read_file(wanted: SourceFile, other_files: OtherFiles, folder: Path, progres
     rejects = RejectRows(source, Spool(folder / f"{name}.rejects", REJECTS.schema))
     tick = _ticker(repr(wanted), opened, file.bytes, progress)
     outlets = Outlets(implementations.add, partial(rejects.add, file.path, kind), tick, folder)
-    sink = Assembler(LogFile(source, file.path, kind), settings, other_files, outlets)
+    sink = Assembler(LogFile(source, file.path, kind, wanted.skipped), settings, other_files, outlets)
     try:
         with _no_collection():
             kind.reader()(opened, settings, sink)

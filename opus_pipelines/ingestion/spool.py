@@ -37,6 +37,19 @@ class Spool:
         self._writer: pa.RecordBatchFileWriter | None = None
         self._on_disk = False
         self._shared: Piece | None = None
+        self._later: list[Spool] = []
+
+    @classmethod
+    def together(cls, spools: "Sequence[Spool | None]", schema: pa.Schema) -> "Spool":
+        """Returns the finished spools, in order, as one."""
+        whole = cls(Path(), schema)
+        whole._later = [spool for spool in spools if spool is not None]
+        whole.bytes = sum(spool.bytes for spool in whole._later)
+        return whole
+
+    def move(self, folder: Path) -> None:
+        """Says that the file of a finished spool lies in `folder` now."""
+        self._path = folder / self._path.name
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Adds one batch."""
@@ -57,8 +70,11 @@ class Spool:
     def drop(self) -> None:
         """Deletes all batches."""
         self.finish()
-        self._kept, self._on_disk, self._shared = [], False, None
-        self._path.unlink(missing_ok=True)
+        for spool in self._later:
+            spool.drop()
+        if self._on_disk:
+            self._path.unlink(missing_ok=True)
+        self._kept, self._on_disk, self._shared, self._later = [], False, None, []
 
     @property
     def small(self) -> list[pa.RecordBatch]:
@@ -86,6 +102,8 @@ class Spool:
                 for number in range(file.num_record_batches):
                     batch = file.get_batch(number)
                     yield batch, 0, batch.num_rows
+        for spool in self._later:
+            yield from spool.pieces()
 
     def _write(self) -> None:
         if self._writer is None:

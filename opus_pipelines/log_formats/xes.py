@@ -57,7 +57,7 @@ class XesReader:
         own_map = CaseMap(own, settings.columns.attributes, sink.money)
         self._events = EventMap(event_names, own_map, settings, TimeParser(settings.timezone, settings.time_format))
         self._sink = sink
-        self._position = 0
+        self._position = sink.skipped
         self._columnar = ColumnarTraces(settings, Maps(self._trace_map, own_map, self._events, self._id_key), sink)
 
     def plain(self, text: bytes) -> bool:

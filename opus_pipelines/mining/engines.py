@@ -32,7 +32,7 @@ def mine(
     rows = [(source.name, *alias) for source in sources for alias in source.aliases]
     aliases = pa.Table.from_pylist([dict(zip(_ALIASES.names, row, strict=True)) for row in rows], schema=_ALIASES)
     if takes_spark(sources, rules):
-        return spark_engine.mine(sources, aliases, names, session())
+        return spark_engine.mine(sources, aliases, names, session(), rules.shared_files)
     return duckdb_engine.mine(sources, aliases, names, spill, memory_limit(rules.driver_memory))
 
 

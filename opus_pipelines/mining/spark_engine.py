@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from opus_pipelines.core.schemas import IMPLEMENTATIONS
 from opus_pipelines.event_logs.costing import GROUP_ATTRIBUTES, NO_GROUP
+from opus_pipelines.mining.carried_rows import carried
 from opus_pipelines.mining.queries import CASE_FIELDS, PARAMETERS, STEP_FIELDS, Source, query, spark_observations
 
 if TYPE_CHECKING:
@@ -22,16 +23,16 @@ _TYPES = {int: "BIGINT", str: "STRING"}
 
 
 def mine(
-    sources: list[Source], aliases: pa.Table, names: tuple[str, ...], spark: "SparkSession"
+    sources: list[Source], aliases: pa.Table, names: tuple[str, ...], spark: "SparkSession", shared: bool = True
 ) -> dict[str, pa.Table]:
-    """Returns the rows of these aggregates of all sources."""
+    """Returns the rows of these aggregates of all sources. `shared`: executors can read the files of the sources."""
     paths = [str(file) for source in sources for file in source.files]
     spark.createDataFrame(aliases).createOrReplaceTempView("aliases")
-    return {name: _mined(spark, name, paths) for name in names}
+    return {name: _mined(spark, name, paths, shared) for name in names}
 
 
-def _mined(spark: "SparkSession", name: str, paths: list[str]) -> pa.Table:
-    _implementations(spark, paths, STEP_FIELDS[name]).createOrReplaceTempView("implementations")
+def _mined(spark: "SparkSession", name: str, paths: list[str], shared: bool) -> pa.Table:
+    _implementations(spark, paths, STEP_FIELDS[name], shared).createOrReplaceTempView("implementations")
     spark.sql(spark_observations(name)).createOrReplaceTempView("observations")
     text, parameters = query(name), dict[str, Any]()
     for key, value in PARAMETERS.get(name, {}).items():
@@ -42,7 +43,7 @@ def _mined(spark: "SparkSession", name: str, paths: list[str]) -> pa.Table:
     return spark.sql(text, args=parameters).toArrow()
 
 
-def _implementations(spark: "SparkSession", paths: list[str], fields: tuple[str, ...]) -> "DataFrame":
+def _implementations(spark: "SparkSession", paths: list[str], fields: tuple[str, ...], shared: bool) -> "DataFrame":
     """Returns the implementations with only these fields of their steps, so that no other field is read from disk."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -51,7 +52,10 @@ def _implementations(spark: "SparkSession", paths: list[str], fields: tuple[str,
     schema = pa.schema(
         [*(IMPLEMENTATIONS.schema.field(name) for name in CASE_FIELDS), pa.field("tasks", pa.list_(step))]
     )
-    rows = spark.read.schema(from_arrow_schema(schema, prefer_timestamp_ntz=False)).parquet(*paths)
+    if shared:
+        rows = spark.read.schema(from_arrow_schema(schema, prefer_timestamp_ntz=False)).parquet(*paths)
+    else:
+        rows = carried(spark, paths, schema)
     if "actor_group" not in fields:
         return rows
     plain = ", ".join(f"'{name}', t.{name}" for name in fields if name != "actor_group")

@@ -29,6 +29,7 @@ from opus_pipelines.nightly.staged import (
 )
 from opus_pipelines.wkg import rebuild
 from opus_pipelines.wkg.aggregates import bytes_to_mine
+from opus_pipelines.wkg.rebuild import PLAIN, ReadOptions
 from opus_pipelines.wkg.rebuild_records import (
     CheckedGraph,
     CheckedSnapshot,
@@ -48,14 +49,6 @@ MINED, MINED_CHECKS, EMBEDDED_CHECKS = "mined", "mined_checks", "embedded_checks
 
 
 @dataclass(frozen=True)
-class ReadOptions:
-    """`full`: everything is made again in an empty lake. `allow_loss`: see `rebuild.read`."""
-
-    full: bool = False
-    allow_loss: bool = False
-
-
-@dataclass(frozen=True)
 class Engines:
     """What mining may need, each started at its first use: the encoder of a lake, Spark, and Spark with GraphFrames.
 
@@ -71,7 +64,7 @@ def read(
     settings: Settings,
     home: Lake,
     now: datetime,
-    options: ReadOptions = ReadOptions(),
+    options: ReadOptions = PLAIN,
     progress: Callable[[str], None] = lambda line: None,
 ) -> HistoryRead:
     """Reads the sources that changed, and records them for the later steps. Raises as `rebuild.read` does.
@@ -86,7 +79,7 @@ def read(
     if not options.full:
         shutil.rmtree(remake.lake_of(home).root, ignore_errors=True)
     context = rebuild.begin(settings, home, options.full)
-    history = rebuild.read(context, now, options.full, progress, options.allow_loss)
+    history = rebuild.read(context, now, options, progress)
     sources = tuple(
         replace(s, folder=s.folder.relative_to(context.work.root)) if s.folder.is_relative_to(context.work.root) else s
         for s in history.state.sources

@@ -7,6 +7,7 @@ the snapshot exists already, `mine`, `estimate` and `embed` make nothing.
 
 import shutil
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -82,29 +83,46 @@ def begin(settings: Settings, home: Lake, full: bool = False) -> RebuildContext:
     return RebuildContext(settings, home, remake.begin(home) if full else home)
 
 
+@dataclass(frozen=True)
+class ReadOptions:
+    """Options of reading.
+
+    `full`: everything is made again in an empty lake. `allow_loss`: history may have lost any number of cases.
+    `session` starts Spark, told the bytes to read, where so much is read that executors do it; None: they never do.
+    """
+
+    full: bool = False
+    allow_loss: bool = False
+    session: "Callable[[int], SparkSession] | None" = None
+
+
+PLAIN = ReadOptions()
+
+
 def read(
     context: RebuildContext,
     now: datetime,
-    full: bool = False,
+    chosen: ReadOptions = PLAIN,
     progress: Callable[[str], None] = lambda line: None,
-    allow_loss: bool = False,
 ) -> HistoryRead:
-    """Reads the sources of history that changed, or with `full` all of them, and checks the counts of their records.
+    """Reads the sources of history that changed, or all of them, and checks the counts of their records.
 
     `now` dates the columns first_seen and last_read only. Raises LakeError when the disk has no room for the result,
     InputError when there is no history folder, and CasesLost when history lost too many cases since the current
-    snapshot, unless `allow_loss`; nothing is recorded then.
+    snapshot, unless that is allowed; nothing is recorded then.
     """
     settings, checks = context.settings, list[CheckResult]()
 
     def accept(sources: Sequence[SourceState]) -> None:
         loss = loss_of(context.home, sources)
-        checks.append(check_loss(loss, settings.checks.max_lost_share, allow_loss))
+        checks.append(check_loss(loss, settings.checks.max_lost_share, chosen.allow_loss))
 
     options = HistoryOptions(
-        force=full,
+        force=chosen.full,
         plans=plan_within_disk_space(context.work, context.home, settings),
-        parallel=ParallelReading(settings.history.processes),
+        parallel=ParallelReading(
+            settings.history.processes, spark_bytes=settings.spark.read_from_mib << 20, session=chosen.session
+        ),
         max_quarantined_share=settings.history.max_quarantined_share,
         home=context.home,
         accept=accept,

@@ -92,12 +92,12 @@ def _answers(run: str, setup: bytes, batches: "Iterator[pa.RecordBatch]") -> "It
 
 def _answer(run: str, setup: bytes, job: bytes) -> tuple[bool, bytes]:
     try:
-        return True, pickle.dumps(_worker_of(run, setup).do(pickle.loads(job)))
+        return True, pickle.dumps(worker_of(run, setup).do(pickle.loads(job)))
     except OpusError as error:
         return False, pickle.dumps(str(error))
 
 
-def _worker_of(run: str, setup: bytes) -> Worker:
+def worker_of(run: str, setup: bytes) -> Worker:
     """Returns this process's worker for the jobs of a run; ends the worker of an earlier one."""
     if run not in _workers:
         for other in list(_workers):

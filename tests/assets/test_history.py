@@ -9,6 +9,7 @@ from assets.history import history
 from opus_pipelines.cli.runs import lines_of_failed_checks
 from opus_pipelines.core.settings import Paths, Settings
 from resources.lake import LakeRun
+from resources.spark import SparkResource
 
 LOG = "case_id,activity\n1,A\n2,A\n"
 
@@ -21,7 +22,7 @@ def test_a_typo_in_source_toml_fails_the_check_by_name_and_blocks_nothing(tmp_pa
     settings = Settings(paths=Paths(lake=tmp_path / "lake", history=tmp_path / "history"))
 
     def night() -> dg.ExecuteInProcessResult:
-        return dg.materialize([history], resources={"run": LakeRun.of(settings)})
+        return dg.materialize([history], resources={"run": LakeRun.of(settings), "spark": SparkResource.of(settings)})
 
     assert all(check.passed for check in night().get_asset_check_evaluations())
     (tmp_path / "history" / "a" / "source.toml").write_text('industri = "x"')

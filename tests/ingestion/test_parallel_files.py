@@ -1,5 +1,6 @@
 """Files read side by side: the same lake as one after the other, and a process that dies costs its file only."""
 
+import gzip
 import resource
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,9 @@ from typing import Any
 import pytest
 
 from opus_pipelines.core.schemas import REJECTS
-from opus_pipelines.ingestion.parallel_files import ParallelReading, unpacked_bytes
+from opus_pipelines.ingestion.file_jobs import unpacked_bytes
+from opus_pipelines.ingestion.parallel_files import ParallelReading
+from opus_pipelines.ingestion.spark_reading import Sizes
 from opus_pipelines.lake.layout import PART, read_table
 from tests.distributions import Install
 from tests.history_fixtures import Bench
@@ -153,3 +156,71 @@ def test_sizes_are_of_what_is_unpacked(tmp_path: Path) -> None:
     sizes = [unpacked_bytes(FilePlan(name, tmp_path, "", 10, "xes")) for name in ("a.xes", "a.xes.GZ")]
     assert sizes == [10, 150]
     assert unpacked_bytes(FilePlan("a.xes", tmp_path, "", 10, "xes", refused="no")) == 0
+
+
+def on_executors(spark: Any, part: int = 32 << 20) -> ParallelReading:
+    """Everything is read by Spark; XES logs of more than `part` bytes are cut."""
+    return ParallelReading(1, spark_bytes=0, session=lambda size: spark, sizes=Sizes(part, wave=1 << 16))
+
+
+def event(key: str, at: str = "2020-01-01T00:00:00Z") -> str:
+    name = f'<string key="concept:name" value="{key}"/>' if key else ""
+    return f'<event>{name}<date key="time:timestamp" value="{at}"/></event>'
+
+
+def trace(case: str, *events: str) -> str:
+    return f'<trace><string key="concept:name" value="{case}"/>{"".join(events)}</trace>\n'
+
+
+def long_log(letter: str = "c", bad: int = 57, again: int | None = None) -> str:
+    """A log of 300 traces; of one an event has no activity, and one may stand twice."""
+    traces = [
+        trace(f"{letter}{i}", event("A"), event("" if i == bad else "B", "2020-01-02T00:00:00Z")) for i in range(300)
+    ]
+    traces += [trace(f"{letter}{again}", event("C", "2020-01-03T00:00:00Z"))] if again is not None else []
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n<log xes.version="1.0">\n{"".join(traces)}</log>\n'
+
+
+@pytest.mark.spark
+def test_executors_read_the_same(make_bench: Any, mortal: Any, spark: Any) -> None:
+    made = []
+    for parallel_reading in (parallel(1), on_executors(spark, part=2_000)):
+        mortal(0)
+        bench = make_bench()
+        fill(bench)
+        bench.put("d/long.xes", long_log())
+        (bench.history / "d/packed.xes.gz").write_bytes(gzip.compress(long_log("d").encode(), mtime=0))
+        bench.put("e/joined.xes", long_log(again=3))  # a case in the first and in the last part
+        bench.put("f/uncut.xes", long_log().replace("</trace>", "</trace><!-- <trace> -->", 100))
+        bench.put("f/latin.xes", long_log("é").replace("UTF-8", "ISO-8859-1").encode("latin-1"))
+        bench.put("f/stray.xes", long_log("s").replace("</trace>", "</trace>" + event("Z"), 9))
+        bench.put("g/broken.xes", long_log("b")[:-200])
+        bench.put("g/empty.csv", "")
+        made.append(published(bench, bench.read(parallel=parallel_reading)))
+        assert not list((bench.lake.root / ".staging").glob("*"))
+    assert made[0] == made[1]
+    files, rejects, rows, failed = made[1]
+    counts = {row["path"]: row["implementations"] for row in rows if row["source"] == "d"}
+    assert counts == {"long.xes": 299, "packed.xes.gz": 299}
+    assert [r["position"] for key, found in rejects.items() if key[0] == "source_key=d" for r in found] == [
+        115,
+        116,
+    ] * 2
+    assert sorted(line.partition(":")[0] for line in failed) == ["a/5.xes", "g/broken.xes", "g/empty.csv"]
+    assert sorted(files) == ["a", "b", "c", "d", "e", "f"]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("times", "lost"), [(1, False), (2, True)])
+def test_a_file_that_executors_cannot_read_is_read_here_and_costs_itself_only(
+    bench: Any, mortal: Any, spark: Any, times: int, lost: bool
+) -> None:
+    mortal(times)  # no executor has this format
+    bench.put("a/1.csv", LOG.format("x", "1"))
+    bench.put("a/2.mortal", LOG.format("y", "2"))
+    state = bench.read(parallel=on_executors(spark))
+    assert {r["path"]: r["status"] for r in state.files} == {
+        "1.csv": "loaded",
+        "2.mortal": "rejected" if lost else "loaded",
+    }
+    assert [s.implementations for s in state.sources] == [2 if lost else 4]

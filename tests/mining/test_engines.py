@@ -30,6 +30,7 @@ GROUPS = [{}, {"role": "Clerk"}, {"role": " N/A ", "Rolle": "Prüfer"}, {"org:gr
 GROUPS += [{"Rolle": "\t", "other": "x"}, {"role": "Boss", "org:role": "Chief", "ROLE": "-"}, {"org:group": None}]
 AUTOMATIC = Spark()
 ALWAYS_SPARK = Spark(mine_from_mib=0)
+ROWS_TRAVEL = Spark(mine_from_mib=0, shared_files=False)
 
 
 def no_spark() -> Any:
@@ -87,7 +88,7 @@ def part_of(lake: Lake, written: SimpleNamespace, keys: list[str], industry: str
 
 @pytest.mark.spark
 def test_both_engines_mine_the_same_bytes_of_ugly_cases(history: Any, spark: Any, tmp_path: Path) -> None:
-    lakes = [Lake(tmp_path / name) for name in ("spark", "duckdb")]
+    lakes = [Lake(tmp_path / name) for name in ("spark", "duckdb", "rows-travel")]
     parts = []
     for seed, industry in enumerate(["claims", None, "claims", "payables", None]):
         cases = ugly_cases(history, seed, 0 if seed == 4 else 60)
@@ -95,12 +96,13 @@ def test_both_engines_mine_the_same_bytes_of_ugly_cases(history: Any, spark: Any
         parts.append(part_of(lakes[0], written, KEYS[:-1], industry))
     assert mine_missing(lakes[0], parts, lambda: spark, ALWAYS_SPARK) == [part.source for part in parts]
     assert mine_missing(lakes[1], parts, no_spark, AUTOMATIC) == [part.source for part in parts]
+    assert mine_missing(lakes[2], parts, lambda: spark, ROWS_TRAVEL) == [part.source for part in parts]
     for part in parts:
         files = sorted(file.name for file in part.place(lakes[0]).glob("*.parquet"))
         assert len(files) == len(AGGREGATES) + 3  # raw variants, cases, activities
         for name in files:
-            one, other = (part.place(lake) / name for lake in lakes)
-            assert one.read_bytes() == other.read_bytes(), (part.source, name)
+            one, other, third = (part.place(lake) / name for lake in lakes)
+            assert one.read_bytes() == other.read_bytes() == third.read_bytes(), (part.source, name)
     assert all(pq.read_table(parts[0].place(lakes[0]) / f"{name}.parquet").num_rows > 9 for name in AGGREGATES)
 
 

@@ -1,0 +1,79 @@
+"""Cuts a XES log into parts that are logs themselves, at the beginning of traces, for readers on several machines.
+
+A part has the head of the log, whole traces, and the end of the log. It says how many events stand before it.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import BinaryIO, NamedTuple
+
+_TRACE = re.compile(rb"<trace[\s>/]")
+_BEGIN = re.compile(rb"\s*<trace[\s>/]")
+_EVENT = re.compile(rb"<event[\s>/]")
+_BETWEEN = re.compile(rb"</trace>(?!\s*<trace[\s>/]|\s*\Z)")
+_ENCODING = re.compile(rb"<\?xml[^>]*encoding\s*=\s*[\"']([^\"']+)")
+_LAST, _END = b"</trace>", b"</log>"
+_LARGEST_HEAD, _LARGEST_PART = 1 << 24, 1 << 26
+
+
+class CannotCut(Exception):
+    """The log cannot be cut safely: it has to be read whole. The message says why."""
+
+
+class LogPart(NamedTuple):
+    """The bytes of a part, and the number of events before it."""
+
+    content: bytes
+    skipped: int
+
+
+def parts_of(open_file: Callable[[], BinaryIO], size: int) -> Iterator[LogPart]:
+    """Yields the parts of about `size` bytes, in order.
+
+    Raises CannotCut, possibly after some parts, where comments, CDATA, an encoding other than UTF-8, something between
+    two traces or anything else makes it uncertain that the parts together say what the log says.
+    """
+    head: bytes | None = None
+    held, skipped = b"", 0
+    with open_file() as file:
+        while block := file.read(size):
+            held += block
+            if head is None:
+                head, held = _head(held)
+                if head is None:
+                    continue
+            end = held.rfind(_LAST) + len(_LAST)
+            if end < len(_LAST):
+                _refuse(len(held) > _LARGEST_PART, "a trace is larger than a part may be")
+                continue
+            text, held = held[:end], held[end:]
+            _check(text)
+            yield LogPart(head + text + _END, skipped)
+            skipped += len(_EVENT.findall(text))
+    _refuse(head is None or held.strip() != _END, "what follows the last trace is not the end of the log alone")
+
+
+def _head(text: bytes) -> tuple[bytes | None, bytes]:
+    """Returns the text before the first trace, None where it is not there yet, and the rest."""
+    first = _TRACE.search(text)
+    if first is None:
+        _refuse(len(text) > _LARGEST_HEAD, "its head is too long")
+        return None, text
+    head = text[: first.start()]
+    stated = _ENCODING.search(head)
+    _refuse(stated is not None and stated[1].lower() != b"utf-8", "it is not in UTF-8")
+    _refuse(b"\0" in head, "it is not in UTF-8")
+    _refuse(any(mark in head for mark in (b"<!DOCTYPE", b"<![CDATA[")), "its head is not plain")
+    _refuse(head.count(b"<!--") != head.count(b"-->"), "its first trace stands in a comment")
+    return head, text[first.start() :]
+
+
+def _check(text: bytes) -> None:
+    _refuse(_BEGIN.match(text) is None, "something stands between two traces")
+    _refuse(_BETWEEN.search(text) is not None, "something stands between two traces")
+    _refuse(b"<!" in text or b"<?" in text, "it has comments, CDATA or instructions between its traces")
+
+
+def _refuse(is_refused: bool, why: str) -> None:
+    if is_refused:
+        raise CannotCut(why)
