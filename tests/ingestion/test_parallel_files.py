@@ -1,6 +1,7 @@
 """Files read side by side: the same lake as one after the other, and a process that dies costs its file only."""
 
 import gzip
+import os
 import resource
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from opus_pipelines.lake.layout import PART, read_table
 from tests.distributions import Install
 from tests.history_fixtures import Bench
 
+REAL = Path(os.environ.get("OPUS_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
+REAL /= "event_logs/helpdesk.xes.gz"
 LOG = "case_id,activity,timestamp\n{0}1,A,2020-01-01T00:00:00Z\n{0}1,B,2020-01-02T00:00:00Z\n{0}2,,\n{1},C,\n"
 XES = (
     '<log><trace><string key="concept:name" value="{0}"/><event><string key="concept:name" value="A"/></event></trace>'
@@ -224,3 +227,16 @@ def test_a_file_that_executors_cannot_read_is_read_here_and_costs_itself_only(
         "2.mortal": "rejected" if lost else "loaded",
     }
     assert [s.implementations for s in state.sources] == [2 if lost else 4]
+
+
+@pytest.mark.spark
+@pytest.mark.data
+@pytest.mark.skipif(not REAL.is_file(), reason=f"no real data: {REAL}; OPUS_TEST_DATA says where it is")
+def test_executors_read_a_real_log_in_parts(make_bench: Any, spark: Any) -> None:
+    made = []
+    for parallel_reading in (parallel(1), on_executors(spark, part=1 << 20)):
+        bench = make_bench()
+        bench.put("s/log.xes", gzip.decompress(REAL.read_bytes()))
+        made.append(published(bench, bench.read(parallel=parallel_reading)))
+    assert made[0] == made[1]
+    assert sum(row["records_used"] for row in made[1][2]) == 21_348
