@@ -2,16 +2,23 @@
 """Measures what foretells new edges of the Work Knowledge Graph: text, neighbourhoods, a trained scorer, a GATv2.
 
     PYTHONPATH=. .venv/bin/python benchmarks/link_prediction.py LOG.xes.gz RUNS.jsonl.gz PLANS.jsonl.gz [--share .3]
+        [--parts 0,1,2,3,4]
 
 The graph of each industry has the tasks and directly-follows edges of the first share of its cases (by id, which is
 the order of time in the log and the sample; runs and plans have no times, and go by the hash of their ids). Asked are
 the edges between these tasks that only later cases have, against all pairs that no case has. AUC is over all pairs, MRR
 over the new edges of each task among the tasks that never follow it; 95 % intervals by bootstrap over tasks.
 
-Rows: cosine of the tasks' texts (what Algorithm 2 of LWM uses), common neighbours, Adamic-Adar, preferential
-attachment, a logistic regression on these and directed counts, and GATv2 (Brody, Alon and Yahav 2022, equation 7; two
-layers, four heads, plain torch) without and with these features in its decoder, as the mean of five seeds. The trained
-rows learn from the graph itself: in every epoch a fifth of its edges is taken out and foretold from the others.
+Rows: cosine of the tasks' texts, common neighbours, Adamic-Adar, preferential attachment, the link scorer that
+Algorithm 2 of LWM uses (a logistic regression on these and directed counts), and GATv2 (Brody, Alon and Yahav 2022,
+equation 7; two layers, four heads, plain torch) without and with these features in its decoder, as the mean of five
+seeds. The trained rows learn from the graph itself: in every epoch a fifth of its edges is taken out and foretold from
+the others.
+
+With --parts the similarities join parts instead: of every pair of demands in these folds of `combinations.py`, the core
+tasks of each (half of its cases do them, and not half of the other's) are cut apart, and Algorithm 2 joins them.
+Compared are the tasks that it adds with those that half of the removed cases did: precision, recall, and F1 of the
+whole set with its 95 % interval by bootstrap over pairs.
 """
 
 import argparse
@@ -28,16 +35,20 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from combination_pairs import Case, log_cases, run_cases, sample_cases  # beside this file
-from sklearn.linear_model import LogisticRegression
+from combination_pairs import Asked, Case, Fold, folds_of, log_cases, run_cases, sample_cases  # beside this file
 from sklearn.metrics import roc_auc_score
 from torch import nn
 
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.embedding.encoder import Encoder
+from opus_pipelines.lwm.join_components import connected_components, join_components
+from opus_pipelines.lwm.sequence_dag import Dag
+from opus_pipelines.lwm.workflow_graph import WFG, workflow_graph
 from opus_pipelines.metrics.intervals import interval
+from opus_pipelines.stitching.link_scorer import LinkGraph, link_chances, masked, pair_features
+from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
 
-EPOCHS, HIDDEN, HEADS, HELD, SEEDS, NEGATIVES = 150, 32, 4, 0.2, 5, 3
+EPOCHS, HIDDEN, HEADS, SEEDS = 150, 32, 4, 5
 
 
 @dataclass(frozen=True)
@@ -49,6 +60,11 @@ class Industry:
     early: np.ndarray
     later: np.ndarray
 
+    @property
+    def graph(self) -> LinkGraph:
+        """The graph of the early cases, as the link scorer sees it."""
+        return LinkGraph(self.vectors, self.counts, self.early)
+
 
 def main() -> int:
     """Print a table for each source."""
@@ -56,9 +72,14 @@ def main() -> int:
     for name in ("log", "runs", "plans"):
         parser.add_argument(name, type=Path)
     parser.add_argument("--share", type=float, default=0.3)
+    parser.add_argument("--parts", help="folds whose demands are cut apart and joined")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     encoder = Encoder(Settings().encoder)
+    if arguments.parts:
+        folds = folds_of(arguments.log, arguments.runs)
+        report_parts(joined_rows([folds[int(number)] for number in arguments.parts.split(",")], encoder))
+        return 0
     sources = {
         "log": lambda: log_cases(arguments.log),
         "runs": lambda: run_cases(arguments.runs),
@@ -113,58 +134,7 @@ def industries(cases: Sequence[Case], encoder: Encoder, share: float) -> list[In
     return found
 
 
-def pair_features(graph: Industry, known: np.ndarray) -> np.ndarray:
-    """[tasks, tasks, features] of every pair, from the known edges [tasks, tasks] and the texts."""
-    edge = known.astype(float)
-    both = np.minimum(1.0, edge + edge.T)
-    degree = both.sum(1)
-    weight = 1 / np.log(np.maximum(2.0, degree) + 0.5)
-    columns = [
-        graph.vectors @ graph.vectors.T,
-        np.log1p(both @ both),
-        both @ (both * weight[:, None]),
-        np.log1p(np.outer(degree, degree)),
-        edge.T,
-        np.log1p(edge @ edge),
-        np.log1p(edge @ edge.T),
-        np.log1p(edge.T @ edge),
-        np.log1p(edge @ edge.T @ edge),
-        np.log1p(np.broadcast_to(edge.sum(1)[:, None], edge.shape)),
-        np.log1p(np.broadcast_to(edge.sum(0)[None, :], edge.shape)),
-        np.log1p(np.broadcast_to(graph.counts[:, None], edge.shape)),
-        np.log1p(np.broadcast_to(graph.counts[None, :], edge.shape)),
-    ]
-    return np.stack(columns, axis=-1)
-
-
 COSINE, COMMON, ADAMIC, PREFERENTIAL = 0, 1, 2, 3
-
-
-def masked(graph: Industry, draw: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The edges that are left, and pairs [n, 2] to foretell with their labels [n]: the others, and drawn non-edges."""
-    pairs = np.argwhere(graph.early)
-    out = draw.random(len(pairs)) < HELD
-    known = graph.early.copy()
-    known[tuple(pairs[out].T)] = False
-    none = np.argwhere(~graph.early & ~np.eye(len(known), dtype=bool))
-    size = min(len(none), NEGATIVES * max(1, int(out.sum())))
-    asked = np.concatenate([pairs[out], none[draw.choice(len(none), size, replace=False)]])
-    return known, asked, np.append(np.ones(int(out.sum())), np.zeros(size))
-
-
-def logistic(graphs: Sequence[Industry], seed: int) -> list[np.ndarray]:
-    """[tasks, tasks] scores of every graph by a logistic regression over the features of pairs."""
-    draw, x, y = np.random.default_rng(seed), [], []
-    for _ in range(20):
-        for graph in graphs:
-            known, asked, labels = masked(graph, draw)
-            x.append(pair_features(graph, known)[tuple(asked.T)])
-            y.append(labels)
-    joined = np.concatenate(x)
-    mean, scale = joined.mean(0), joined.std(0) + 1e-9
-    model = LogisticRegression(max_iter=1000).fit((joined - mean) / scale, np.concatenate(y))
-    whole = [(pair_features(graph, graph.early) - mean) / scale for graph in graphs]
-    return [model.decision_function(f.reshape(-1, f.shape[-1])).reshape(f.shape[:2]) for f in whole]
 
 
 class Layer(nn.Module):
@@ -210,12 +180,12 @@ def gat(graphs: Sequence[Industry], seed: int, with_features: bool) -> list[np.n
     """[tasks, tasks] scores of every graph by a GATv2."""
     torch.manual_seed(seed)
     draw = np.random.default_rng(seed)
-    size = pair_features(graphs[0], graphs[0].early).shape[-1]
+    size = pair_features(graphs[0].graph, graphs[0].early).shape[-1]
     model = Gat(graphs[0].vectors.shape[1], size if with_features else 0)
     optimiser = torch.optim.Adam(model.parameters(), lr=5e-3, weight_decay=1e-4)
     for _ in range(EPOCHS):
         for graph in graphs:
-            known, asked, labels = masked(graph, draw)
+            known, asked, labels = masked(graph.graph, draw)
             found = model(*inputs(graph, known, with_features))[tuple(torch.from_numpy(asked.T))]
             loss = nn.functional.binary_cross_entropy_with_logits(found, torch.tensor(labels, dtype=torch.float32))
             optimiser.zero_grad()
@@ -232,7 +202,7 @@ def inputs(
     """What the network sees of a graph with the known edges."""
     degrees = np.stack([np.log1p(known.sum(1)), np.log1p(known.sum(0)), np.log1p(graph.counts) / 5], axis=1)
     nodes = torch.from_numpy(np.hstack([graph.vectors * 4, degrees]).astype(np.float32))
-    pairs = torch.from_numpy(pair_features(graph, known).astype(np.float32)) if with_features else None
+    pairs = torch.from_numpy(pair_features(graph.graph, known).astype(np.float32)) if with_features else None
     return nodes, torch.from_numpy(known.astype(np.float32)), pairs
 
 
@@ -241,7 +211,7 @@ def report(name: str, graphs: Sequence[Industry]) -> None:
     tasks, early, later = (sum(int(s) for s in sizes) for sizes in zip(*sizes_of(graphs), strict=True))
     print(f"{name}: {tasks} tasks, {early} edges known, {later} new", flush=True)
     rows = {
-        label: [[pair_features(g, g.early)[..., column] for g in graphs]]
+        label: [[pair_features(g.graph, g.early)[..., column] for g in graphs]]
         for label, column in (
             ("cosine", COSINE),
             ("common neighbours", COMMON),
@@ -249,7 +219,7 @@ def report(name: str, graphs: Sequence[Industry]) -> None:
             ("preferential attachment", PREFERENTIAL),
         )
     }
-    rows["logistic regression"] = [logistic(graphs, 0)]
+    rows["link scorer"] = [[link_chances(g.graph) for g in graphs]]
     rows["GATv2"] = [gat(graphs, seed, False) for seed in range(SEEDS)]
     rows["GATv2 with features"] = [gat(graphs, seed, True) for seed in range(SEEDS)]
     for label, seeds in rows.items():
@@ -291,6 +261,130 @@ def ranked(graphs: Sequence[Industry], scores: Sequence[np.ndarray]) -> list[tup
             rank = 1 + (others > score[a, b]).sum() + 0.5 * (others == score[a, b]).sum()
             found.append((f"{number}/{a}", float(1 / rank)))
     return found
+
+
+# --- parts that are cut apart
+
+
+@dataclass(frozen=True)
+class Cut:
+    """An industry of a fold: its graph, and the similarities [tasks, tasks] by name; `place` of every task."""
+
+    graph: WorkGraph
+    place: dict[str, int]
+    similarities: dict[str, np.ndarray]
+    cases: tuple[Case, ...]
+
+    @classmethod
+    def of(cls, cases: Sequence[Case], encoder: Encoder) -> "Cut":
+        """The graph of these cases, with every similarity learnt from it."""
+        tasks = sorted({task for case in cases for task in case.steps})
+        pairs = Counter(pair for case in cases for pair in pairwise(case.steps) if pair[0] != pair[1])
+        done = Counter(task for case in cases for task in set(case.steps))
+        graph = WorkGraph.of(
+            [Task(task, task, implementations=done[task]) for task in tasks],
+            [Edge(a, b, n, 1, 0.9, 0.1, 1.0) for (a, b), n in sorted(pairs.items())],
+        )
+        vectors = dict(zip(tasks, encoder.encode([task.replace("_", " ") for task in tasks]), strict=True))
+        links = LinkGraph.of(graph, vectors, tasks)
+        own = Industry(links.vectors.astype(np.float32), links.counts, links.edges, np.zeros_like(links.edges))
+        both = np.minimum(1.0, links.edges + links.edges.T.astype(float))
+        degree = np.maximum(1.0, np.sqrt(np.outer(both.sum(1), both.sum(1))))
+        chances = {
+            "link scorer": link_chances(links),
+            "GATv2": 1 / (1 + np.exp(-gat([own], 0, False)[0])),
+            "GATv2 with features": 1 / (1 + np.exp(-gat([own], 0, True)[0])),
+        }
+        similarities = {"cosine": links.vectors @ links.vectors.T, "common neighbours": (both @ both) / degree}
+        similarities |= {name: np.maximum(values, values.T) for name, values in chances.items()}
+        return cls(graph, {task: n for n, task in enumerate(tasks)}, similarities, tuple(cases))
+
+    def parts(self, asked: Asked) -> list[list[str]]:
+        """The core tasks of each demand, none of them twice."""
+        shares = []
+        for group in asked.pair.groups:
+            of_group = [set(case.steps) for case in self.cases if group <= set(case.steps)]
+            shares.append({task: sum(task in own for own in of_group) / len(of_group) for task in self.graph.tasks})
+        core = [
+            [t for t in self.graph.tasks if t in asked.pair.groups[n] or (shares[n][t] >= 0.5 > shares[1 - n][t])]
+            for n in (0, 1)
+        ]
+        return [core[0], [task for task in core[1] if task not in core[0]]]
+
+    def apart(self, parts: Sequence[Sequence[str]]) -> WFG:
+        """The graph of the parts, without edges from one to the other."""
+        side = {task: n for n, part in enumerate(parts) for task in part}
+        kept = [
+            e for e in self.graph.edges.values() if side.get(e.src) == side.get(e.dst) or not {e.src, e.dst} <= {*side}
+        ]
+        within = {(e.src, e.dst) for e in kept}
+        dags = {
+            str(n): Dag(tuple(part), tuple((a, b) for a in part for b in part if (a, b) in within))
+            for n, part in enumerate(parts)
+            if part
+        }
+        return workflow_graph(dags, WorkGraph.of(list(self.graph.tasks.values()), kept))
+
+    def joined(self, wfg: WFG, name: str) -> WFG:
+        """What Algorithm 2 makes of the parts with the similarity."""
+        values = self.similarities[name]
+        return join_components(wfg, self.graph, lambda a, b: float(values[self.place[a], self.place[b]]))
+
+
+Row = tuple[str, float, float, float, float]  # pair, joined, precision, recall, F1 of the set
+
+
+def joined_rows(folds: Sequence[Fold], encoder: Encoder) -> dict[str, list[Row]]:
+    """What each similarity adds between the parts, for every pair."""
+    rows: dict[str, list[Row]] = defaultdict(list)
+    for fold in folds:
+        cuts: dict[str, Cut] = {}
+        for asked in fold.asked:
+            industry = asked.pair.industry
+            if industry not in cuts:
+                own = [c for c in fold.history if c.industry == industry and c.success is not False]
+                cuts[industry] = Cut.of(own, encoder)
+            cut = cuts[industry]
+            wfg = cut.apart(parts := cut.parts(asked))
+            if len(connected_components(wfg)) < 2:
+                continue
+            base = {task for part in parts for task in part}
+            done = Counter(task for case in asked.gold for task in set(case))
+            gold = {task for task, n in done.items() if 2 * n >= len(asked.gold)}
+            for name in ("nothing added", *cut.similarities):
+                after = wfg if name == "nothing added" else cut.joined(wfg, name)
+                added, wanted = (set(after.nodes) & cut.graph.tasks.keys()) - base, gold - base
+                rows[name].append(
+                    (
+                        asked.pair.id,
+                        float(len(connected_components(after)) == 1),
+                        len(added & wanted) / len(added) if added else float("nan"),
+                        len(added & wanted) / len(wanted) if wanted else float("nan"),
+                        2 * len((added | base) & gold) / (len(added | base) + len(gold)),
+                    )
+                )
+    return rows
+
+
+def report_parts(rows: dict[str, list[Row]]) -> None:
+    """Print the means of each similarity."""
+    for name, found in rows.items():
+        joined, precision, recall, f1 = (mean_of([float(row[n]) for row in found]) for n in range(1, 5))
+        pairs = [row[0] for row in found]
+        low, high = interval([row[4] for row in found], pairs)
+        less = [row[4] - other[4] for row, other in zip(found, rows["cosine"], strict=True)]
+        least, most = interval(less, pairs)
+        print(
+            f"  {name:22}{len(found):4} pairs joined {joined:.2f} precision {precision:.3f} recall {recall:.3f}  set F1"
+            f" {f1:.3f} [{low:.3f}, {high:.3f}]  less cosine {np.mean(less):+.3f} [{least:+.3f}, {most:+.3f}]",
+            flush=True,
+        )
+
+
+def mean_of(values: Sequence[float]) -> float:
+    """The mean of those that are known; NaN without any."""
+    known = [value for value in values if not np.isnan(value)]
+    return float(np.mean(known)) if known else float("nan")
 
 
 if __name__ == "__main__":

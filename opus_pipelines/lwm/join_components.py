@@ -1,8 +1,8 @@
 """Algorithm 2 of LWM: it joins the components of a disconnected Workflow Graph with similar tasks of the WKG.
 
 Input and output touch every sequence, so connectivity is judged without them (spec B); otherwise no graph would be
-disconnected. The caller gives the similarity of two tasks: today the cosine of their embeddings, later a trained graph
-attention network.
+disconnected. The caller gives the similarity of two tasks: the cosine of their embeddings, or between the parts of a
+stitched plan how likely an edge joins them (`stitching.link_scorer`), where the paper has a graph attention network.
 """
 
 from collections.abc import Callable

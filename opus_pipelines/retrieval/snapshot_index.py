@@ -43,6 +43,7 @@ class SnapshotIndex:
         self.memories: dict[str, IndustryMemory | None] = {}  # filled by `case_memory.memory_of`
         self.likeness: Likeness | None = None  # filled by `likeness.likeness_of`
         self.counts: dict[str | None, object] = {}  # filled by `stitching.industry_counts.counts_of`
+        self.links: dict[str | None, object] = {}  # filled by `stitching.link_scorer.links_of`
         self.text_memories: dict[str, TextMemory | None] = {}  # filled by `text_memory.text_memory`
 
     def load(self) -> None:
@@ -126,10 +127,7 @@ class SnapshotIndex:
         return dict(zip(table["task_id"].to_pylist(), rows, strict=True))
 
     def task_similarity(self, one: str, other: str) -> float:
-        """Return the cosine of the vectors of two tasks; 0 where one has no vector.
-
-        A trained graph attention network would take its place.
-        """
+        """Return the cosine of the vectors of two tasks; 0 where one has no vector."""
         vectors = self.task_vectors
         return float(vectors[one] @ vectors[other]) if one in vectors and other in vectors else 0.0
 

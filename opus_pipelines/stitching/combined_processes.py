@@ -26,6 +26,7 @@ from opus_pipelines.retrieval.similar_cases import latest
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.retrieval.task_matcher import TaskMatcher
 from opus_pipelines.stitching.industry_counts import IndustryCounts, counts_of
+from opus_pipelines.stitching.link_scorer import links_of
 from opus_pipelines.stitching.plan import Demand, Stitched, stitched
 
 Pair = tuple[str, str]
@@ -84,7 +85,7 @@ def stitch(demands: Sequence[ProcessDemand], industry: str | None, index: Snapsh
             found.append(Demand(demand.goals, dict(zip(counts.tasks, shares.tolist(), strict=True))))
         elif demand.cases and demand.cases[0].similarity >= LEAST_COSINE and any(c.weight < 1 for c in demand.cases):
             found.append(Demand(frozenset(), _shares(demand.cases, counts)))
-    return stitched(found, counts, index.graph, index.task_similarity, critical_groups(demands)) if found else None
+    return stitched(found, counts, index.graph, links_of(index, industry), critical_groups(demands)) if found else None
 
 
 def _shares(cases: Sequence[SimilarCase], counts: IndustryCounts) -> dict[str, float]:
