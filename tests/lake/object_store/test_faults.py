@@ -1,7 +1,8 @@
 """The store fails, stands still or cuts connections at random moments of a publication, or the writer is killed there.
 
 After each fault a reader sees the state before or the state after, whole; the next run of the machine goes through
-without help; and every row that a run reported as published is there, with all rows of the runs after it.
+without help; and every row that a run reported as published is there, with all rows of the runs after it. TEST_FROM and
+TEST_MOMENTS choose the seeds of the campaign.
 """
 
 import os
@@ -22,7 +23,8 @@ from tests.object_store_server import FAULTS
 
 pytestmark = pytest.mark.long
 
-SHORT, LONG = range(8), range(8, 108)
+FIRST, MOMENTS = int(os.environ.get("TEST_FROM", "0")), int(os.environ.get("TEST_MOMENTS", "100"))
+SHORT, LONG = range(8), range(8 + FIRST, 8 + FIRST + MOMENTS)
 RUN_REQUESTS = 24  # more than a run of this file makes
 _ONE_RUN = """
 import sys
