@@ -57,6 +57,7 @@ def _with_probabilities(datasets: Iterable[Dataset]) -> list[Dataset]:
     return [d for d in datasets if any(c.type_name == "prob" for c in d.columns)]
 
 
+NOT_LOOKED_AT = "not looked at, because of other failed checks"
 REJECTED_WHOLE = dg.AssetCheckSpec(
     "no_file_rejected_whole",
     asset=key(SOURCES.name),
@@ -179,7 +180,7 @@ def selected(
 def _outcome(spec: dg.AssetCheckSpec, outcomes: list[CheckResult], unseen: str | None) -> dg.AssetCheckResult:
     passed = all(c.passed for c in outcomes) if outcomes else unseen is not None
     details = {c.detail for c in outcomes if c.passed == passed}
-    said = "; ".join(sorted(details)) if outcomes else unseen or "not looked at, because of other failed checks"
+    said = "; ".join(sorted(details)) if outcomes else unseen or NOT_LOOKED_AT
     warns = not passed and bool(outcomes) and not any(c.blocking for c in outcomes if not c.passed)
     severity = dg.AssetCheckSeverity.WARN if warns else dg.AssetCheckSeverity.ERROR
     return dg.AssetCheckResult(
