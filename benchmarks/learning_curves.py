@@ -190,7 +190,7 @@ def answer(
     written = model.sequences(request, memory.memory)
     agreed = consensus(
         [memory.trace([tasks[n] for n in one.tasks]) for one in written], np.array([one.probability for one in written])
-    )
+    ).with_likeliest_first()
     name = {task: raw_keys[task][0] for task in agreed.tasks}
     pairs = agreed.pairs_among(agreed.tasks) or dict.fromkeys(pairwise(agreed.tasks))
     return [name[task] for task in agreed.tasks], {(name[a], name[b]) for a, b in pairs}

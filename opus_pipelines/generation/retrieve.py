@@ -231,7 +231,7 @@ def _expected(request: Request, context: GenerationContext) -> Consensus | None:
     vector = request.input_vector
     written = model.expected(encoded_requests([text], vector[None], context.encoder)[0], memory.memory)
     traces, weights = [memory.trace(tasks) for tasks, _ in written], np.array([weight for _, weight in written])
-    return consensus(traces, weights)
+    return consensus(traces, weights).with_likeliest_first()
 
 
 def _by_outcomes(cases: list[SimilarCase], nearest: float | None, index: SnapshotIndex, has_gain: bool) -> Completeness:

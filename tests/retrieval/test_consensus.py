@@ -90,6 +90,22 @@ def test_an_order_joins_tasks_that_cases_did_directly_one_after_the_other() -> N
     assert found.expected_f1(found.tasks, among=set("abcd"))[1] == pytest.approx((3 * 1 + 2 * 2 / 3) / 5)
 
 
+def test_the_likeliest_first_task_can_be_put_first_and_the_others_keep_their_order() -> None:
+    """Most cases, by weight, do c before a; but a begins more of them than c or d."""
+    found = agreed(["acbd", "dcab", "dcab", "acbd", "cdab"], [1.0, 1.0, 0.9, 1.0, 1.5])
+    assert found.tasks == ("c", "d", "a", "b")
+    led = found.with_likeliest_first()
+    assert led.tasks == ("a", "c", "d", "b")
+    assert led.support == found.support
+    assert led.traces == found.traces
+
+
+def test_a_first_task_that_is_no_part_of_the_consensus_is_not_added() -> None:
+    found = agreed(["xab", "yab", "ab"], [0.4, 0.4, 0.3])
+    assert found.tasks == ("a", "b")
+    assert found.with_likeliest_first().tasks == ("a", "b")
+
+
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.permutations("abcd"), min_size=1, max_size=5))
 def test_no_single_move_betters_the_order(courses: list[Any]) -> None:
