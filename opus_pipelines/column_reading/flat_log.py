@@ -6,7 +6,8 @@ several files - go row by row to the reading by records, so that both ways give 
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from functools import partial
 from heapq import merge
 from operator import itemgetter
 from typing import Any, Protocol
@@ -17,7 +18,8 @@ import pyarrow.compute as pc
 
 from opus_pipelines.column_reading.blocks import CaseBlocks
 from opus_pipelines.column_reading.cases import Maps
-from opus_pipelines.column_reading.flat_rows import Rows, as_texts, redacted, times_of
+from opus_pipelines.column_reading.flat_buckets import IN_MEMORY, FlatBuckets, buckets_of
+from opus_pipelines.column_reading.flat_rows import Part, Rows, as_texts, redacted, times_of
 from opus_pipelines.column_reading.flat_texts import FlatTexts, coded_texts, in_one, together
 from opus_pipelines.column_reading.row_checks import RowChecks
 from opus_pipelines.column_reading.tasks import (
@@ -31,7 +33,7 @@ from opus_pipelines.column_reading.tasks import (
 )
 from opus_pipelines.column_reading.times import NO_TIME
 from opus_pipelines.column_reading.values import Coded, Level, UnusualError
-from opus_pipelines.event_logs.arrow_arrays import Bools, Ints, Longs, numbers
+from opus_pipelines.event_logs.arrow_arrays import Bools, Ints, Longs, numbers, strings
 from opus_pipelines.event_logs.assembler import Assembler
 from opus_pipelines.event_logs.column_mapping import ATTRIBUTE, OF_CASE, unprefixed
 from opus_pipelines.event_logs.records import HOPELESS
@@ -71,19 +73,6 @@ class Refusal:
     case_id: str | None
 
 
-@dataclass(frozen=True)
-class _Part:
-    """Rows that were added together: their redacted columns, times by name, and which may have a value to reject.
-
-    `bad_rows` has the latter as they were written.
-    """
-
-    rows: Rows
-    moments: Mapping[str, Longs]
-    bad: Bools
-    bad_rows: Rows
-
-
 class FlatLog:
     """Collects the rows of one file.
 
@@ -92,10 +81,18 @@ class FlatLog:
     (byte ranges of a CSV, row groups of a Parquet file) distributes the batches by case first.
 
     `records` creates the reading by records, for the rows that need it. Raises UnusualError, here, in `add`, or in
-    `finish` before anything is handed on, if the whole file must be read by records.
+    `finish` before anything is handed on, if the whole file must be read by records. Rows beyond `in_memory` bytes are
+    stored on disk in buckets of whole cases.
     """
 
-    def __init__(self, maps: Maps, settings: SourceSettings, sink: Assembler, records: Callable[[], Records]) -> None:
+    def __init__(
+        self,
+        maps: Maps,
+        settings: SourceSettings,
+        sink: Assembler,
+        records: Callable[[], Records],
+        in_memory: int = IN_MEMORY,
+    ) -> None:
         self._maps, self._settings, self._sink, self._records = maps, settings, sink, records
         self._plan = maps.events.plan()
         self._blocks = CaseBlocks(settings, maps, sink)
@@ -104,7 +101,9 @@ class FlatLog:
         self._times = {name: keys[name] for name in _TIMES if keys[name]}
         self._compared = {maps.id_key, keys["activity"], keys["transition"], keys["instance"]}
         self._zero_is_missing = {keys["transition"], keys["instance"], keys["task_title"]}
-        self._parts: list[_Part] = []
+        self._stored = FlatBuckets(maps.id_key, self._texts, sink.folder, in_memory)
+        self._good = self._bad = 0
+        self._has_work = False
         self._refusals: list[Refusal] = []
         others = {key for _, _, key in (*self._plan.fields, *self._plan.amounts)} | set(maps.own.keys)
         others |= {key for name, key in keys.items() if name not in _TIMES}
@@ -139,10 +138,11 @@ class FlatLog:
         if "start" in moments and "end" in moments:
             start, end = moments["start"], moments["end"]
             bad |= (start != NO_TIME) & (end != NO_TIME) & (end < start)
-        places = np.flatnonzero(bad)
-        some = pa.array(places.tolist(), pa.int64())
-        bad_rows = Rows({name: column.take(some) for name, column in rows.columns.items()}, rows.positions[places])
-        self._parts.append(_Part(Rows(columns, rows.positions), moments, bad, bad_rows))
+        self._check_that_it_is_a_log(bad)
+        if (transition := coded.get(self._plan.keys["transition"])) is not None:
+            kind = self._blocks.kinds(transition)
+            self._has_work |= bool((((kind == START) | (kind == COMPLETE)) & ~bad).any())
+        self._stored.add(Part(Rows(columns, rows.positions), moments, bad, rows.some(np.flatnonzero(bad))))
 
     def _texts(self, name: str, column: pa.Array) -> pa.Array:
         return as_texts(column, name in self._zero_is_missing, name in self._compared)
@@ -153,75 +153,61 @@ class FlatLog:
 
     def finish(self) -> None:
         """Ends the file and hands over all cases."""
-        if not self._parts:
+        if not self._good + self._bad:
             raise UnusualError
-        table = _Table.of(self._parts, self._moments_of_all(), frozenset(self._times.values()))
-        self._check_that_it_is_a_log(table)
-        case = table.columns[self._maps.id_key]
-        texts, starts = in_one(table.columns)
-        unusual, has_work = self._unusual_cases(table, case)
-        by_records = table.bad | ((case.codes >= 0) & unusual[case.codes])
         records = self._records()
-        for position, read in merge(self._refused(records), self._odd(records, by_records), key=itemgetter(0)):
+        for number, parts in self._stored.buckets():
+            mine = [r for r in self._refusals if number is None or _bucket_of(r) == number]
+            self._finish_bucket(parts, sorted(mine, key=lambda r: r.position), records)
+        records.finish()
+
+    def _finish_bucket(self, parts: list[Part], refusals: list[Refusal], records: Records) -> None:
+        """Reads the cases of some parts: those with an unusual row by records, the others by columns."""
+        for refusal in () if parts else refusals:
+            records.refuse(*astuple(refusal))
+        if not parts:
+            return
+        table = _Table.of(parts, frozenset(self._times.values()))
+        case = table.columns[self._maps.id_key]
+        has_work = self._has_work or self._sink.log_has_work
+        unusual = self._unusual_cases(table, case, refusals, has_work)
+        by_records = table.bad | ((case.codes >= 0) & unusual[case.codes])
+        try:
+            left = self._read_blocks(table, _Texts(*in_one(table.columns)), np.flatnonzero(~by_records), has_work)
+        except UnusualError:
+            left = np.ones(len(table.bad), bool)
+        refused = ((r.position, partial(records.refuse, *astuple(r))) for r in refusals)
+        steps: Iterator[tuple[int, Callable[[], None]]] = merge(refused, _odd(records, parts, by_records | left), key=itemgetter(0))
+        for position, read in steps:
             read()
             self._sink.report_progress(position)
-        records.finish()
-        left = self._read_blocks(table, _Texts(texts, starts), np.flatnonzero(~by_records), has_work)
-        if left is not None:
-            rest = self._records()
-            for _, read in self._odd(rest, left):
-                read()
-            rest.finish()
 
-    def _moments_of_all(self) -> list[str]:
-        return [name for name in self._times if any(name in part.moments for part in self._parts)]
-
-    def _check_that_it_is_a_log(self, table: "_Table") -> None:
+    def _check_that_it_is_a_log(self, bad: Bools) -> None:
         """Raises UnusualError if the reading by records might find that hardly a row can be used."""
-        rejected = np.sort(np.concatenate([table.positions[table.bad], [r.position for r in self._refusals]]))
-        number = np.arange(1, len(rejected) + 1)
-        used = np.searchsorted(table.positions[~table.bad], rejected)
-        if ((number > HOPELESS) & (number > 99 * used)).any():
+        rejected = self._bad + len(self._refusals) + np.cumsum(bad)
+        used = self._good + np.cumsum(~bad)
+        if ((rejected > HOPELESS) & (rejected > 99 * used)).any():
             raise UnusualError
+        self._bad, self._good = self._bad + int(bad.sum()), self._good + int((~bad).sum())
 
-    def _unusual_cases(self, table: "_Table", case: Coded) -> tuple[Bools, bool]:
-        """Tells which cases must be read by records, and whether the log has a start or a complete."""
+    def _unusual_cases(self, table: "_Table", case: Coded, refusals: list[Refusal], has_work: bool) -> Bools:
+        """Tells which cases must be read by records."""
         unusual = np.zeros(max(1, len(case.values)), bool)
         unusual[case.codes[table.bad & (case.codes >= 0)]] = True
-        refused = pa.array([r.case_id for r in self._refusals if r.case_id is not None], pa.string())
-        unusual[: len(case.values)] |= _is_in(case.values, refused)
-        if held := self._sink.held:
-            unusual[: len(case.values)] |= _is_in(case.values, pa.array(sorted(held), pa.string()))
-        keys, good = self._plan.keys, ~table.bad
+        refused = {r.case_id for r in refusals if r.case_id is not None}
+        for ids in (refused, self._sink.held):
+            if ids:
+                unusual[: len(case.values)] |= _is_in(case.values, pa.array(sorted(ids), pa.string()))
+        keys = self._plan.keys
         kind = self._blocks.kinds(table.column(keys["transition"]))
-        has_work = bool((((kind == START) | (kind == COMPLETE)) & good).any()) or self._sink.log_has_work
         if not has_work:
-            unusual[case.codes[good & (kind == NO_WORK)]] = True
+            unusual[case.codes[~table.bad & (kind == NO_WORK)]] = True
         run = runs(table.column(keys["activity"]), table.column(keys["instance"]))
         repeated = repeated_events(case.codes, Spans.of(table.moments, self._plan.interval), kind, run)
         unusual[case.codes[repeated & (case.codes >= 0)]] = True
-        return unusual, has_work
+        return unusual
 
-    def _refused(self, records: Records) -> Iterator[tuple[int, Callable[[], None]]]:
-        for r in sorted(self._refusals, key=lambda r: r.position):
-            yield r.position, lambda r=r: records.refuse(r.position, r.code, r.reason, r.record, r.case_id)  # type: ignore[misc]
-
-    def _odd(self, records: Records, chosen: Bools) -> Iterator[tuple[int, Callable[[], None]]]:
-        """Yields the chosen rows in file order, with what reads them."""
-        begin = 0
-        for part in self._parts:
-            end = begin + len(part.bad)
-            mine = np.flatnonzero(chosen[begin:end])
-            is_bad = part.bad[mine]
-            written = iter(part.bad_rows.records(np.flatnonzero(chosen[begin:end][part.bad])))
-            usable = iter(part.rows.records(mine[~is_bad]))
-            for row, bad in zip(mine.tolist(), is_bad.tolist(), strict=True):
-                position = int(part.rows.positions[row])
-                fields = next(written if bad else usable)
-                yield position, lambda p=position, f=fields, bad=bad: records.row(p, f, not bad)  # type: ignore[misc]
-            begin = end
-
-    def _read_blocks(self, table: "_Table", texts: "_Texts", rows: Longs, has_work: bool) -> Bools | None:
+    def _read_blocks(self, table: "_Table", texts: "_Texts", rows: Longs, has_work: bool) -> Bools:
         """Builds all cases of these rows by columns. Returns the rows of blocks that must be read by records."""
         codes = table.columns[self._maps.id_key].codes[rows]
         if (codes[1:] < codes[:-1]).any():
@@ -229,13 +215,12 @@ class FlatLog:
             rows, codes = rows[order], codes[order]
         first = np.flatnonzero(np.diff(codes, prepend=-1))
         size = max(1, min(BLOCK_EVENTS, _BLOCK_CELLS // max(1, len(table.columns))))
-        left = None
+        left = np.zeros(len(table.bad), bool)
         for begin, end in _bounds(first, len(rows), size):
             chosen = rows[begin:end]
             try:
                 self._block(table, texts, chosen, has_work)
             except (UnusualError, TooLongError, BadValueError):
-                left = np.zeros(len(table.bad), bool) if left is None else left
                 left[chosen] = True
         return left
 
@@ -277,12 +262,12 @@ class _Table:
     bad: Bools
 
     @classmethod
-    def of(cls, parts: list[_Part], moments: list[str], left_out: frozenset[str]) -> "_Table":
+    def of(cls, parts: list[Part], left_out: frozenset[str]) -> "_Table":
         """Puts the parts together, without the columns of times."""
         names = [name for name in parts[0].rows.columns if name not in left_out]
         columns = {name: together([part.rows.columns[name] for part in parts]) for name in names}
         bad = np.concatenate([part.bad for part in parts])
-        times = {name: np.concatenate([part.moments[name] for part in parts]) for name in moments}
+        times = {name: np.concatenate([part.moments[name] for part in parts]) for name in parts[0].moments}
         unknown = {"time": np.full(len(bad), NO_TIME, np.int64)}
         return cls(columns, times or unknown, np.concatenate([part.rows.positions for part in parts]), bad)
 
@@ -290,6 +275,24 @@ class _Table:
         """Returns the column of that name, without values if there is none."""
         missing = Coded(np.full(len(self.bad), -1, np.int32), pa.array([], pa.string()))
         return self.columns.get(name, missing)
+
+
+def _odd(records: Records, parts: list[Part], chosen: Bools) -> Iterator[tuple[int, Callable[[], None]]]:
+    """Yields the chosen rows in file order, with what reads them."""
+    begin = 0
+    for part in parts:
+        mine = np.flatnonzero(chosen[begin : begin + len(part.bad)])
+        is_bad = part.bad[mine]
+        written = iter(part.bad_rows.records(np.arange(len(part.bad_rows.positions))))
+        usable = iter(part.rows.records(mine[~is_bad]))
+        for row, bad in zip(mine.tolist(), is_bad.tolist(), strict=True):
+            position = int(part.rows.positions[row])
+            yield position, partial(records.row, position, next(written if bad else usable), not bad)
+        begin += len(part.bad)
+
+
+def _bucket_of(refusal: Refusal) -> int:
+    return 0 if refusal.case_id is None else int(buckets_of(strings([refusal.case_id]))[0])
 
 
 def _is_in(values: pa.Array, wanted: pa.Array) -> Bools:

@@ -29,11 +29,34 @@ class Rows:
     columns: Mapping[str, pa.Array]
     positions: Longs
 
+    def some(self, rows: Longs) -> "Rows":
+        """Returns some of the rows."""
+        places = array(rows, pa.int64())
+        return Rows({name: column.take(places) for name, column in self.columns.items()}, self.positions[rows])
+
     def records(self, rows: Longs) -> list[dict[str, Any]]:
         """Returns some rows as records."""
         some = array(rows, pa.int64())
         columns = [plain_values(column.take(some)) for column in self.columns.values()]
         return [dict(zip(self.columns, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows that were added together: their redacted columns, times by name, and which may have a value to reject.
+
+    `bad_rows` has the latter as they were written.
+    """
+
+    rows: Rows
+    moments: Mapping[str, Longs]
+    bad: Bools
+    bad_rows: Rows
+
+    @property
+    def nbytes(self) -> int:
+        """Returns about how many bytes the part takes in memory."""
+        return sum(column.nbytes for column in self.rows.columns.values()) + 8 * len(self.bad) * (1 + len(self.moments))
 
 
 def as_texts(column: pa.Array, zero_is_missing: bool = False, encode: bool = False) -> pa.Array:

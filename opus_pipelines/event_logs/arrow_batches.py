@@ -65,7 +65,7 @@ def _column_hashes(column: pa.Array) -> Hashes:
     elif pa.types.is_struct(kind):
         hashes = _all(column.flatten(), len(column))
     elif pa.types.is_string(kind):
-        hashes = _of_texts(column) if _is_mostly_distinct(column) else _of_few(column)
+        hashes = text_hashes(column) if _is_mostly_distinct(column) else _of_few(column)
     else:
         hashes = mix_bits(_numbers(column) + _SEEDS)
     valid = validity(column)
@@ -113,10 +113,11 @@ def _of_few(texts: pa.Array) -> Hashes:
     coded = texts.dictionary_encode()
     codes = numbers(coded.indices, np.int32)
     valid = validity(coded.indices)
-    return _of_texts(coded.dictionary)[:, codes if valid is None else np.where(valid, codes, 0)]
+    return text_hashes(coded.dictionary)[:, codes if valid is None else np.where(valid, codes, 0)]
 
 
-def _of_texts(column: pa.Array) -> Hashes:
+def text_hashes(column: pa.Array) -> Hashes:
+    """Computes the two hashes of every text. That of NULL is arbitrary."""
     offsets = np.frombuffer(column.buffers()[1], np.int32, len(column) + 1, column.offset * 4)
     lengths = np.diff(offsets)
     content = column.buffers()[2]

@@ -65,7 +65,7 @@ class TableLog:
         if not only_one_attribute_each(self.header, maps):
             return None
         try:
-            return FlatLog(maps, self._settings, self._sink, self._some_rows)
+            return FlatLog(maps, self._settings, self._sink, self._some_rows, self._in_memory)
         except UnusualError:
             return None
 

@@ -8,13 +8,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from opus_pipelines.column_reading.flat_log import Refusal
+from opus_pipelines.column_reading.flat_rows import Rows
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.schemas import IMPLEMENTATIONS
 from opus_pipelines.core.settings import parse
@@ -24,6 +27,7 @@ from opus_pipelines.event_logs.formats import LOG_FORMATS
 from opus_pipelines.event_logs.records import Reject
 from opus_pipelines.event_logs.source_settings import SourceSettings
 from opus_pipelines.log_formats import csv_log, parquet_log
+from opus_pipelines.log_formats.table_log import TableLog
 from tests.campaigns import examples
 
 ALWAYS, NEVER = -1, 1 << 60
@@ -208,7 +212,7 @@ SETTINGS = st.fixed_dictionaries(
             [
                 {"case_cost": "case_cost", "transition": "lifecycle", "instance": "instance"},
                 {"actor_group": "note", "attributes": ["case:size"], "task_success": "verdict"},
-                {"instructions": "activity", "title": "note"},
+                {"instructions": "resource", "title": "note"},
             ]
         ),
         "client": st.just({"column": "client"}),
@@ -242,7 +246,7 @@ def written(header: list[str], rows: list[list[str]], quoting: int) -> str:
 
 
 @pytest.mark.long
-@settings(max_examples=examples(120), deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     table=tables(),
     stated=SETTINGS,
@@ -283,7 +287,7 @@ CLOCKS = st.sampled_from([0, 1_767_225_600_000_000, 1_774_748_700_123_456, 1 << 
 
 
 @pytest.mark.long
-@settings(max_examples=examples(80), deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(
     rows=st.lists(st.tuples(*TYPED.values(), CLOCKS), min_size=1, max_size=20),
     zone=st.sampled_from([None, "UTC", "Europe/Amsterdam"]),
@@ -331,3 +335,32 @@ def test_real_logs_are_the_same_both_ways(name: str, stated: dict[str, Any]) -> 
     buffer = io.BytesIO()
     pq.write_table(arrow_csv.read_csv(io.BytesIO(content)), buffer)
     assert both(buffer.getvalue(), stated, "parquet").by_columns
+
+
+def collected(table: Any, stated: dict[str, Any], in_memory: int, folder: Path) -> Any:
+    """What comes of rows that are given in parts of seven to the reading by columns."""
+    header, rows = table
+    batches: list[pa.RecordBatch] = []
+    rejects: list[Reject] = []
+    typed = parse(SourceSettings, stated, "source.toml")
+    outlets = Outlets(batches.append, rejects.append, folder=folder)
+    sink = Assembler(LogFile("s", "log.csv", LOG_FORMATS.get("csv")), typed, OtherFiles(), outlets)
+    log = TableLog(header, typed, sink, in_memory).by_columns()
+    assert log is not None
+    log.refuse(Refusal(1, "bad_row", "it has one field", "b", "b"))
+    log.refuse(Refusal(2, "bad_row", "it has no field", "", None))
+    for first in range(0, len(rows), 7):
+        some = list(zip(*rows[first : first + 7], strict=True))
+        columns = {name: pa.array(values, pa.string()) for name, values in zip(header, some, strict=True)}
+        log.add(Rows(columns, np.arange(first + 3, first + 3 + len(some[0]))))
+    log.finish()
+    sink.finish()
+    found = pa.Table.from_batches(batches, IMPLEMENTATIONS.schema).sort_by("case_id").to_pylist()
+    return found, sorted(map(asdict, rejects), key=lambda r: r["position"]), asdict(sink.counts)
+
+
+@pytest.mark.long
+@settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(table=tables(), stated=SETTINGS)
+def test_rows_on_disk_give_the_same_as_rows_in_memory(table: Any, stated: dict[str, Any], tmp_path: Path) -> None:
+    assert collected(table, stated, 0, tmp_path) == collected(table, stated, 1 << 28, tmp_path)
