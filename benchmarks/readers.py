@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Compares the reading speed of XES with the fastest reader that pm4py uses (rustxes).
+"""Compares the reading speed of XES with the fastest reader that pm4py uses (rustxes), of CSV and Parquet with Polars.
 
 One file, and eight on all cores, are read in turn in the same run.
 
     .venv/bin/python benchmarks/readers.py EVENT_LOGS --peer PYTHON [--log bpic2012.xes.gz] [--rounds 3]
         [--files 8] [--processes 2]
 
-PYTHON is an interpreter that has rustxes. The project does not depend on it; a scratch environment does:
+PYTHON is an interpreter that has the peers. The project does not depend on them; a scratch environment does:
 
-    python3.11 -m venv /tmp/peer && /tmp/peer/bin/pip install rustxes
+    python3.11 -m venv /tmp/peer && /tmp/peer/bin/pip install rustxes polars
 
 Ours: from the file to the finished rows of history/implementations. The peer: `import_xes`, to its table of events.
 Each measurement is a process of its own; imports are not counted, starting the processes that read side by side is.
@@ -28,11 +28,16 @@ from typing import Any
 
 PEER = """
 import json, resource, sys, time
-import rustxes
+if ".xes" in sys.argv[1]:
+    import rustxes
+    read = rustxes.import_xes
+else:
+    import polars as pl
+    read = pl.read_parquet if sys.argv[1].endswith(".parquet") else lambda path: pl.read_csv(path, try_parse_dates=True)
 began, cpu = time.perf_counter(), time.process_time()
 rows = 0
 for path in sys.argv[1:]:
-    table = rustxes.import_xes(path)
+    table = read(path)
     rows += len(table[0] if isinstance(table, tuple) else table)
 done = {"wall": time.perf_counter() - began, "cpu": time.process_time() - cpu, "rows": rows}
 print(json.dumps(done | {"peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
@@ -42,11 +47,11 @@ OURS = """
 import json, resource, sys, tempfile, time
 from datetime import UTC, datetime
 from pathlib import Path
-import opus_pipelines.log_formats.xes
+import opus_pipelines.log_formats.csv_log, opus_pipelines.log_formats.parquet_log, opus_pipelines.log_formats.xes
 from opus_pipelines.event_logs.assembler import OtherFiles
 from opus_pipelines.event_logs.forgotten_clients import Forgotten
 from opus_pipelines.ingestion.plan import FilePlan, SourcePlan
-from opus_pipelines.ingestion.parallel_files import Reading
+from opus_pipelines.ingestion.parallel_files import FileReadPool, ParallelReading
 from opus_pipelines.event_logs.source_settings import SourceSettings
 from opus_pipelines.log_formats.xes_columns.scan import scan
 from opus_pipelines.log_formats.xes_columns import traces as columnar
@@ -60,12 +65,14 @@ if what == "scan":
     columnar.ColumnarTraces.read = lambda self, text: None if (found := scan(text)) is None else len(found.event_trace)
 plans = []
 for number, path in enumerate(map(Path, paths)):
-    file = FilePlan(path.name, path, str(number), path.stat().st_size, "xes")
-    plans.append(SourcePlan(f"s{number}", path.parent, SourceSettings(), None, (file,), "", "", ""))
+    kind = next(kind for kind in ("xes", "csv", "parquet") if "." + kind in path.name)
+    file = FilePlan(path.name, path, str(number), path.stat().st_size, kind)
+    plans.append(SourcePlan(f"s{number}", path.parent, SourceSettings(timezone="UTC"), None, (file,), "", "", ""))
 with tempfile.TemporaryDirectory() as folder:
     began, cpu = time.perf_counter(), spent()
     rows = 0
-    reading = Reading(plans, Forgotten(), Path(folder), int(processes), lambda line: None)
+    parallel = ParallelReading(processes=int(processes))
+    reading = FileReadPool(plans, Forgotten(), Path(folder), parallel, lambda line: None)
     with reading.running():
         for plan in plans:
             result = reading.read(plan, plan.files[0], OtherFiles())
@@ -84,7 +91,7 @@ def main() -> int:
     """Measure in turn, print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("event_logs", type=Path)
-    parser.add_argument("--peer", required=True, help="an interpreter that has rustxes")
+    parser.add_argument("--peer", required=True, help="an interpreter that has rustxes and polars")
     parser.add_argument("--log", default="bpic2012.xes.gz", help="file name")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--files", type=int, default=8, help="copies that are read side by side")
@@ -96,12 +103,14 @@ def main() -> int:
             shutil.copyfile(arguments.event_logs / arguments.log, copy)
         many = f"{len(copies)} files, {arguments.processes} processes"
         kinds = {
-            "rustxes, one file": [arguments.peer, "-c", PEER, copies[0]],
+            "peer, one file": [arguments.peer, "-c", PEER, copies[0]],
             "ours, one file": [sys.executable, "-c", OURS, "read", "1", copies[0]],
             "ours, one file, unpacking and scanning only": [sys.executable, "-c", OURS, "scan", "1", copies[0]],
-            f"rustxes, {len(copies)} files": [arguments.peer, "-c", PEER, *copies],
+            f"peer, {len(copies)} files": [arguments.peer, "-c", PEER, *copies],
             f"ours, {many}": [sys.executable, "-c", OURS, "read", str(arguments.processes), *copies],
         }
+        if ".xes" not in arguments.log:
+            del kinds["ours, one file, unpacking and scanning only"]
         found: dict[str, list[dict[str, Any]]] = {kind: [] for kind in kinds}
         for _ in range(arguments.rounds):
             for kind, command in kinds.items():
@@ -130,13 +139,14 @@ def report(found: dict[str, dict[str, float]]) -> None:
         print(
             f"{kind:45s}{figures['wall']:9.2f}{figures['cpu']:9.2f}{figures['peak'] / 1024:8,.0f}{figures['rows']:12,.0f}"
         )
-    peer, ours, scan, peer_many, ours_many = found.values()
+    peer, ours, *scan, peer_many, ours_many = found.values()
     print(f"one file: {peer['wall'] / ours['wall']:.2f} times the peer's speed (CPU {peer['cpu'] / ours['cpu']:.2f})")
     print(
         f"many files: {peer_many['wall'] / ours_many['wall']:.2f} times the peer's speed (CPU "
         f"{peer_many['cpu'] / ours_many['cpu']:.2f})"
     )
-    print(f"unpacking and scanning take {scan['cpu'] / ours['cpu']:.0%} of our CPU time")
+    if scan:
+        print(f"unpacking and scanning take {scan[0]['cpu'] / ours['cpu']:.0%} of our CPU time")
 
 
 if __name__ == "__main__":
