@@ -177,7 +177,9 @@ class FlatLog:
         except UnusualError:
             left = np.ones(len(table.bad), bool)
         refused = ((r.position, partial(records.refuse, *astuple(r))) for r in refusals)
-        steps: Iterator[tuple[int, Callable[[], None]]] = merge(refused, _odd(records, parts, by_records | left), key=itemgetter(0))
+        steps: Iterator[tuple[int, Callable[[], None]]] = merge(
+            refused, _odd(records, parts, by_records | left), key=itemgetter(0)
+        )
         for position, read in steps:
             read()
             self._sink.report_progress(position)
