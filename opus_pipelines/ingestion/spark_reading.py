@@ -1,7 +1,8 @@
 """Reads the files of all sources on Spark's executors, large XES logs in parts, with the result of reading each alone.
 
-The driver reads the bytes and sends them with the rows, a wave of files at a time, so that executors need neither the
-history folder nor the lake. What cannot be told from the parts of a file is left to the reading of the whole file.
+The driver reads and packs the bytes and sends them with the rows, a wave of files at a time, so that executors need
+neither the history folder nor the lake. What cannot be told from the parts of a file is left to the reading of the
+whole file.
 """
 
 import zlib
@@ -36,10 +37,10 @@ _PLAIN, _PACKED = "log", "log.gz"
 
 @dataclass(frozen=True)
 class Sizes:
-    """In bytes: a part of a file that is cut, the files of one wave, and the largest file that is sent whole."""
+    """In bytes: a part of a file that is cut, what is packed of one wave, and the largest file that is sent whole."""
 
     part: int = 32 << 20
-    wave: int = 256 << 20
+    wave: int = 96 << 20
     whole: int = 64 << 20
 
 
@@ -103,7 +104,7 @@ class SparkReading:
             try:
                 for job in self._jobs(file):
                     jobs.append((key, job))
-                    size += job.bytes
+                    size += job.packed_size
                     if size >= self._sizes.wave:
                         self._send(jobs, answers)
                         size, jobs = 0, []
@@ -144,12 +145,12 @@ class SparkReading:
         if plan.format == _CUT and unpacked_bytes(plan) > self._sizes.part:
             for part in parts_of(partial(open_data, plan.file), self._sizes.part):
                 job = CarriedRead(replace(file, skipped=part.skipped), self._forgotten, _PLAIN)
-                yield Carried(job, ((_PLAIN, part.content),))
+                yield Carried.of(job, **{_PLAIN: part.content})
         elif plan.bytes > self._sizes.whole:
             raise CannotCut("it is too large to be sent whole")
         else:
             name = _PACKED if plan.file.name.lower().endswith(".gz") else _PLAIN
-            yield Carried(CarriedRead(file, self._forgotten, name), ((name, plan.file.read_bytes()),))
+            yield Carried.of(CarriedRead(file, self._forgotten, name), **{name: plan.file.read_bytes()})
 
     def _whole(self, file: SourceFile, parts: Sequence[FileRead | LostWorker]) -> FileRead | LostWorker | None:
         if any(isinstance(part, LostWorker) for part in parts):

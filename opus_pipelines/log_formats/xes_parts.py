@@ -1,6 +1,7 @@
 """Cuts a XES log into parts that are logs themselves, at the beginning of traces, for readers on several machines.
 
-A part has the head of the log, whole traces, and the end of the log. It says how many events stand before it.
+The first part has the head of the log, the others its start tag alone, because no trace depends on the rest; then come
+whole traces and the end of the log. A part says how many events stand before it.
 """
 
 import re
@@ -12,6 +13,7 @@ _BEGIN = re.compile(rb"\s*<trace[\s>/]")
 _EVENT = re.compile(rb"<event[\s>/]")
 _BETWEEN = re.compile(rb"</trace>(?!\s*<trace[\s>/]|\s*\Z)")
 _ENCODING = re.compile(rb"<\?xml[^>]*encoding\s*=\s*[\"']([^\"']+)")
+_LOG = re.compile(rb"<log(?:\s[^>]*)?>")
 _LAST, _END = b"</trace>", b"</log>"
 _LARGEST_HEAD, _LARGEST_PART = 1 << 24, 1 << 26
 
@@ -49,6 +51,8 @@ def parts_of(open_file: Callable[[], BinaryIO], size: int) -> Iterator[LogPart]:
             text, held = held[:end], held[end:]
             _check(text)
             yield LogPart(head + text + _END, skipped)
+            tag = _LOG.search(head)
+            head = head if tag is None else tag[0]
             skipped += len(_EVENT.findall(text))
     _refuse(head is None or held.strip() != _END, "what follows the last trace is not the end of the log alone")
 

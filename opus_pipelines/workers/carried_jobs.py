@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from uuid import uuid4
 
 from opus_pipelines.core.errors import OpusError
@@ -38,17 +38,35 @@ class CarriedJob(Protocol):
         ...
 
 
+class Content(NamedTuple):
+    """A file that a job reads: its name, its size in bytes, and its bytes, packed."""
+
+    name: str
+    size: int
+    content: bytes
+
+
 @dataclass(frozen=True)
 class Carried:
-    """A job with the contents of the files that it reads, by name."""
+    """A job with the contents of the files that it reads."""
 
     job: CarriedJob
-    contents: tuple[tuple[str, bytes], ...]
+    contents: tuple[Content, ...]
+
+    @classmethod
+    def of(cls, job: CarriedJob, **contents: bytes) -> "Carried":
+        """Packs the contents of the files, by name."""
+        return cls(job, tuple(Content(name, len(one), _packed(one)) for name, one in contents.items()))
 
     @property
-    def bytes(self) -> int:
+    def size(self) -> int:
         """The bytes of the contents."""
-        return sum(len(content) for _, content in self.contents)
+        return sum(one.size for one in self.contents)
+
+    @property
+    def packed_size(self) -> int:
+        """The bytes that travel, all of which the heap of the driver holds."""
+        return sum(len(one.content) for one in self.contents)
 
 
 def carry(session: "SparkSession", setup: Setup, jobs: Sequence[Carried], into: Path) -> list[Answer]:
@@ -85,9 +103,9 @@ def _rows(jobs: Sequence[Carried]) -> "Iterator[pa.RecordBatch]":
     waiting: list[dict[str, Any]] = []
     size = 0
     for number, carried in enumerate(jobs):
-        contents = [{"name": n, "size": len(c), "content": _packed(c)} for n, c in carried.contents]
+        contents = [one._asdict() for one in carried.contents]
         waiting.append({"number": number, "job": pickle.dumps(carried.job), "contents": contents})
-        size += carried.bytes
+        size += carried.size
         if size >= TOGETHER_BYTES or len(waiting) >= TOGETHER_JOBS:
             yield pa.RecordBatch.from_pylist(waiting, schema)
             waiting, size = [], 0

@@ -163,7 +163,7 @@ def test_sizes_are_of_what_is_unpacked(tmp_path: Path) -> None:
 
 def on_executors(spark: Any, part: int = 32 << 20) -> ParallelReading:
     """Everything is read by Spark; XES logs of more than `part` bytes are cut."""
-    return ParallelReading(1, spark_bytes=0, session=lambda size: spark, sizes=Sizes(part, wave=1 << 16))
+    return ParallelReading(1, spark_bytes=0, session=lambda size: spark, sizes=Sizes(part, wave=1 << 10))
 
 
 def event(key: str, at: str = "2020-01-01T00:00:00Z") -> str:

@@ -40,7 +40,7 @@ class Turned:
 @pytest.mark.spark
 def test_contents_travel_to_the_job_and_back(spark: Any, tmp_path: Path) -> None:
     contents = {"": LONG, "dies": b"x", "fails": b"x", "short": b"abc"}
-    jobs = [Carried(Turned(what), (("one", content),)) for what, content in contents.items()]
+    jobs = [Carried.of(Turned(what), one=content) for what, content in contents.items()]
     long, dead, failed, short = carry(spark, NoSetup(), jobs, tmp_path)
     assert (long, short) == ((True, len(LONG)), (True, 3))
     assert (tmp_path / "0" / "turned").read_bytes() == LONG[::-1]
@@ -53,3 +53,9 @@ def test_contents_travel_to_the_job_and_back(spark: Any, tmp_path: Path) -> None
 
 def test_no_jobs_need_no_session(tmp_path: Path) -> None:
     assert carry(None, NoSetup(), [], tmp_path) == []  # type: ignore[arg-type]
+
+
+def test_what_travels_is_packed() -> None:
+    carried = Carried.of(Turned(), one=bytes(1_000_000), other=b"abc")
+    assert carried.size == 1_000_003
+    assert carried.packed_size < 1_000
