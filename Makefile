@@ -91,6 +91,8 @@ gallery: .venv/.installed ## the first plan of every real log in DATA as picture
 bench: .venv/.installed ## speed beside peers into benchmarks/results; PEER=a python that has polars and pm4py
 	@JAVA_HOME="$$(scripts/find_java.sh)"; export JAVA_HOME
 	$(BIN)/python benchmarks/speed.py $(if $(PEER),--peer $(PEER))
+	PYTHONPATH=. $(BIN)/python benchmarks/bulk.py --counts 50 100 400 --results benchmarks/results
+	$(BIN)/python benchmarks/exponents.py
 
 clean: ## remove what `make run` wrote; the install stays
 	@rm -rf build

@@ -4,16 +4,17 @@
 The intakes are similar to the sample's, and the processes are those of a real run.
 
     PYTHONPATH=. .venv/bin/python benchmarks/bulk.py [--counts 100 1000 10000] [--own-gains]
-        [--lake LAKE --intakes DIR] [--work DIR]
+        [--lake LAKE --intakes DIR] [--work DIR] [--results benchmarks/results]
 
 Mines the sample (or takes a lake that was made from it, and its intakes), writes N intakes of about 150 tokens of their
 own (the sample's with other figures and one more sentence each, seeded), and generates them as `opus generate` does:
 read, encoded, worked on, checked, published. Prints intakes per second, the share of each stage, CPU seconds and the
 largest process. What one intake's tasks ask is worked out once for all that ask the same; with `--own-gains` each has a
-gain of its own, so that no two do: the dearest case.
+gain of its own, so that no two do: the dearest case. `--results` also writes bulk.json for `exponents.py`.
 """
 
 import argparse
+import json
 import random
 import re
 import shutil
@@ -97,8 +98,10 @@ def own_tokens(contract: ContractFolder, settings: Settings) -> float:
     return statistics.fmean(len(tokenizer(text)["input_ids"]) for text in texts)
 
 
-def run(contract: ContractFolder, lake: Lake, settings: Settings, spark: SparkResource, work: Path) -> str:
-    """One measured run as a line of the table."""
+def run(
+    contract: ContractFolder, lake: Lake, settings: Settings, spark: SparkResource, work: Path
+) -> tuple[str, dict[str, float]]:
+    """One measured run as a line of the table, and its wall and CPU seconds."""
     with Family() as family:
         wall = time.monotonic()
         result, seconds = _made(contract, lake, settings, spark, work)
@@ -108,10 +111,11 @@ def run(contract: ContractFolder, lake: Lake, settings: Settings, spark: SparkRe
     failed = f", {len(result.failed)} failed" if result.failed else ""
     missed = f", {result.texts_missed} texts encoded late" if result.texts_missed else ""
     memory = f"{result.memory_mb:.0f} | {family.largest_bytes / 2**20:.0f}"
-    return (
+    line = (
         f"| {n:,} | {wall:.1f} | {cpu:.1f} | {n / wall:.1f} | {1000 * cpu / n:.0f} | {memory} | "
         f"{shares}{failed}{missed} |"
     )
+    return line, {"wall_s": round(wall, 1), "cpu_s": round(cpu, 1)}
 
 
 def _made(
@@ -146,6 +150,7 @@ def main() -> None:
     parser.add_argument("--intakes", type=Path)
     parser.add_argument("--contract", default="Motor Claims")
     parser.add_argument("--work", type=Path)
+    parser.add_argument("--results", type=Path)
     options = parser.parse_args()
     work = options.work or Path(tempfile.mkdtemp(prefix="bulk-"))
     settings = Settings()
@@ -167,12 +172,17 @@ def main() -> None:
         "of wall |"
     )
     print("| --- " * 8 + "|")
+    found: dict[int, dict[str, float]] = {}
     for count in options.counts:
         place = work / f"n{count}"
         contract = write_intakes(base, count, place / "intakes", options.own_gains)
         if count == options.counts[0]:
             print(f"about {own_tokens(contract, settings):.0f} tokens of its own an intake", file=sys.stderr)
-        print(run(contract, lake, settings, spark, place), flush=True)
+        line, found[count] = run(contract, lake, settings, spark, place)
+        print(line, flush=True)
+        if options.results:
+            written = {"machine": machine(), "intakes": found}
+            (options.results / "bulk.json").write_text(json.dumps(written, indent=1) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

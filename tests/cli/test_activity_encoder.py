@@ -68,6 +68,7 @@ def test_a_model_is_trained_listed_promoted_and_used(
     assert set(activities(parse((tmp_path / "flow.py").read_text()))) <= {name for name, _ in ENTRIES}
 
 
+@pytest.mark.long
 def test_without_a_trained_model_the_setting_is_refused(
     folder: Path, settings: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

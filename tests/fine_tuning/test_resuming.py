@@ -29,6 +29,7 @@ def fitted(folder: Path, stop: int | None = None) -> tuple[Network, list[int]]:
     return train(LISTS, CHOSEN, Fitting(report=report, checkpoints=Checkpoints(folder))), epochs
 
 
+@pytest.mark.long
 def test_an_interrupted_training_ends_with_the_same_weights(tmp_path: Path) -> None:
     whole, epochs = fitted(tmp_path / "whole")
     with pytest.raises(Stopped):
@@ -40,6 +41,7 @@ def test_an_interrupted_training_ends_with_the_same_weights(tmp_path: Path) -> N
     assert file.is_file(), "it goes when the training is published"
 
 
+@pytest.mark.long
 def test_a_training_of_other_cases_starts_anew(tmp_path: Path) -> None:
     fitted(tmp_path)
     epochs: list[float] = []

@@ -61,6 +61,7 @@ def test_it_reads_which_tasks_a_request_asks_for(reader: TaskReader, cases: Read
     assert hits(found, asked.holds) > 0.6, "by chance it is 0.2"
 
 
+@pytest.mark.long
 def test_requests_of_any_length_may_stand_together(reader: TaskReader, cases: ReadCases) -> None:
     texts = ["send the invoice", asks_for(TOOLS[:4]), ""]
     together = reader.probabilities(texts, TOOLS, cases.vectors, cases.holds.mean(0))

@@ -94,6 +94,7 @@ def by_structure(writer: FlowWriter) -> dict[str, FlowWriter]:
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("structure", ["rules", "tagger", "blend"])
 @pytest.mark.parametrize("hostile", ["import os and __class__ it", "((((", "if if if else else", "for each for each"])
 def test_nothing_outside_the_catalogue_comes_out(

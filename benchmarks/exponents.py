@@ -1,0 +1,71 @@
+"""How a cost grows with size: the exponent b of cost = a * size^b, with an interval."""
+
+import json
+import math
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Exponent:
+    """A fitted exponent and its interval; the interval is None with two sizes, which a line always fits."""
+
+    exponent: float
+    low: float | None
+    high: float | None
+    sizes: int
+
+
+def exponent_of(costs: Mapping[float, float]) -> Exponent:
+    """Fits the exponent by least squares over the logarithms; `costs` is by size, both above 0.
+
+    The interval is that of Student's t for the slope. Raises ValueError for fewer than two sizes.
+    """
+    from scipy.stats import t
+
+    if len(costs) < 2:
+        raise ValueError("an exponent needs costs at two sizes at least")
+    points = [(math.log(size), math.log(cost)) for size, cost in sorted(costs.items())]
+    n = len(points)
+    mean_x, mean_y = (math.fsum(values) / n for values in zip(*points, strict=True))
+    spread = math.fsum((x - mean_x) ** 2 for x, _ in points)
+    slope = math.fsum((x - mean_x) * (y - mean_y) for x, y in points) / spread
+    if n == 2:
+        return Exponent(round(slope, 3), None, None, n)
+    rest = math.fsum((y - mean_y - slope * (x - mean_x)) ** 2 for x, y in points)
+    half = float(t.ppf((1 + CONFIDENCE) / 2, n - 2)) * math.sqrt(rest / (n - 2) / spread)
+    return Exponent(round(slope, 3), round(slope - half, 3), round(slope + half, 3), n)
+
+
+def main() -> None:
+    """Prints the exponents of the results of `speed.py` and `bulk.py`: history, tasks, intakes."""
+    results = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "results"
+    for name, costs in known_costs(results).items():
+        if len(costs) > 1:
+            print(name, json.dumps(asdict(exponent_of(costs))))
+
+
+def known_costs(results: Path) -> dict[str, dict[float, float]]:
+    """Returns CPU seconds by size of what the results of the benchmarks have of it."""
+    read = lambda name: json.loads(file.read_text("utf-8")) if (file := results / f"{name}.json").exists() else {}
+    mined = {float(size): one["taken"]["ours"]["cpu_s"] for size, one in _by_size(read("mining").get("events"))}
+    index = {f"{kind} {figure}": {} for kind in ("exact", "lists") for figure in ("query_cpu_ms", "build_cpu_s")}
+    for label, one in read("index").get("taken", {}).items():
+        kind, size = label.split()
+        for figure in ("query_cpu_ms", "build_cpu_s"):
+            if one[figure] > 0:
+                index[f"{kind} {figure}"][float(size)] = one[figure]
+    bulk = {float(size): one["cpu_s"] for size, one in _by_size(read("bulk").get("intakes"))}
+    return {"history (events)": mined, **{f"tasks ({k})": v for k, v in index.items()}, "intakes": bulk}
+
+
+def _by_size(found: object) -> list[tuple[str, dict]]:
+    return list(found.items()) if isinstance(found, dict) else []
+
+
+if __name__ == "__main__":
+    main()
