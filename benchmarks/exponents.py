@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 CONFIDENCE = 0.95
 
@@ -53,7 +54,7 @@ def known_costs(results: Path) -> dict[str, dict[float, float]]:
     """Returns CPU seconds by size of what the results of the benchmarks have of it."""
     read = lambda name: json.loads(file.read_text("utf-8")) if (file := results / f"{name}.json").exists() else {}
     mined = {float(size): one["taken"]["ours"]["cpu_s"] for size, one in _by_size(read("mining").get("events"))}
-    index = {f"{kind} {figure}": {} for kind in ("exact", "lists") for figure in ("query_cpu_ms", "build_cpu_s")}
+    index: dict[str, dict[float, float]] = {f"{kind} {figure}": {} for kind in ("exact", "lists") for figure in ("query_cpu_ms", "build_cpu_s")}
     for label, one in read("index").get("taken", {}).items():
         kind, size = label.split()
         for figure in ("query_cpu_ms", "build_cpu_s"):
@@ -63,7 +64,7 @@ def known_costs(results: Path) -> dict[str, dict[float, float]]:
     return {"history (events)": mined, **{f"tasks ({k})": v for k, v in index.items()}, "intakes": bulk}
 
 
-def _by_size(found: object) -> list[tuple[str, dict]]:
+def _by_size(found: object) -> list[tuple[str, dict[str, Any]]]:
     return list(found.items()) if isinstance(found, dict) else []
 
 
