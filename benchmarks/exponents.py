@@ -54,10 +54,11 @@ def known_costs(results: Path) -> dict[str, dict[float, float]]:
     """Returns CPU seconds by size of what the results of the benchmarks have of it."""
     read = lambda name: json.loads(file.read_text("utf-8")) if (file := results / f"{name}.json").exists() else {}
     mined = {float(size): one["taken"]["ours"]["cpu_s"] for size, one in _by_size(read("mining").get("events"))}
-    index: dict[str, dict[float, float]] = {f"{kind} {figure}": {} for kind in ("exact", "lists") for figure in ("query_cpu_ms", "build_cpu_s")}
+    figures = "query_cpu_ms", "build_cpu_s"
+    index: dict[str, dict[float, float]] = {f"{kind} {one}": {} for kind in ("exact", "lists") for one in figures}
     for label, one in read("index").get("taken", {}).items():
         kind, size = label.split()
-        for figure in ("query_cpu_ms", "build_cpu_s"):
+        for figure in figures:
             if one[figure] > 0:
                 index[f"{kind} {figure}"][float(size)] = one[figure]
     bulk = {float(size): one["cpu_s"] for size, one in _by_size(read("bulk").get("intakes"))}

@@ -52,6 +52,7 @@ def evaluation(tmp_path_factory: pytest.TempPathFactory) -> UtteranceEvaluation:
     return evaluate(given, WordEncoder(), Asking("catalogue alone"))
 
 
+@pytest.mark.long
 def test_every_item_has_a_row_of_the_writer_and_of_the_baseline(evaluation: UtteranceEvaluation) -> None:
     own = [(r["item"], r["exact_semantic"], r["parsed"]) for r in evaluation.rows if r["system"] == WRITER]
     assert own == [("new", 1.0, 1.0), ("add", 1.0, 1.0), ("wrong", 0.0, 1.0), ("cake", 1.0, 1.0)]

@@ -77,6 +77,7 @@ def test_training_finds_the_tasks_that_no_word_of_the_request_names() -> None:
     assert mixed.min() > 0.5, "an intake with both requests needs the tasks of both"
 
 
+@pytest.mark.long
 def test_the_same_cases_give_the_same_encoder() -> None:
     one, other = fit([taught()], steps=5), fit([taught()], steps=5)
     assert all(np.array_equal(part, other.tensors()[name]) for name, part in one.tensors().items())

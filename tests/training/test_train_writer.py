@@ -49,6 +49,7 @@ def test_the_first_writer_must_beat_the_most_similar_case() -> None:
     assert (verdict.promoted, verdict.against) == (True, None)
 
 
+@pytest.mark.long
 def test_a_writer_replaces_the_one_that_serves_only_beyond_the_interval(writer: StepWriter, memory: TextMemory) -> None:
     _, better = judged({"home": CASES}, encode, champion(aimless(writer), memory))
     assert better.promoted

@@ -108,6 +108,7 @@ def test_what_a_job_says_and_what_it_comes_to(workplace: Any) -> None:
     assert said == ["begun"] * 5
 
 
+@pytest.mark.long
 def test_a_worker_finds_the_code_beside_the_package_from_any_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -157,6 +157,7 @@ def test_a_lease_that_ran_out_is_renewed_by_its_writer_unless_another_took_it(
     assert seen(place.machine("reader").reader()) == (["h1"] if is_taken else ["h0"])
 
 
+@pytest.mark.long
 def test_two_skewed_writers(place: Place, line: Server, writers: tuple[Writer, Writer]) -> None:
     check(place, line, writers, -1)
 

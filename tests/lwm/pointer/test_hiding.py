@@ -86,6 +86,7 @@ def test_without_an_industry_no_task_has_a_history() -> None:
     assert seen(candidates, OWN, np.random.default_rng(0)) is candidates
 
 
+@pytest.mark.long
 def test_a_model_that_learnt_with_hidden_industries_reads_a_request_that_nobody_asked_before() -> None:
     whole, requests = memory(CASES), [request(asks_for(case)) for case in CASES]
     model = train([(whole, requests)], Learning(hiding=Hiding()))

@@ -40,6 +40,7 @@ def first(model: TransformerModel, tools: Sequence[str], known: CaseMemory) -> t
     return tuple(known.graph.tasks[n] for n in best.tasks)
 
 
+@pytest.mark.long
 def test_it_learns_which_tools_a_request_names_and_in_which_order(model: TransformerModel) -> None:
     known, asked = memory(CASES), plans(30, seed=9)
     right = [first(model, tools, known) == tools for tools in asked]
