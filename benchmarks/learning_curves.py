@@ -157,7 +157,8 @@ def plans(arguments: argparse.Namespace) -> None:
 
 def learnt(memory: IndustryMemory, requests: Sequence[EncodedRequest], arguments: argparse.Namespace) -> AnyModel:
     """A model of the cases, of the kind that was asked for."""
-    how = Learning(hiding=Hiding() if arguments.hide else None, clients=[memory.clients or [None] * len(memory.ids)])
+    hiding = Hiding() if arguments.hide else None
+    how = Learning(hiding=hiding, clients=[memory.clients], links=[memory.links])
     histories = [(memory.memory, requests)]
     if arguments.network == "transformer":
         return replace(train_transformer(histories, how, arguments.size), decoding=arguments.decoding)
@@ -179,7 +180,8 @@ def thinned(whole: IndustryMemory, share: float) -> IndustryMemory:
     )
     own = [[place[task] for task in trace] for trace in traces]
     cases = CaseMemory(smaller, memory.texts, memory.memory.vectors, own)
-    return IndustryMemory(cases, memory.ids, memory.texts, memory.is_chain)
+    links = tuple(frozenset((place[a], place[b]) for a, b in pairs) for pairs in memory.links)
+    return IndustryMemory(cases, memory.ids, memory.texts, memory.is_chain, memory.clients, links)
 
 
 def answer(
@@ -189,7 +191,8 @@ def answer(
     tasks = memory.memory.graph.tasks
     written = model.sequences(request, memory.memory)
     agreed = consensus(
-        [memory.trace([tasks[n] for n in one.tasks]) for one in written], np.array([one.probability for one in written])
+        [memory.trace([tasks[n] for n in one.tasks], one.before) for one in written],
+        np.array([one.probability for one in written]),
     ).with_likeliest_first()
     name = {task: raw_keys[task][0] for task in agreed.tasks}
     pairs = agreed.pairs_among(agreed.tasks) or dict.fromkeys(pairwise(agreed.tasks))

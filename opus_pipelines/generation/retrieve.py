@@ -230,7 +230,8 @@ def _expected(request: Request, context: GenerationContext) -> Consensus | None:
         return None
     vector = request.input_vector
     written = model.expected(encoded_requests([text], vector[None], context.encoder)[0], memory.memory)
-    traces, weights = [memory.trace(tasks) for tasks, _ in written], np.array([weight for _, weight in written])
+    traces = [memory.trace(one.tasks, one.before) for one in written]
+    weights = np.array([one.probability for one in written])
     return consensus(traces, weights).with_likeliest_first()
 
 

@@ -17,6 +17,7 @@ PAIRS = 4  # figures of a pair of candidates
 HEADS = 4
 DROPOUT = 0.2
 TEXT_DROPOUT = 0.5  # of the projected texts: what a task is called must not be all that is learnt of it
+LINKS = 1.0  # weight of the loss of links
 MASKED = -30.0
 MOST_STEPS = 64
 REQUEST, CLAUSE, CANDIDATE, END, NEW = range(5)  # kinds of tokens
@@ -47,6 +48,8 @@ class Batch:
         features: standardised features [b, t, k + 1, f] of what may come next.
         open: whether it may come [b, t, k + 2].
         chosen: place of what came [b, t]: k for the end, k + 1 for *new*, and -1 where there is no prefix.
+        both: whether a case that tells its links has both candidates as steps [b, k, k].
+        linked: 1 where the first of two steps is directly before the second [b, k, k].
     """
 
     request: Tensor
@@ -61,6 +64,8 @@ class Batch:
     features: Tensor
     open: Tensor
     chosen: Tensor
+    both: Tensor
+    linked: Tensor
 
     def on(self, device: str) -> "Batch":
         """Return the batch on a device."""
@@ -94,9 +99,7 @@ class PointerTransformer(nn.Module):
         )
         self.new = nn.Linear(width, 1)
         self.earlier, self.later = nn.Linear(width, width), nn.Linear(width, width)
-        self.order = nn.Linear(PAIRS, 1, bias=False)
-        for part in (self.earlier, self.later):
-            nn.init.zeros_(part.weight)
+        self.history = nn.Sequential(nn.Linear(PAIRS, 16), nn.GELU(), nn.Linear(16, 1))
 
     def encoded(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the tokens [b, 1 + c + k + 2, w] and whether each is there [b, 1 + c + k + 2]."""
@@ -145,13 +148,12 @@ class PointerTransformer(nn.Module):
         own = torch.cat([self.next(by_features).squeeze(-1), self.new(steps)], -1)
         return (pointed + own).masked_fill(~batch.open, MASKED)
 
-    def precedes(self, batch: Batch, tokens: Tensor) -> Tensor:
-        """Return the log-odds [b, k, k] that a candidate (rows) precedes another (columns) where both are steps."""
+    def links(self, batch: Batch, tokens: Tensor) -> Tensor:
+        """Return the log-odds [b, k, k] that a candidate (rows) is directly before another where both are steps."""
         k = batch.candidates.shape[1]
         of = tokens[:, tokens.shape[1] - k - 2 : tokens.shape[1] - 2]
-        return self.earlier(of) @ self.later(of).transpose(1, 2) / of.shape[-1] ** 0.5 + self.order(
-            batch.pairs
-        ).squeeze(-1)
+        by_tokens = self.earlier(of) @ self.later(of).transpose(1, 2) / of.shape[-1] ** 0.5
+        return by_tokens + self.history(batch.pairs).squeeze(-1)
 
 
 class _Layer(nn.Module):
@@ -188,10 +190,14 @@ class _Attention(nn.Module):
 
 
 def loss_of(network: PointerTransformer, batch: Batch) -> Tensor:
-    """Return the mean cross-entropy of what came next, in nats of a prefix."""
+    """Return the mean cross-entropy of what came next, in nats of a prefix, and of the links, in nats of a pair."""
     tokens, there = network.encoded(batch)
     scores = network.scores(batch, tokens, there)
-    return functional.cross_entropy(scores.flatten(0, 1), batch.chosen.flatten(), ignore_index=-1)
+    loss = functional.cross_entropy(scores.flatten(0, 1), batch.chosen.flatten(), ignore_index=-1)
+    if not batch.both.any():
+        return loss
+    links = network.links(batch, tokens)[batch.both]
+    return loss + LINKS * functional.binary_cross_entropy_with_logits(links, batch.linked[batch.both])
 
 
 def tensors_of(network: PointerTransformer) -> dict[str, np.ndarray]:

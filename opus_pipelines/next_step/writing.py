@@ -21,10 +21,15 @@ NextStep = Callable[[Sequence[Prefix]], np.ndarray]  # probabilities [prefixes, 
 
 @dataclass(frozen=True)
 class Written:
-    """A sequence of tasks and its probability among those of its request."""
+    """A sequence of tasks and its probability among those of its request.
+
+    `before` has for each step the places of the steps that are directly before it, so that the sequence is a DAG; None
+    where the model does not tell them.
+    """
 
     tasks: tuple[int, ...]
     probability: float
+    before: tuple[tuple[int, ...], ...] | None = None
 
 
 @dataclass(frozen=True)

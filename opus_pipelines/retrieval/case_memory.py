@@ -32,6 +32,7 @@ class IndustryMemory:
         texts: requests.
         is_chain: whether nearly every step directly follows the step before.
         clients: client of each case, None where history does not tell it; () where nothing was asked of it.
+        links: pairs (task, task) of each case of which the first is directly before the second; () for chains.
     """
 
     memory: CaseMemory
@@ -39,6 +40,7 @@ class IndustryMemory:
     texts: tuple[str, ...]
     is_chain: bool
     clients: tuple[str | None, ...] = ()
+    links: tuple[frozenset[tuple[int, int]], ...] = ()
 
     def without(self, hidden: Sequence[int]) -> "IndustryMemory":
         """Return the memory of the other cases; the transitions of the hidden ones are taken out of the edges."""
@@ -56,18 +58,24 @@ class IndustryMemory:
             tuple(self.texts[n] for n in kept),
             self.is_chain,
             tuple(self.clients[n] for n in kept) if self.clients else (),
+            tuple(self.links[n] for n in kept) if self.links else (),
         )
 
-    def trace(self, tasks: Sequence[str]) -> Trace:
-        """Return a written sequence as a trace; where history branches, links are those that most cases have."""
+    def trace(self, tasks: Sequence[str], before: Sequence[Sequence[int]] | None = None) -> Trace:
+        """Return a written sequence as a trace; where history branches, links are those that most cases have.
+
+        `before` has the places of the steps directly before each one, where the model wrote them; None: it did not.
+        """
         if self.is_chain:
             return Trace.of(tasks)
+        if before is not None:
+            return Trace.of(tasks, before)
         place = {task: n for n, task in enumerate(self.memory.graph.tasks)}
         numbers = [place[task] for task in tasks]
-        links, before = block(self.memory.graph.transitions, numbers), block(self.memory.before, numbers)
+        links, ahead = block(self.memory.graph.transitions, numbers), block(self.memory.before, numbers)
         predecessors: list[list[int] | None] = []
         for n in range(len(numbers)):
-            rates = [links[m, n] / max(1.0, before[m, n] + before[n, m]) for m in range(n)]
+            rates = [links[m, n] / max(1.0, ahead[m, n] + ahead[n, m]) for m in range(n)]
             linked = [m for m, rate in enumerate(rates) if rate >= LINKED]
             predecessors.append(linked or ([int(np.argmax(rates))] if any(rates) else None))
         return Trace.of(tasks, predecessors)
@@ -107,12 +115,16 @@ def industry_memory(index: SnapshotIndex, industry: str) -> IndustryMemory | Non
         [[place[task] for task in traces[n]] for n in chosen],
     )
     predecessors, clients = taken["task_predecessors"].to_pylist(), taken["client"].to_pylist()
+    is_chain = _is_chain([predecessors[n] for n in chosen])
+    done = taken["tasks"].to_pylist()
+    linked = [] if is_chain else [Trace.of(done[n], predecessors[n]).pairs for n in chosen]
     return IndustryMemory(
         memory,
         tuple(own),
         tuple(requests[i] for i in own),
-        _is_chain([predecessors[n] for n in chosen]),
+        is_chain,
         tuple(clients[n] for n in chosen),
+        tuple(frozenset((place[a], place[b]) for a, b in pairs if a in place and b in place) for pairs in linked),
     )
 
 

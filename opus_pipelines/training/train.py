@@ -221,7 +221,8 @@ class _Training:
         histories = [(memory.memory, requests[name]) for name, memory in memories.items()]
         clients = [memory.clients for memory in memories.values()]
         hiding = Hiding() if self.options.lwm.hide else None
-        how = Learning(report, SEED, self.checkpoints, hiding, clients)
+        links = [memory.links for memory in memories.values()]
+        how = Learning(report, SEED, self.checkpoints, hiding, clients, links)
         if self.options.lwm.network == "transformer":
             return train_transformer(histories, how, self.options.lwm.size)
         return train_model(histories, how)
@@ -317,7 +318,8 @@ def _judged_industry(
 
 def _by_model(model: AnyModel, part: IndustryMemory, request: EncodedRequest) -> Consensus:
     written = named_sequences(model.sequences(request, part.memory), part.memory.graph.tasks)
-    return consensus([part.trace(names) for names, _ in written], np.array([weight for _, weight in written]))
+    traces = [part.trace(one.tasks, one.before) for one in written]
+    return consensus(traces, np.array([one.probability for one in written]))
 
 
 def by_similar_cases(part: IndustryMemory, vector: np.ndarray) -> Consensus:

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -89,7 +89,7 @@ class PointerBackend(HistoryBackend):
         if self.champion is not None and self.champion.model.reader is not None:
             self.champion.model.reader.load()
 
-    def expected(self, request: EncodedRequest, memory: CaseMemory) -> list[tuple[tuple[str, ...], float]]:
+    def expected(self, request: EncodedRequest, memory: CaseMemory) -> "list[NamedSequence]":
         """Return the likeliest sequences of tasks for a request with their probabilities, best first."""
         assert self.champion is not None
         return named_sequences(self.champion.model.sequences(request, memory), memory.graph.tasks)
@@ -108,6 +108,15 @@ def _warn_once(text: str) -> None:
     logger.warning("%s", text)
 
 
-def named_sequences(written: Sequence[Written], tasks: Sequence[str]) -> list[tuple[tuple[str, ...], float]]:
+@dataclass(frozen=True)
+class NamedSequence:
+    """A sequence with the ids of its tasks; `probability` and `before` are as in `next_step.writing.Written`."""
+
+    tasks: tuple[str, ...]
+    probability: float
+    before: tuple[tuple[int, ...], ...] | None = None
+
+
+def named_sequences(written: Sequence[Written], tasks: Sequence[str]) -> list[NamedSequence]:
     """Return the sequences with the ids of their tasks."""
-    return [(tuple(tasks[n] for n in sequence.tasks), sequence.probability) for sequence in written]
+    return [NamedSequence(tuple(tasks[n] for n in one.tasks), one.probability, one.before) for one in written]

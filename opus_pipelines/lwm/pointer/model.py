@@ -79,6 +79,7 @@ class Learning:
         checkpoints: where an interrupted training goes on from; None: it starts anew.
         hiding: what is hidden from cases beyond themselves; None: nothing.
         clients: for each history the client of each case, None where nobody knows it.
+        links: for each history the links of each case, see `retrieval.case_memory`; () where they are consecutive.
         most_prefixes: prefixes that are learnt from, at most.
         epochs: passes of the transformer over the cases; None: as many as their number asks for.
     """
@@ -88,6 +89,7 @@ class Learning:
     checkpoints: Checkpoints | None = None
     hiding: Hiding | None = None
     clients: Sequence[Sequence[str | None]] = ()
+    links: Sequence[Sequence[frozenset[tuple[int, int]]]] = ()
     most_prefixes: int = MOST_LISTS
     epochs: int | None = None
 
@@ -105,7 +107,8 @@ def train(histories: Histories, how: Learning = Learning()) -> PointerModel:
     order = draw.permutation(sum(len(memory.traces) for memory, _ in histories)).tolist()
     lists: list[np.ndarray] = []
     chosen: list[int] = []
-    for _, candidates, trace, _ in asked_requests(histories, order, how, draw):
+    for case, candidates in asked_cases(histories, order, how, draw):
+        trace = histories[case[0]][0].traces[case[1]]
         for features, place in examples_of(candidates, trace):
             lists.append(features)
             chosen.append(place)
@@ -114,10 +117,10 @@ def train(histories: Histories, how: Learning = Learning()) -> PointerModel:
     return PointerModel(train_network(lists, chosen, Fitting(how.seed, how.report, checkpoints=how.checkpoints)))
 
 
-def asked_requests(
+def asked_cases(
     histories: Histories, order: Sequence[int], how: Learning, draw: np.random.Generator
-) -> Iterator[tuple[EncodedRequest, Candidates, Sequence[int], np.ndarray]]:
-    """Yield the request of each case, its candidates as they are seen, its tasks, and the vectors [tasks, d] of all.
+) -> Iterator[tuple[tuple[int, int], Candidates]]:
+    """Yield each case, as the number of its history and its own there, with its candidates as they are seen.
 
     `order` numbers the cases of all histories. Where more than the case itself is hidden, so many cases are asked that
     they have `most_prefixes`, and the order is by what is hidden.
@@ -126,19 +129,18 @@ def asked_requests(
     if how.hiding is None:
         for history, n in (cases[number] for number in order):
             memory, requests = histories[history]
-            candidates = memory.candidates(requests[n], most_candidates(memory), n)
-            yield requests[n], candidates, memory.traces[n], memory.graph.vectors
+            yield (history, n), memory.candidates(requests[n], most_candidates(memory), n)
         return
     prefixes = np.cumsum([1 + len(histories[cases[n][0]][0].traces[cases[n][1]]) for n in order])
     taken = [cases[n] for n, before in zip(order, [0, *prefixes.tolist()], strict=False) if before < how.most_prefixes]
     kinds = how.hiding.drawn(len(taken), draw)
     for history, (memory, requests) in enumerate(histories):
         hidden = {n: kind for (own, n), kind in zip(taken, kinds, strict=True) if own == history}
-        clients = how.clients[history] if how.clients else [None] * len(memory.traces)
+        clients = (how.clients[history] if how.clients else ()) or [None] * len(memory.traces)
         for view, kind, places in memories(memory, clients, hidden):
             for n, place in places.items():
                 candidates = view.candidates(requests[n], most_candidates(memory), place)
-                yield requests[n], seen(candidates, kind, draw), memory.traces[n], memory.graph.vectors
+                yield (history, n), seen(candidates, kind, draw)
 
 
 def examples(memory: CaseMemory, request: EncodedRequest, case: int) -> list[tuple[np.ndarray, int]]:

@@ -21,7 +21,7 @@ from opus_pipelines.lwm.pointer.memory import Candidates, CaseMemory
 from opus_pipelines.lwm.pointer.model import (
     Histories,
     Learning,
-    asked_requests,
+    asked_cases,
     most_candidates,
     next_step_features,
     read_request,
@@ -38,7 +38,9 @@ LEAST_STEPS = 220  # gradient steps; more of them learn the cases by heart
 MOST_PREFIXES = 24  # of a case
 LEARNING_RATE = 2e-3
 WEIGHT_DECAY = 1e-2
-CENTER, SCALE = "center", "scale"
+CENTER, SCALE, TOLD = "center", "scale", "told"  # mean and deviation of features; whether cases told their links
+LINKED = 0.5  # probability of a link from which it is written
+LIKELIEST = 0.1  # the same of the likeliest link of a step that has none; below, the step begins a branch
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class Shown:
         features: [t, k + 1, f] of what may come next, and of the end.
         chosen: what came [t]: k for the end, k + 1 for *new*.
         done: places of candidates that each prefix has [t].
+        links: pairs of places of which the first step is directly before the second; None where nobody tells them.
     """
 
     request: EncodedRequest
@@ -62,6 +65,7 @@ class Shown:
     features: np.ndarray
     chosen: list[int]
     done: list[tuple[int, ...]]
+    links: frozenset[tuple[int, int]] | None = None
 
 
 def pairs_of(candidates: Candidates) -> np.ndarray:
@@ -77,8 +81,14 @@ def pairs_of(candidates: Candidates) -> np.ndarray:
     return np.stack(columns, -1).astype(np.float32)
 
 
-def shown(request: EncodedRequest, candidates: Candidates, vectors: np.ndarray, trace: Sequence[int]) -> Shown:
-    """Return a case with these tasks; `vectors` [tasks, d] are those of its industry."""
+def shown(
+    request: EncodedRequest,
+    candidates: Candidates,
+    vectors: np.ndarray,
+    trace: Sequence[int],
+    links: frozenset[tuple[int, int]] | None = None,
+) -> Shown:
+    """Return a case with these tasks and links between them; `vectors` [tasks, d] are those of its industry."""
     k = len(candidates.tasks)
     place_of = {task: n for n, task in enumerate(candidates.tasks.tolist())}
     places = [place_of.get(task, k + 1) for task in trace][: MOST_PREFIXES - 1]
@@ -93,6 +103,7 @@ def shown(request: EncodedRequest, candidates: Candidates, vectors: np.ndarray, 
         rows.astype(np.float32),
         [*places, *ends],
         done,
+        links and frozenset((place_of[a], place_of[b]) for a, b in links if a in place_of and b in place_of),
     )
 
 
@@ -122,7 +133,26 @@ class TransformerModel:
         write = by_beam if self.decoding == "beam" else sampled
         longest = max(map(len, memory.traces))
         written = write(self.next_step(request, candidates, memory.graph.vectors), Rules(longest))
-        return [replace(one, tasks=tuple(int(candidates.tasks[n]) for n in one.tasks)) for one in written]
+        links = self.links(request, candidates, memory.graph.vectors)
+        return [
+            Written(
+                tuple(int(candidates.tasks[n]) for n in one.tasks),
+                one.probability,
+                None if links is None else before_of(links[np.ix_(one.tasks, one.tasks)]),
+            )
+            for one in written
+        ]
+
+    def links(self, request: EncodedRequest, candidates: Candidates, vectors: np.ndarray) -> np.ndarray | None:
+        """Return P(u is directly before v) [k, k] of candidates, were both steps; None where no case told links."""
+        import torch
+
+        if not self.tensors[TOLD].any():
+            return None
+        with _one_thread(), torch.inference_mode():
+            batch = _batch([self._standard(shown(request, candidates, vectors, ()))])
+            tokens, _ = self.network.encoded(batch)
+            return np.asarray(torch.sigmoid(self.network.links(batch, tokens)[0].double()).numpy())
 
     def next_step(self, request: EncodedRequest, candidates: Candidates, vectors: np.ndarray) -> NextStep:
         """Return what tells the probabilities [prefixes, k + 1] of every next step, and of the end."""
@@ -164,7 +194,7 @@ class TransformerModel:
 
         dimension, features = self.tensors["text.weight"].shape[1], len(self.tensors[CENTER])
         network = PointerTransformer(dimension, features, SIZES[self.size])
-        weights = {k: torch.from_numpy(np.array(v)) for k, v in self.tensors.items() if k not in (CENTER, SCALE)}
+        weights = {k: torch.from_numpy(np.array(v)) for k, v in self.tensors.items() if k not in (CENTER, SCALE, TOLD)}
         try:
             network.load_state_dict(weights)
         except RuntimeError:
@@ -186,7 +216,7 @@ class TransformerModel:
         broken = sorted(name for name, part in tensors.items() if not np.isfinite(part).all())
         if broken:
             raise OpusError(f"the transformer has numbers that are not finite in {', '.join(broken)}")
-        if missing := [name for name in (CENTER, SCALE, "text.weight") if name not in tensors]:
+        if missing := [name for name in (CENTER, SCALE, TOLD, "text.weight") if name not in tensors]:
             raise OpusError(f"the transformer lacks {', '.join(missing)}")
         if tensors[CENTER].shape != (width,) or tensors[SCALE].shape != (width,) or tensors["text.weight"].ndim != 2:
             raise OpusError(f"the transformer is of other features, and there are {width}")
@@ -222,8 +252,10 @@ def train(histories: Histories, how: Learning, size: str = "small") -> Transform
     draw = np.random.default_rng(how.seed)
     order = draw.permutation(sum(len(memory.traces) for memory, _ in histories)).tolist()
     cases, prefixes = [], 0
-    for request, candidates, trace, vectors in asked_requests(histories, order, how, draw):
-        cases.append(shown(request, candidates, vectors, trace))
+    for (history, n), candidates in asked_cases(histories, order, how, draw):
+        memory, requests = histories[history]
+        links = how.links[history][n] if how.links and how.links[history] else None
+        cases.append(shown(requests[n], candidates, memory.graph.vectors, memory.traces[n], links))
         prefixes += len(cases[-1].chosen)
         if how.hiding is None and prefixes >= how.most_prefixes:
             break
@@ -233,7 +265,22 @@ def train(histories: Histories, how: Learning, size: str = "small") -> Transform
     standard = [_standardised(one, center, scale) for one in cases]
     with _one_thread():
         weights = _fitted(standard, how, size)
-    return TransformerModel(size, {**weights, CENTER: center, SCALE: scale})
+    told = np.array([any(one.links for one in cases)], np.float32)
+    return TransformerModel(size, {**weights, CENTER: center, SCALE: scale, TOLD: told})
+
+
+def before_of(links: np.ndarray) -> tuple[tuple[int, ...], ...]:
+    """Return for each step the places of the steps directly before it, given P(link) [steps, steps] of their order.
+
+    They are those that are likelier than not; where no earlier step is, the likeliest one, unless it is unlikely. So
+    steps that history has in both orders, without a link between them, stay parallel.
+    """
+    found = []
+    for n in range(len(links)):
+        likely = [m for m in range(n) if links[m, n] >= LINKED]
+        best = int(links[:n, n].argmax()) if n else 0
+        found.append(tuple(likely or ([best] if n and links[best, n] >= LIKELIEST else [])))
+    return tuple(found)
 
 
 def _fitted(cases: Sequence[Shown], how: Learning, size: str) -> dict[str, np.ndarray]:
@@ -345,6 +392,8 @@ def _batch(cases: Sequence[Shown]) -> "Batch":
         "features": zeros(b, t, k + 1, f),
         "open": np.zeros((b, t, k + 2), bool),
         "chosen": np.full((b, t), -1),
+        "both": np.zeros((b, k, k), bool),
+        "linked": zeros(b, k, k),
     }
     for n, one in enumerate(cases):
         own, clauses, steps = len(one.vectors), len(one.request.clauses), len(one.chosen)
@@ -364,6 +413,11 @@ def _batch(cases: Sequence[Shown]) -> "Batch":
             whole["open"][n, step, k] = step > 0
             whole["open"][n, step, list(done)] = False
         whole["open"][n, steps:, 0] = True
+        if one.links:
+            inside = [place for place in one.chosen if place < own]
+            whole["both"][n][np.ix_(inside, inside)] = True
+            whole["both"][n, inside, inside] = False
+            whole["linked"][n, [a for a, _ in one.links], [b for _, b in one.links]] = 1.0
     return Batch(**{name: torch.from_numpy(part) for name, part in whole.items()})
 
 
@@ -373,4 +427,5 @@ def _checkpoint(cases: Sequence[Shown], how: Learning, size: str, epochs: int) -
         return None
     fixed = [how.seed, size, epochs, BATCH, LEARNING_RATE, WEIGHT_DECAY]
     parts = [part.tobytes() for one in cases for part in (one.request.vector, one.features, one.pairs)]
-    return how.checkpoints.at("transformer", fixed, [one.chosen for one in cases], *parts)
+    told = [[one.chosen, sorted(one.links or ())] for one in cases]
+    return how.checkpoints.at("transformer", fixed, told, *parts)

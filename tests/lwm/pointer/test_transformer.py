@@ -16,7 +16,7 @@ from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.lwm.pointer.memory import CaseMemory
 from opus_pipelines.lwm.pointer.model import Learning
 from opus_pipelines.lwm.pointer.store import WEIGHTS, keep, opened, store_of
-from opus_pipelines.lwm.pointer.transformer import TransformerModel, blank_request, shown, train
+from opus_pipelines.lwm.pointer.transformer import TransformerModel, before_of, blank_request, shown, train
 from opus_pipelines.next_step.network import TrainingError
 from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans, request
 
@@ -115,7 +115,7 @@ def test_a_published_transformer_serves_as_it_was_trained(model: TransformerMode
     assert backend.version.endswith(f"{name}-beam")
     known, asked = memory(CASES), request(asks_for(CASES[3]))
     beam = replace(model, decoding="beam").sequences(asked, known)
-    assert [one for one, _ in backend.expected(asked, known)] == [
+    assert [one.tasks for one in backend.expected(asked, known)] == [
         tuple(known.graph.tasks[n] for n in one.tasks) for one in beam
     ]
 
@@ -171,3 +171,28 @@ def test_a_catalogue_that_changed_since_training_and_two_tools_of_one_name_are_s
     other = CaseMemory(twice, known.read_cases.texts, known.vectors, known.traces)
     written = model.sequences(request(asks_for(CASES[0])), other)
     assert sum(one.probability for one in written) == pytest.approx(1.0)
+
+
+def test_it_writes_dags_where_cases_branch() -> None:
+    cases = [tuple(TOOLS[n] for n in order) for order in ((0, 1, 2), (1, 0, 2))] * 30  # 0 and 1 in both orders, then 2
+    known, requests = memory(cases), [request(asks_for(case)) for case in cases]
+    links = [frozenset({(0, 2), (1, 2)})] * len(cases)
+    branching = train([(known, requests)], Learning(links=[links], epochs=30))
+    candidates = known.candidates(requests[0], 8)
+    found = branching.links(requests[0], candidates, known.graph.vectors)
+    assert found is not None
+    at = [candidates.tasks.tolist().index(task) for task in (0, 1, 2)]
+    likely = (found[np.ix_(at, at)] > 0.5) & ~np.eye(3, dtype=bool)
+    assert likely.tolist() == [[False, False, True], [False, False, True], [False, False, False]]
+    best = branching.sequences(requests[0], known)[0]
+    assert sorted(best.tasks[:2]) == [0, 1], "which of them comes first is not known"
+    assert best.before == ((), (), (0, 1))
+
+
+def test_a_step_without_a_likely_link_follows_the_likeliest_one_or_begins_a_branch() -> None:
+    links = np.array([[0.0, 0.2, 0.9, 0.0], [0.9, 0.0, 0.6, 0.05], [0.9, 0.9, 0.0, 0.0], [0.9, 0.9, 0.9, 0.0]])
+    assert before_of(links) == ((), (0,), (0, 1), ())
+
+
+def test_a_history_of_chains_writes_no_links(model: TransformerModel) -> None:
+    assert all(one.before is None for one in model.sequences(request(asks_for(CASES[0])), memory(CASES)))
