@@ -63,7 +63,7 @@ def train(options: Options, industry: tuple[str, ...], backend: str, fine_tune: 
     is not recorded in MLflow.
 
     With [lwm] network = "transformer" the model is a transformer, small or large by [lwm] size, on a GPU where there is
-    one, and writes DAGs where the cases branch. The default, a perceptron over features, was as good on held-out
+    one; with [lwm] links = "model" it writes DAGs. The default, a perceptron over features, was as good on held-out
     requests and trains in half of the time.
 
     With [lwm] hide = true, training also hides tasks, near cases (half of the time), whole clients and whole industries

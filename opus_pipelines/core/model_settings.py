@@ -39,6 +39,9 @@ class Lwm(Section):
     decoding: Literal["sample", "beam"] = Field(
         "sample", description="how sequences are written: a sample of 100, or the likeliest 20 of a beam search"
     )
+    links: Literal["counts", "model"] = Field(
+        "counts", description="what tells the links of a written sequence where cases branch: history, or a transformer"
+    )
     hide: bool = Field(
         False,
         description="training also hides tasks, near cases (half of the time), clients and industries from a case",

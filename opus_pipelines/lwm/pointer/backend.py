@@ -15,6 +15,7 @@ from opus_pipelines.lwm.pointer.clauses import EncodedRequest
 from opus_pipelines.lwm.pointer.memory import CaseMemory
 from opus_pipelines.lwm.pointer.model import VERSION
 from opus_pipelines.lwm.pointer.store import Champion, opened
+from opus_pipelines.lwm.pointer.transformer import TransformerModel
 from opus_pipelines.lwm.step_writing.store import VERSION as WRITER_VERSION
 from opus_pipelines.lwm.step_writing.store import WriterChampion
 from opus_pipelines.lwm.step_writing.store import opened as opened_writer
@@ -37,17 +38,21 @@ class PointerBackend(HistoryBackend):
     writer: WriterChampion | None = None
     encoder: EncoderChampion | None = None
     decoding = "sample"
+    writes_links = False
 
     def configure(self, settings: Settings) -> None:
         """Take how the model writes sequences."""
-        self.decoding = settings.lwm.decoding
+        self.decoding, self.writes_links = settings.lwm.decoding, settings.lwm.links == "model"
 
     def open(self, lake: Lake) -> None:
         """Load the model that serves in this lake, if there is one."""
         found, writers, encoders = opened(lake), opened_writer(lake), opened_encoder(lake)
         self.champion, self.writer, self.encoder = found.champion, writers.champion, encoders.champion
         if self.champion is not None:
-            self.champion = replace(self.champion, model=replace(self.champion.model, decoding=self.decoding))
+            model = replace(self.champion.model, decoding=self.decoding)
+            if isinstance(model, TransformerModel):
+                model = replace(model, writes_links=self.writes_links)
+            self.champion = replace(self.champion, model=model)
         _warn_of(found, "model", f"model {found.champion.model_id}" if found.champion else "the history backend")
         _warn_of(writers, "step writer", f"step writer {self.writer.model_id}" if self.writer else "no step writer")
         instead = f"Intention encoder {self.encoder.model_id}" if self.encoder else "the untrained Intention"
@@ -78,7 +83,7 @@ class PointerBackend(HistoryBackend):
 
     @property
     def _written(self) -> str:
-        return "" if self.decoding == "sample" else f"-{self.decoding}"
+        return ("" if self.decoding == "sample" else f"-{self.decoding}") + ("-links" if self.writes_links else "")
 
     def serves(self, industry: str | None) -> bool:
         """Return whether the model is used for an industry."""

@@ -116,12 +116,14 @@ class TransformerModel:
         tensors: the weights by name, with the mean and the deviation of each feature.
         reader: the task reader beside it, None without one.
         decoding: sample or beam.
+        writes_links: whether the sequences have the links that the model expects, where cases told it theirs.
     """
 
     size: str
     tensors: Mapping[str, np.ndarray]
     reader: TaskReader | None = None
     decoding: str = "sample"
+    writes_links: bool = False
 
     def sequences(self, request: EncodedRequest, memory: CaseMemory, hidden: int | None = None) -> list[Written]:
         """Return the sequences for a request, most probable first; their probabilities sum to 1.
@@ -133,7 +135,7 @@ class TransformerModel:
         write = by_beam if self.decoding == "beam" else sampled
         longest = max(map(len, memory.traces))
         written = write(self.next_step(request, candidates, memory.graph.vectors), Rules(longest))
-        links = self.links(request, candidates, memory.graph.vectors)
+        links = self.links(request, candidates, memory.graph.vectors) if self.writes_links else None
         return [
             Written(
                 tuple(int(candidates.tasks[n]) for n in one.tasks),

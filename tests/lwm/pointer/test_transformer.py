@@ -184,9 +184,10 @@ def test_it_writes_dags_where_cases_branch() -> None:
     at = [candidates.tasks.tolist().index(task) for task in (0, 1, 2)]
     likely = (found[np.ix_(at, at)] > 0.5) & ~np.eye(3, dtype=bool)
     assert likely.tolist() == [[False, False, True], [False, False, True], [False, False, False]]
-    best = branching.sequences(requests[0], known)[0]
+    best = replace(branching, writes_links=True).sequences(requests[0], known)[0]
     assert sorted(best.tasks[:2]) == [0, 1], "which of them comes first is not known"
     assert best.before == ((), (), (0, 1))
+    assert branching.sequences(requests[0], known)[0].before is None, "history tells the links unless it is asked for"
 
 
 def test_a_step_without_a_likely_link_follows_the_likeliest_one_or_begins_a_branch() -> None:
