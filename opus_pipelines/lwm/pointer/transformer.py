@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,46 +26,19 @@ from opus_pipelines.lwm.pointer.model import (
     next_step_features,
     read_request,
 )
-from opus_pipelines.next_step.network import CLIP, TrainingError
+from opus_pipelines.next_step.batches import BATCH, Shown, batch_of, before_of, drawn, moments, standardised
+from opus_pipelines.next_step.network import TrainingError
 from opus_pipelines.next_step.writing import NextStep, Rules, Written, by_beam, sampled
 
 if TYPE_CHECKING:
-    from opus_pipelines.next_step.transformer_network import Batch, PointerTransformer
+    from opus_pipelines.next_step.transformer_network import PointerTransformer
 
-BATCH = 32  # cases of one gradient step
 EPOCHS = 12  # passes over the cases, at least
 LEAST_STEPS = 220  # gradient steps; more of them learn the cases by heart
 MOST_PREFIXES = 24  # of a case
 LEARNING_RATE = 2e-3
 WEIGHT_DECAY = 1e-2
 CENTER, SCALE, TOLD = "center", "scale", "told"  # mean and deviation of features; whether cases told their links
-LINKED = 0.5  # probability of a link from which it is written
-LIKELIEST = 0.1  # the same of the likeliest link of a step that has none; below, the step begins a branch
-
-
-@dataclass(frozen=True)
-class Shown:
-    """A request with its candidates, as the network reads it, and the prefixes of its case.
-
-    Attributes:
-        request: its vector [d], with vectors [c, d] and places [c] of its clauses.
-        vectors: of the candidates [k, d].
-        pairs: [k, k, 4]: log-odds of the order, share together, transitions per case, and whether it was seen at all.
-        steps: place of the step before each next one [t], -1 before the first, k + 1 where it was *new*.
-        features: [t, k + 1, f] of what may come next, and of the end.
-        chosen: what came [t]: k for the end, k + 1 for *new*.
-        done: places of candidates that each prefix has [t].
-        links: pairs of places of which the first step is directly before the second; None where nobody tells them.
-    """
-
-    request: EncodedRequest
-    vectors: np.ndarray
-    pairs: np.ndarray
-    steps: list[int]
-    features: np.ndarray
-    chosen: list[int]
-    done: list[tuple[int, ...]]
-    links: frozenset[tuple[int, int]] | None = None
 
 
 def pairs_of(candidates: Candidates) -> np.ndarray:
@@ -152,7 +125,7 @@ class TransformerModel:
         if not self.tensors[TOLD].any():
             return None
         with _one_thread(), torch.inference_mode():
-            batch = _batch([self._standard(shown(request, candidates, vectors, ()))])
+            batch = batch_of([self._standard(shown(request, candidates, vectors, ()))])
             tokens, _ = self.network.encoded(batch)
             return np.asarray(torch.sigmoid(self.network.links(batch, tokens)[0].double()).numpy())
 
@@ -162,12 +135,12 @@ class TransformerModel:
 
         one = shown(request, candidates, vectors, ())
         with _one_thread(), torch.inference_mode():
-            tokens, there = self.network.encoded(_batch([self._standard(one)]))
+            tokens, there = self.network.encoded(batch_of([self._standard(one)]))
 
         def probabilities(prefixes: Sequence[tuple[int, ...]]) -> np.ndarray:
             rows = [self._standard(_after(one, candidates, prefix)) for prefix in prefixes]
             with _one_thread(), torch.inference_mode():
-                batch = _batch(rows)
+                batch = batch_of(rows)
                 scores = self.network.scores(batch, tokens.expand(len(rows), -1, -1), there.expand(len(rows), -1))[
                     :, -1, : len(candidates.tasks) + 1
                 ]
@@ -183,7 +156,7 @@ class TransformerModel:
         request = EncodedRequest(own["request"][0], own["clauses"], own["places"], "")
         one = Shown(request, own["candidates"], own["pairs"], [-1], own["features"][None], [0], [()])
         with _one_thread(), torch.inference_mode():
-            batch = _batch([self._standard(one)])
+            batch = batch_of([self._standard(one)])
             scores = self.network.scores(batch, *self.network.encoded(batch))[0, 0, :-1]
             return np.asarray(torch.softmax(scores.double(), -1).numpy())
 
@@ -227,7 +200,7 @@ class TransformerModel:
         return model
 
     def _standard(self, one: Shown) -> Shown:
-        return _standardised(one, self.tensors[CENTER], self.tensors[SCALE])
+        return standardised(one, self.tensors[CENTER], self.tensors[SCALE])
 
 
 def blank_request(model: TransformerModel) -> dict[str, np.ndarray]:
@@ -263,26 +236,12 @@ def train(histories: Histories, how: Learning, size: str = "small") -> Transform
             break
     if not cases:
         raise TrainingError("there is no example to train on")
-    center, scale = _moments(cases)
-    standard = [_standardised(one, center, scale) for one in cases]
+    center, scale = moments(cases)
+    standard = [standardised(one, center, scale) for one in cases]
     with _one_thread():
         weights = _fitted(standard, how, size)
     told = np.array([any(one.links for one in cases)], np.float32)
     return TransformerModel(size, {**weights, CENTER: center, SCALE: scale, TOLD: told})
-
-
-def before_of(links: np.ndarray) -> tuple[tuple[int, ...], ...]:
-    """Return for each step the places of the steps directly before it, given P(link) [steps, steps] of their order.
-
-    They are those that are likelier than not; where no earlier step is, the likeliest one, unless it is unlikely. So
-    steps that history has in both orders, without a link between them, stay parallel.
-    """
-    found = []
-    for n in range(len(links)):
-        likely = [m for m in range(n) if links[m, n] >= LINKED]
-        best = int(links[:n, n].argmax()) if n else 0
-        found.append(tuple(likely or ([best] if n and links[best, n] >= LIKELIEST else [])))
-    return tuple(found)
 
 
 def _fitted(cases: Sequence[Shown], how: Learning, size: str) -> dict[str, np.ndarray]:
@@ -302,8 +261,8 @@ def _fitted(cases: Sequence[Shown], how: Learning, size: str) -> dict[str, np.nd
     state = Resumable(_checkpoint(cases, how, size, epochs), optimizer, schedule, draw, how.report)
     for epoch in range(state.resume() + 1, epochs + 1):
         total = 0.0
-        for places in _drawn(cases, draw):
-            loss = loss_of(network, _batch([cases[n] for n in places]).on(device))
+        for places in drawn(cases, draw):
+            loss = loss_of(network, batch_of([cases[n] for n in places]).on(device))
             if not torch.isfinite(loss):
                 state.failed()
                 raise TrainingError(f"the loss is not finite in epoch {epoch}; no model is written")
@@ -330,14 +289,6 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _drawn(cases: Sequence[Shown], draw: np.random.Generator) -> list[list[int]]:
-    """Return the cases of each batch in a random order; those of a batch are of similar length."""
-    sizes = np.array([len(one.chosen) for one in cases]) + 2.0 * draw.random(len(cases))
-    order = np.argsort(sizes, kind="stable")
-    batches = [order[n : n + BATCH].tolist() for n in range(0, len(order), BATCH)]
-    return [batches[n] for n in draw.permutation(len(batches)).tolist()]
-
-
 def _after(one: Shown, candidates: Candidates, prefix: tuple[int, ...]) -> Shown:
     """Return a request with the steps so far; only the features of the last prefix matter."""
     last = next_step_features(candidates, prefix).astype(np.float32)
@@ -349,78 +300,6 @@ def _after(one: Shown, candidates: Candidates, prefix: tuple[int, ...]) -> Shown
         chosen=[-1] * (len(prefix) + 1),
         done=[prefix[:n] for n in range(len(prefix) + 1)],
     )
-
-
-def _standardised(one: Shown, center: np.ndarray, scale: np.ndarray) -> Shown:
-    features = np.nan_to_num(np.clip((one.features - center) / scale, -CLIP, CLIP))
-    return replace(one, features=features.astype(np.float32))
-
-
-def _moments(cases: Sequence[Shown]) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and deviation of each feature [f]; missing ones do not count."""
-    total = np.zeros((3, cases[0].features.shape[-1]))
-    for one in cases:
-        rows = one.features.reshape(-1, one.features.shape[-1]).astype(np.float64)
-        known = np.isfinite(rows)
-        rows = np.where(known, rows, 0.0)
-        total += [known.sum(0), rows.sum(0), (rows**2).sum(0)]
-    count = np.maximum(1.0, total[0])
-    center = total[1] / count
-    scale = np.sqrt(np.maximum(0.0, total[2] / count - center**2)) + 1e-6
-    return center.astype(np.float32), scale.astype(np.float32)
-
-
-def _batch(cases: Sequence[Shown]) -> "Batch":
-    """Return cases as one batch, filled up to the longest."""
-    import torch
-
-    from opus_pipelines.next_step.transformer_network import PAIRS, Batch
-
-    b, d = len(cases), len(cases[0].request.vector)
-    c = max(len(one.request.clauses) for one in cases)
-    k, t = max(len(one.vectors) for one in cases), max(len(one.chosen) for one in cases)
-    f = cases[0].features.shape[-1]
-    zeros = lambda *shape: np.zeros(shape, np.float32)
-    whole: dict[str, Any] = {
-        "request": np.stack([one.request.vector for one in cases]).astype(np.float32),
-        "clauses": zeros(b, c, d),
-        "places": zeros(b, c),
-        "has_clause": np.zeros((b, c), bool),
-        "candidates": zeros(b, k, d),
-        "has_candidate": np.zeros((b, k), bool),
-        "first": zeros(b, k + 1, f),
-        "pairs": zeros(b, k, k, PAIRS),
-        "steps": np.full((b, t), -1),
-        "features": zeros(b, t, k + 1, f),
-        "open": np.zeros((b, t, k + 2), bool),
-        "chosen": np.full((b, t), -1),
-        "both": np.zeros((b, k, k), bool),
-        "linked": zeros(b, k, k),
-    }
-    for n, one in enumerate(cases):
-        own, clauses, steps = len(one.vectors), len(one.request.clauses), len(one.chosen)
-        moved = lambda place, own=own: place if place < own else place - own + k
-        whole["clauses"][n, :clauses], whole["places"][n, :clauses] = one.request.clauses, one.request.places
-        whole["has_clause"][n, :clauses], whole["has_candidate"][n, :own] = True, True
-        whole["candidates"][n, :own], whole["pairs"][n, :own, :own] = one.vectors, one.pairs
-        whole["first"][n, :own], whole["first"][n, k] = one.features[0, :own], one.features[0, own]
-        whole["features"][n, :steps, :own], whole["features"][n, :steps, k] = (
-            one.features[:, :own],
-            one.features[:, own],
-        )
-        whole["steps"][n, :steps] = [moved(place) for place in one.steps]
-        whole["chosen"][n, :steps] = [moved(place) for place in one.chosen]
-        for step, done in enumerate(one.done):
-            whole["open"][n, step, :own], whole["open"][n, step, k + 1] = True, True
-            whole["open"][n, step, k] = step > 0
-            whole["open"][n, step, list(done)] = False
-        whole["open"][n, steps:, 0] = True
-        if one.links:
-            inside = [place for place in one.chosen if place < own]
-            whole["both"][n][np.ix_(inside, inside)] = True
-            whole["both"][n, inside, inside] = False
-            whole["linked"][n, [a for a, _ in one.links], [b for _, b in one.links]] = 1.0
-    return Batch(**{name: torch.from_numpy(part) for name, part in whole.items()})
 
 
 def _checkpoint(cases: Sequence[Shown], how: Learning, size: str, epochs: int) -> Checkpoint | None:

@@ -16,7 +16,8 @@ from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.lwm.pointer.memory import CaseMemory
 from opus_pipelines.lwm.pointer.model import Learning
 from opus_pipelines.lwm.pointer.store import WEIGHTS, keep, opened, store_of
-from opus_pipelines.lwm.pointer.transformer import TransformerModel, before_of, blank_request, shown, train
+from opus_pipelines.lwm.pointer.transformer import TransformerModel, blank_request, shown, train
+from opus_pipelines.next_step.batches import before_of
 from opus_pipelines.next_step.network import TrainingError
 from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans, request
 
