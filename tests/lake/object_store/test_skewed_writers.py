@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -36,14 +35,16 @@ from opus_pipelines.core.errors import LakeError, LakeHeld
 from opus_pipelines.core.settings import ObjectStore
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.object_store.folders import local_root
-from tests.lake.object_store.test_publication import put
 print("ready", flush=True)
 for line in sys.stdin:
     asked = json.loads(line)
     try:
         lake = Lake(local_root(asked["url"], ObjectStore(**asked["settings"])))
         with lake.lock():
-            put(lake, asked["name"], asked["name"] * 1000)
+            with lake.staging() as staged:
+                (staged / "new").mkdir()
+                (staged / "new" / "x").write_text(asked["name"] * 1000)
+                lake.publish(staged / "new", lake.root / "wkg" / asked["name"])
             time.sleep(asked["hold"])
             count = sum(1 for _ in (lake.root / "wkg").glob("h*"))
             lake.replace_json(lake.kept / "count.json", {"count": count})
@@ -60,10 +61,8 @@ class Writer:
     """A process with a clock that is wrong by some hours."""
 
     def __init__(self, hours: float) -> None:
-        environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
         self._process = subprocess.Popen(
             [sys.executable, "-c", _WRITER, str(hours)],
-            env=environment,
             text=True,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
