@@ -166,7 +166,11 @@ def rebuilt(tmp_path_factory: pytest.TempPathFactory) -> Night:
 
 
 FAULTS = ("the driver killed", "a worker killed", "a worker silent for some seconds", "a worker silent until the end")
-SILENT = {"spark.network.timeout": "12s", "spark.executor.heartbeatInterval": "2s"}  # after which it counts as lost
+SILENT = {  # after so long without an answer a worker counts as lost
+    "spark.network.timeout": "12s",
+    "spark.network.timeoutInterval": "4s",
+    "spark.executor.heartbeatInterval": "2s",
+}
 
 
 @pytest.mark.skipif(not can_hide(), reason="a process may not have its own view of the disk here")
