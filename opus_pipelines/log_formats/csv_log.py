@@ -195,7 +195,7 @@ def _by_columns(
     log = table.by_columns()
     if log is None or text.is_several:
         return False
-    line, rest = 1, b""
+    line, records, rest = 1, 0, b""
     try:
         splitter = CsvSplitter(len(table.header), reader.delimiter, text.may_be_utf8)
         with open_file() as file:
@@ -210,10 +210,11 @@ def _by_columns(
                 split = splitter.split(block[:end], line, is_last)
                 reader.add(split, log)
                 line += block.count(b"\n", 0, split.left)
+                records += len(split.positions) + len(split.odd)
                 rest = block[split.left :]
                 if len(rest) > _MOST_BYTES:
                     return False
-                reader.sink.report_progress(line)
+                reader.sink.report_progress(records)
         log.finish()
     except (UnusualError, BadValueError):
         return False
