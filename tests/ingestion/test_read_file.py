@@ -3,6 +3,7 @@
 import gzip
 import re
 from pathlib import Path
+from random import Random
 from unittest.mock import patch
 
 import pytest
@@ -13,8 +14,7 @@ from opus_pipelines.ingestion import read_file as module
 from opus_pipelines.ingestion.plan import FilePlan
 from opus_pipelines.ingestion.read_file import SourceFile, read_file
 
-ROW = "c{0},A,2020-01-01T00:00:00Z\n"
-CSV = "case_id,activity,timestamp\n" + "".join(ROW.format(n) for n in range(50_000))
+LETTERS = bytes(97 + n % 26 for n in range(256))
 
 
 def read(path: Path, said: list[str]) -> module.FileResult:
@@ -24,9 +24,13 @@ def read(path: Path, said: list[str]) -> module.FileResult:
 
 @pytest.mark.long
 def test_progress_says_rate_and_time_left(tmp_path: Path) -> None:
-    wide = CSV.replace("\n", ",note\n", 1).replace("Z\n", f"Z,{'n' * 500}\n")  # several blocks of columns
-    (tmp_path / "log.csv").write_text(wide)
-    (tmp_path / "log.csv.gz").write_bytes(gzip.compress(wide.encode()))
+    notes = Random(1)  # so that the compressed file is not read at once
+    rows = "".join(
+        f"c{n},A,2020-01-01T00:00:00Z,{notes.randbytes(500).translate(LETTERS).decode()}\n" for n in range(50_000)
+    )
+    log = f"case_id,activity,timestamp,note\n{rows}".encode()  # 26 MB: more than one block of columns
+    (tmp_path / "log.csv").write_bytes(log)
+    (tmp_path / "log.csv.gz").write_bytes(gzip.compress(log, 1))
     for name in ("log.csv", "log.csv.gz"):
         said: list[str] = []
         seconds = iter(range(0, 1000, 100))
