@@ -62,7 +62,7 @@ def serving(server: ChatServer) -> Iterator[ChatServer]:
             pass
 
     running = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=running.serve_forever, daemon=True).start()
+    threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
     server.url = f"http://127.0.0.1:{running.server_port}/v1"
     try:
         yield server

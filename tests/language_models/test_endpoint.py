@@ -93,7 +93,7 @@ GOOD = says({"workflows": [["Receive invoice", "Check invoice", "Pay invoice"], 
 def server() -> Iterator[Any]:
     handler = type("Scripted", (Handler,), {"script": [GOOD], "seen": []})
     running = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=running.serve_forever, daemon=True).start()
+    threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
     vars(running)["handler"] = handler
     yield running
     running.shutdown()

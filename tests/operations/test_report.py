@@ -41,7 +41,7 @@ class Hook(BaseHTTPRequestHandler):
 def hook() -> Iterator[tuple[str, list[dict[str, Any]]]]:
     posted: list[dict[str, Any]] = []
     server = HTTPServer(("127.0.0.1", 0), type("Kept", (Hook,), {"posted": posted}))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}", posted
     server.shutdown()
     server.server_close()

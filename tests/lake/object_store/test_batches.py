@@ -74,6 +74,7 @@ def test_other_writers_are_refused_between_the_runs(place: Place) -> None:
     assert names(place.machine("three")) == ["w0", "w1"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fault", ["error", "unheard"])
 def test_a_store_that_is_away_for_a_while_delays_what_is_published(place: Place, line: Server, fault: str) -> None:
     """Where the answer to the write of the head was lost, the head is found to be this command's own."""
@@ -98,6 +99,7 @@ def test_a_store_that_is_away_for_a_while_delays_what_is_published(place: Place,
     assert names(place.machine("two")) == ["w0", "w1", "w2"]
 
 
+@pytest.mark.long
 def test_a_batch_whose_lease_was_taken_over_publishes_nothing_more(place: Place, line: Server) -> None:
     machine = place.machine("one", line, lease_seconds=0.5, retry_seconds=0.5)
     lake, two = machine.lake(), place.machine("two").lake()
@@ -127,6 +129,7 @@ def test_nothing_is_erased_within_a_batch(place: Place) -> None:
         pass
 
 
+@pytest.mark.long
 def test_commits_that_stay_are_not_read_to_remove_fewer(place: Place) -> None:
     """Within the time of grace each commit stays, so a prune reads none of them."""
     machine = place.machine(grace_hours=24)

@@ -136,6 +136,7 @@ def check(place: Place, line: Server, writers: tuple[Writer, Writer], seed: int)
     return said
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("is_taken", "said"), [(False, "published"), (True, "refused: another writer has taken over")])
 def test_a_lease_that_ran_out_is_renewed_by_its_writer_unless_another_took_it(
     place: Place, line: Server, writers: tuple[Writer, Writer], is_taken: bool, said: str
