@@ -13,6 +13,8 @@ from opus_pipelines.fine_tuning.training import FineTuningError
 from tests.fine_tuning.tiny_encoder import write_tiny_encoder
 from tests.language_models.tiny_model import write_tiny_model
 
+pytestmark = pytest.mark.long  # an encoder is fine-tuned
+
 # Each answer has no word of its question, so that only what is learnt brings them together.
 QUESTIONS = ("open the account", "close the account", "check the invoice", "send the invoice")
 ANSWERS = ("please send", "please check", "please close", "please open")
@@ -40,7 +42,6 @@ def right(encoder: Encoder) -> list[int]:
     return nearest
 
 
-@pytest.mark.long
 def test_the_answer_of_each_question_becomes_the_nearest(encoder: Encoder, weights: dict[str, np.ndarray]) -> None:
     assert right(encoder) != [0, 1, 2, 3]
     assert right(Encoder(encoder.settings, weights, "tuned")) == [0, 1, 2, 3]

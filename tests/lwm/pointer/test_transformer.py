@@ -21,6 +21,8 @@ from opus_pipelines.next_step.batches import before_of
 from opus_pipelines.next_step.network import TrainingError
 from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans, request
 
+pytestmark = pytest.mark.long  # a transformer is trained
+
 CASES = plans(64)
 WIDTH = 34
 
@@ -41,7 +43,6 @@ def first(model: TransformerModel, tools: Sequence[str], known: CaseMemory) -> t
     return tuple(known.graph.tasks[n] for n in best.tasks)
 
 
-@pytest.mark.long
 def test_it_learns_which_tools_a_request_names_and_in_which_order(model: TransformerModel) -> None:
     known, asked = memory(CASES), plans(30, seed=9)
     right = [first(model, tools, known) == tools for tools in asked]
