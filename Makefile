@@ -45,7 +45,7 @@ test: .venv/.installed ## the tests
 	$(PYTEST) --no-loadscope-reorder $(WITHOUT_LEAKS)
 
 test-fast: .venv/.installed ## the tests that need neither Spark nor a model nor real data nor a second of their own, for the inner loop
-	@$(PYTEST) -m "$(FAST)" $(WITHOUT_LEAKS)
+	@$(PYTEST) --hypothesis-profile "inner loop" -m "$(FAST)" $(WITHOUT_LEAKS)
 
 test-nightly: .venv/.installed ## the campaigns: fuzzing, brute force, kills at every point, costly properties at length
 	@JAVA_HOME="$$(scripts/find_java.sh)"; export JAVA_HOME

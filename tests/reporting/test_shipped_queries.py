@@ -5,6 +5,7 @@ from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.views import connect, run, shipped_queries
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(shipped_queries()))
 def test_every_shipped_query_runs_and_says_what_it_answers(lake: Lake, name: str) -> None:
     query = shipped_queries()[name]
