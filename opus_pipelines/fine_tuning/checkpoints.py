@@ -32,7 +32,8 @@ class Checkpoint:
     def read(self) -> tuple[dict[str, np.ndarray], dict[str, str]] | None:
         """Returns the arrays and the texts that were written last.
 
-        None where there are none, or where the file is damaged: then it is removed, and the log says so.
+        Returns None where there is no file. Returns None also where the file is damaged; it is then removed, and a
+        warning is logged.
         """
         from safetensors import SafetensorError, safe_open
 

@@ -116,12 +116,12 @@ def write_commit(bucket: Bucket, before: Head, files: Files, token: int) -> Head
 
 
 def packed(files: Files, **facts: str) -> bytes:
-    """Returns the list of files as it is stored, with facts about it beside it."""
+    """Returns the list of files and further values, such as the name of a commit, as compressed JSON."""
     rows = {path: [one.bytes, one.sha256, one.mtime_ns, one.token] for path, one in sorted(files.items())}
     return gzip.compress(json.dumps({**facts, "files": rows}).encode(), compresslevel=5, mtime=0)
 
 
 def unpacked(data: bytes) -> tuple[dict[str, Entry], dict[str, str]]:
-    """Returns the list of files that `packed` wrote, and the facts beside it."""
+    """Returns the list of files that `packed` wrote, and the further values."""
     facts: dict[str, Any] = json.loads(gzip.decompress(data))
     return {path: Entry(*row) for path, row in facts.pop("files").items()}, facts
