@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from opus_pipelines.column_reading.flat_rows import Part, Rows
 from opus_pipelines.column_reading.flat_texts import coded_texts
-from opus_pipelines.event_logs.arrow_arrays import Bools, Ints, Longs, array, booleans, numbers, validity
+from opus_pipelines.event_logs.arrow_arrays import Ints, Longs, array, booleans, booleans_of, numbers, validity
 from opus_pipelines.event_logs.arrow_batches import text_hashes
 
 IN_MEMORY = 1 << 28  # bytes of the parts that are kept before they are stored on disk
@@ -98,7 +98,7 @@ class FlatBuckets:
                 for name, column in zip(batch.schema.names[:others], batch.columns[:others], strict=True)
             }
             rows = Rows(columns, numbers(batch.column(batch.num_columns - 2), np.int64))
-            yield Part(rows, moments, _truths(batch.column(batch.num_columns - 1)), bad_rows)
+            yield Part(rows, moments, booleans_of(batch.column(batch.num_columns - 1)), bad_rows)
 
     def _unnamed_file(self) -> IO[bytes]:
         if self._folder is not None:
@@ -115,7 +115,3 @@ def buckets_of(case_ids: pa.Array) -> Ints:
 
 def _plain(column: pa.Array) -> pa.Array:
     return column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
-
-
-def _truths(column: pa.Array) -> Bools:
-    return numbers(column.cast(pa.uint8()), np.uint8).astype(bool)

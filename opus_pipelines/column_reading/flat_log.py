@@ -33,7 +33,7 @@ from opus_pipelines.column_reading.tasks import (
 )
 from opus_pipelines.column_reading.times import NO_TIME
 from opus_pipelines.column_reading.values import Coded, Level, UnusualError
-from opus_pipelines.event_logs.arrow_arrays import Bools, Ints, Longs, numbers, strings
+from opus_pipelines.event_logs.arrow_arrays import Bools, Ints, Longs, booleans_of, strings
 from opus_pipelines.event_logs.assembler import Assembler
 from opus_pipelines.event_logs.column_mapping import ATTRIBUTE, OF_CASE, unprefixed
 from opus_pipelines.event_logs.records import HOPELESS
@@ -180,9 +180,8 @@ class FlatLog:
         steps: Iterator[tuple[int, Callable[[], None]]] = merge(
             refused, _odd(records, parts, by_records | left), key=itemgetter(0)
         )
-        for position, read in steps:
+        for _, read in steps:
             read()
-            self._sink.report_progress(position)
 
     def _check_that_it_is_a_log(self, bad: Bools) -> None:
         """Raises UnusualError if the reading by records might find that hardly a row can be used."""
@@ -298,7 +297,7 @@ def _bucket_of(refusal: Refusal) -> int:
 
 
 def _is_in(values: pa.Array, wanted: pa.Array) -> Bools:
-    return numbers(pc.is_in(values, wanted).cast(pa.uint8()), np.uint8).astype(bool)
+    return booleans_of(pc.is_in(values, wanted))
 
 
 def _bounds(first: Longs, rows: int, size: int) -> Iterator[tuple[int, int]]:

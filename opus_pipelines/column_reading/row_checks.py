@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from opus_pipelines.column_reading.cases import Maps
 from opus_pipelines.column_reading.values import Coded, UnusualError, dollars
 from opus_pipelines.event_logs import values
-from opus_pipelines.event_logs.arrow_arrays import Bools, numbers
+from opus_pipelines.event_logs.arrow_arrays import Bools, booleans_of, numbers
 from opus_pipelines.event_logs.assembler import Assembler
 from opus_pipelines.event_logs.column_mapping import OUTCOME
 from opus_pipelines.event_logs.money import DOLLAR, Money
@@ -98,12 +98,6 @@ def _blank(texts: pa.Array) -> Bools:
     for place in np.flatnonzero(~booleans_of(pc.match_substring_regex(texts, r"[\x21-\x7e]"))):
         blank[place] = not (texts[int(place)].as_py() or "").strip()
     return blank
-
-
-def booleans_of(truths: pa.Array) -> Bools:
-    """Returns truth values as NumPy's. NULL is false."""
-    filled = pc.fill_null(truths, False)
-    return numbers(filled.cast(pa.uint8()), np.uint8).astype(bool)
 
 
 def _mark(bad: Bools, column: Coded, bad_values: Bools) -> None:

@@ -40,6 +40,12 @@ def booleans(values: Bools, valid: Bools | None = None) -> pa.Array:
     )
 
 
+def booleans_of(truths: pa.Array) -> Bools:
+    """Returns truth values as NumPy's. NULL is false."""
+    filled = truths.fill_null(False)
+    return numbers(filled.cast(pa.uint8()), np.uint8).astype(bool)
+
+
 def numbers(values: pa.Array, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """Views an Arrow array of fixed width as NumPy numbers. The number at a NULL position is arbitrary."""
     buffer = values.buffers()[1]

@@ -40,16 +40,13 @@ Limits = tuple[Limit, ...]
 
 def limits_of(settings: ForecastLimits) -> Limits:
     """The limits that the settings state for a source."""
-    whole = (
-        (LEAD_TIME, None if settings.lead_time_hours is None else settings.lead_time_hours * SECONDS_PER_HOUR),
-        (COST, settings.cost_usd),
-        (STEPS, settings.steps),
-    )
+    hours = settings.lead_time_hours
+    lead_time = None if hours is None else hours * SECONDS_PER_HOUR
     levels = tuple(
         Limit(SERVICE_LEVEL, level.hours * SECONDS_PER_HOUR, level.activity, level.after)
         for level in settings.service_levels
     )
-    return tuple(Limit(kind, float(value)) for kind, value in whole if value is not None) + levels
+    return stated([(LEAD_TIME, lead_time), (COST, settings.cost_usd), (STEPS, settings.steps)]) + levels
 
 
 def in_force(*stated: Limits) -> Limits:
@@ -111,7 +108,7 @@ class LimitReader:
         after = None if limit.after is None else self._code.get(folded(limit.after))
         if activity is None or (limit.after is not None and after is None):
             return float("nan"), np.full(len(rows), np.nan)
-        base = 0
+        base = first = 0  # the event that the level counts from, and the first that may be the activity
         if after is not None:
             done = np.flatnonzero(own.code == after)
             if not len(done):
@@ -119,11 +116,12 @@ class LimitReader:
                 ended = np.where(begun >= 0, self._following(np.maximum(begun, 0), activity), -1)
                 return 0.0, np.where(ended >= 0, self._table.time[ended] - self._table.time[begun], -np.inf)
             base = int(done[0])
-        done = np.flatnonzero(own.code[base + 1 if after is not None else 0 :] == activity)
+            first = base + 1
+        done = np.flatnonzero(own.code[first:] == activity)
         used = float(own.time[-1] - own.time[base])
         if len(done):
-            when = own.time[int(done[0]) + (base + 1 if after is not None else 0)]
-            return float(when - own.time[base]), np.full(len(rows), when - own.time[base])
+            taken = own.time[first + int(done[0])] - own.time[base]
+            return float(taken), np.full(len(rows), taken)
         coming = self._following(rows, activity)
         return used, np.where(coming >= 0, used + self._table.time[coming] - self._table.time[rows], -np.inf)
 

@@ -142,11 +142,12 @@ def _in_file(path: Path, patterns: _Patterns) -> Iterator[tuple[str, Word]]:
 
 def _texts_in(path: Path) -> bytes:
     """Returns the bytes of a file that may hold texts."""
-    data = path.read_bytes()
     if path.suffix == ".faiss":
         return b""
     if path.suffix == ".safetensors":
-        return data[_SAFETENSORS_LENGTH:][: int.from_bytes(data[:_SAFETENSORS_LENGTH], "little")]
+        with path.open("rb") as file:
+            return file.read(int.from_bytes(file.read(_SAFETENSORS_LENGTH), "little"))
+    data = path.read_bytes()
     return gzip.decompress(data) if data.startswith(_GZIP) else data
 
 

@@ -46,14 +46,8 @@ class IndustryMemory:
         """Return the memory of the other cases; the transitions of the hidden ones are taken out of the edges."""
         gone = set(hidden)
         kept = [n for n in range(len(self.ids)) if n not in gone]
-        memory = CaseMemory(
-            self.memory.graph.without([self.memory.traces[n] for n in sorted(gone)]),
-            [self.texts[n] for n in kept],
-            self.memory.vectors[kept],
-            [self.memory.traces[n] for n in kept],
-        )
         return IndustryMemory(
-            memory,
+            self.memory.without(gone),
             tuple(self.ids[n] for n in kept),
             tuple(self.texts[n] for n in kept),
             self.is_chain,

@@ -1,9 +1,11 @@
 """Writes a trained model as an MLflow model: safetensors, the code that reads them, signature and input example."""
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -47,26 +49,20 @@ def logged_encoder(encoder: IntentionEncoder) -> LoggedModel:
 
 
 def _save_encoder(encoder: IntentionEncoder, folder: Path) -> None:
-    import mlflow.pyfunc
     from mlflow.models import ModelSignature
     from mlflow.types import Schema, TensorSpec
 
     vectors = TensorSpec(np.dtype(np.float32), (-1, encoder.dimension))
-    with tempfile.TemporaryDirectory() as scratch:
-        weights = Path(scratch, ENCODER_WEIGHTS)
-        save_encoder(encoder, weights)
-        mlflow.pyfunc.save_model(
-            folder,
-            python_model=str(Path(__file__).with_name("intention_code.py")),
-            artifacts={"weights": str(weights)},
-            signature=ModelSignature(Schema([vectors]), Schema([vectors])),
-            input_example=np.eye(1, encoder.dimension, dtype=np.float32),  # a vector of nobody
-            pip_requirements=_REQUIREMENTS,
-        )
+    _save(
+        folder,
+        "intention_code.py",
+        _Weights(ENCODER_WEIGHTS, partial(save_encoder, encoder)),
+        signature=ModelSignature(Schema([vectors]), Schema([vectors])),
+        input_example=np.eye(1, encoder.dimension, dtype=np.float32),  # a vector of nobody
+    )
 
 
 def _save_adapter(weights: Mapping[str, np.ndarray], settings: CausalLm, folder: Path) -> None:
-    import mlflow.pyfunc
     import pandas as pd
     from mlflow.models import ModelSignature
     from mlflow.types import ColSpec, DataType, Schema
@@ -81,55 +77,66 @@ def _save_adapter(weights: Mapping[str, np.ndarray], settings: CausalLm, folder:
         "max_prompt_tokens": settings.max_prompt_tokens,
     }
     example = {"prompt": ['goal: "Pay the invoice"'], "names": ['["Check invoice", "Pay invoice"]']}  # of nobody
-    with tempfile.TemporaryDirectory() as scratch:
-        file = Path(scratch, adapter_store.WEIGHTS)
-        adapter_store.save(weights, file)
-        mlflow.pyfunc.save_model(
-            folder,
-            python_model=str(Path(__file__).with_name("adapter_code.py")),
-            artifacts={"weights": str(file)},
-            signature=signature,
-            input_example=pd.DataFrame(example),
-            model_config=config,
-            pip_requirements=[*_REQUIREMENTS, "transformers", "peft", "torch"],
-        )
+    _save(
+        folder,
+        "adapter_code.py",
+        _Weights(adapter_store.WEIGHTS, partial(adapter_store.save, weights), ("transformers", "peft", "torch")),
+        signature=signature,
+        input_example=pd.DataFrame(example),
+        model_config=config,
+    )
 
 
 def _save_transformer(model: TransformerModel, folder: Path) -> None:
-    import mlflow.pyfunc
     from mlflow.models import infer_signature
 
     example = blank_request(model)  # of nobody
-    with tempfile.TemporaryDirectory() as scratch:
-        weights = Path(scratch, WEIGHTS)
-        save(model, weights)
-        mlflow.pyfunc.save_model(
-            folder,
-            python_model=str(Path(__file__).with_name("transformer_code.py")),
-            artifacts={"weights": str(weights)},
-            signature=infer_signature(example, np.zeros(3)),
-            input_example=example,
-            model_config={"size": model.size},
-            pip_requirements=[*_REQUIREMENTS, "torch"],
-        )
+    _save(
+        folder,
+        "transformer_code.py",
+        _Weights(WEIGHTS, partial(save, model), ("torch",)),
+        signature=infer_signature(example, np.zeros(3)),
+        input_example=example,
+        model_config={"size": model.size},
+    )
 
 
 def _save_network(network: Network, folder: Path) -> None:
-    import mlflow.pyfunc
     from mlflow.models import ModelSignature
     from mlflow.types import Schema, TensorSpec
 
     number, width = np.dtype(np.float32), len(network.center)
     signature = ModelSignature(Schema([TensorSpec(number, (-1, width))]), Schema([TensorSpec(number, (-1,))]))
+    _save(
+        folder,
+        "network_code.py",
+        _Weights(WEIGHTS, partial(save, PointerModel(network))),
+        signature=signature,
+        input_example=network.center[None].astype(np.float32),  # the means: no row of a client
+        model_config={"width": width},
+    )
+
+
+@dataclass(frozen=True)
+class _Weights:
+    """The file of a model's weights, what writes it, and the packages that reading it needs beside the usual ones."""
+
+    name: str
+    write: Callable[[Path], None]
+    packages: tuple[str, ...] = ()
+
+
+def _save(folder: Path, code: str, weights: _Weights, **facts: Any) -> None:
+    """Writes an MLflow model whose `code` beside this module reads the weights; `facts` are those of `save_model`."""
+    import mlflow.pyfunc
+
     with tempfile.TemporaryDirectory() as scratch:
-        weights = Path(scratch, WEIGHTS)
-        save(PointerModel(network), weights)
+        file = Path(scratch, weights.name)
+        weights.write(file)
         mlflow.pyfunc.save_model(
             folder,
-            python_model=str(Path(__file__).with_name("network_code.py")),
-            artifacts={"weights": str(weights)},
-            signature=signature,
-            input_example=network.center[None].astype(np.float32),  # the means: no row of a client
-            model_config={"width": width},
-            pip_requirements=_REQUIREMENTS,
+            python_model=str(Path(__file__).with_name(code)),
+            artifacts={"weights": str(file)},
+            pip_requirements=[*_REQUIREMENTS, *weights.packages],
+            **facts,
         )

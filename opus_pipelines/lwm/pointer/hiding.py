@@ -75,14 +75,6 @@ def groups_of(vectors: np.ndarray) -> list[int]:
     return groups
 
 
-def without(memory: CaseMemory, hidden: Sequence[int]) -> CaseMemory:
-    """Return the memory of the other cases; their transitions alone make up the edges."""
-    gone, texts = set(hidden), memory.read_cases.texts
-    kept = [n for n in range(len(memory.traces)) if n not in gone]
-    graph = memory.graph.without([memory.traces[n] for n in sorted(gone)])
-    return CaseMemory(graph, [texts[n] for n in kept], memory.vectors[kept], [memory.traces[n] for n in kept])
-
-
 def folds_of(names: Sequence[object]) -> list[int]:
     """Return for each case the fold of its group or client, by hash."""
     return [int(digest("fold", name)[:8], 16) % FOLDS for name in names]
@@ -110,7 +102,7 @@ def memories(
             if cases and (fold is None or len(folds) - len(gone) < LEAST_LEFT):
                 yield memory, OWN, {case: case for case in cases}
             elif cases:
-                yield without(memory, gone), kind, dict.fromkeys(cases)
+                yield memory.without(gone), kind, dict.fromkeys(cases)
 
 
 def blinded(candidates: Candidates, tasks: np.ndarray) -> Candidates:

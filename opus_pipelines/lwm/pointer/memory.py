@@ -5,7 +5,7 @@ sees what generation will see: a request that history has not seen yet.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, pairwise
@@ -171,6 +171,13 @@ class CaseMemory:
             self.holds[row, trace] = 1.0
         self.counts = self.holds.sum(0).astype(np.float64)
         self._own_case, self._own_task = np.nonzero(self.holds)
+
+    def without(self, hidden: Collection[int]) -> "CaseMemory":
+        """Return the memory of the other cases; the transitions of the hidden ones are taken out of the edges."""
+        gone = set(hidden)
+        kept = [n for n in range(len(self.traces)) if n not in gone]
+        graph = self.graph.without([self.traces[n] for n in sorted(gone)])
+        return CaseMemory(graph, [self._texts[n] for n in kept], self.vectors[kept], [self.traces[n] for n in kept])
 
     def load(self) -> None:
         """Compute now what every request needs."""
