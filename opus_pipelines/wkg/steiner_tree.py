@@ -61,7 +61,7 @@ def _adjacency(graph: WorkGraph, tasks: set[str]) -> Near:
 
 def _paths(near: Near, terminals: list[str]) -> set[Link]:
     """Links of the shortest paths behind the spanning tree of the metric closure."""
-    back = {t: _shortest(near, t) for t in terminals}
+    back = {t: _shortest(near, t, terminals) for t in terminals}
     closure = [(back[a][b][0], a, b) for i, a in enumerate(terminals) for b in terminals[i + 1 :] if b in back[a]]
     links: set[Link] = set()
     for a, b in _kruskal(closure):
@@ -73,15 +73,17 @@ def _paths(near: Near, terminals: list[str]) -> set[Link]:
     return links
 
 
-def _shortest(near: Near, source: str) -> dict[str, tuple[Cost, str]]:
-    """Cost from `source` and the task before, for every task that it reaches."""
+def _shortest(near: Near, source: str, targets: Collection[str]) -> dict[str, tuple[Cost, str]]:
+    """Cost from `source` and the task before, for every task that is no farther than the farthest target it reaches."""
     heap: list[tuple[Cost, str, str]] = [((0.0, 0.0), source, source)]
     found: dict[str, tuple[Cost, str]] = {}
-    while heap:
+    missing = set(targets)
+    while heap and missing:
         cost, task, parent = heapq.heappop(heap)
         if task in found:
             continue
         found[task] = (cost, parent)
+        missing.discard(task)
         for other, more in near[task].items():
             if other not in found:
                 heapq.heappush(heap, ((cost[0] + more[0], cost[1] + more[1]), other, task))

@@ -159,6 +159,7 @@ def _subgraphs(result: Ranked) -> Rows:
 
 def _sequences(result: Ranked, context: GenerationContext) -> Iterator[Row]:
     said = {s.task_id: s.sentence for s in result.evidence.procedure.steps} if result.evidence.procedure else {}
+    version = context.model.version
     for sequence_id, sequence in result.drafted.sequences.items():
         for position, task in enumerate(sequence.tasks):
             yield {
@@ -173,7 +174,7 @@ def _sequences(result: Ranked, context: GenerationContext) -> Iterator[Row]:
                 "sentence": said.get(task) if sequence.source == "procedure" else None,
                 "is_new": task not in context.index.graph.tasks,
                 "backend": context.model.name,
-                "model_version": context.model.version,
+                "model_version": version,
             }
 
 
