@@ -16,7 +16,7 @@ from opus_pipelines.forecasting.limits import LEAD_TIME, UNITS, Limit, LimitOutl
 from opus_pipelines.forecasting.traces import END, Trace
 from opus_pipelines.lake.layout import Lake, slug, table_of, write_table
 
-VERSION = 4  # of the forecasts: raise it when they change for the same input
+VERSION = 5  # of the forecasts: raise it when they change for the same input
 MIN_SIMILAR = 20  # similar prefixes with an activity, from which its success is compared
 BETTER_SUCCESS = 0.05  # by which an activity's success must be higher to be preferred to the most probable one
 MIN_PROBABILITY = 0.1  # of an activity that may be preferred

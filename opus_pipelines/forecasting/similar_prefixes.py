@@ -23,6 +23,7 @@ TREES = 60
 SMALLEST_LEAF = 5  # prefixes
 FEATURE_SHARE = 0.4  # features that a split looks at
 SAMPLE_SHARE = 0.6  # prefixes that a tree is grown on
+MAX_SAMPLE = 20_000  # prefixes that a tree is grown on at most, so that its cost does not grow with the history
 COMPONENTS = 6  # directions of what follows that the forest is grown on, beside the remaining time
 TIME_WEIGHT = 0.7  # of the logarithm of the remaining time, beside the first component
 LEAF_MEMBERS = 40  # of a leaf that are looked at, evenly spread over the history
@@ -38,12 +39,60 @@ def prefix_weights(table: TraceTable) -> np.ndarray:
     return np.minimum(PREFIXES_OF_CASE, length) / length
 
 
+def grown_on(share: float, prefixes: int) -> int:
+    """How many of the prefixes a tree is grown on: this share of them, `MAX_SAMPLE` at most."""
+    return max(1, min(MAX_SAMPLE, round(share * prefixes)))
+
+
 @dataclass(frozen=True)
 class SimilarPrefixes:
     """Past prefixes like a running case: `rows` [n] of the history, by remaining time, and their `mass` [n], sum 1."""
 
     rows: np.ndarray
     mass: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Leaves:
+    """Members of the leaves of all trees, one leaf after the other.
+
+    `first` [trees]: the number of each tree's first node. `begin` [nodes + 1]: where the members of a node begin.
+    `row`, `weight` [members]: prefixes of the history, `LEAF_MEMBERS` of a leaf at most, and their weights, 1 a leaf.
+    """
+
+    first: np.ndarray
+    begin: np.ndarray
+    row: np.ndarray
+    weight: np.ndarray
+
+    @classmethod
+    def of(cls, leaves: np.ndarray, weights: np.ndarray) -> "_Leaves":
+        """Those of a history: `leaves` [prefixes, trees], `weights` [prefixes]."""
+        first = np.append(0, leaves.max(axis=0)[:-1] + 1).cumsum()
+        rows, heavy, counts = [], [], []
+        for own in leaves.T:
+            order = np.argsort(own, kind="stable")
+            node = own[order]
+            size = np.bincount(node)
+            place = np.arange(len(node)) - (size.cumsum() - size)[node]
+            kept = place % ((size - 1) // LEAF_MEMBERS + 1)[node] == 0
+            node, members = node[kept], order[kept]
+            weight = weights[members]
+            rows.append(members)
+            heavy.append(weight / np.bincount(node, weight)[node])
+            counts.append(np.bincount(node))
+        begin = np.append(0, np.concatenate(counts).cumsum())
+        return cls(first, begin, np.concatenate(rows), np.concatenate(heavy))
+
+    def numbers(self, leaves: np.ndarray) -> np.ndarray:
+        """The nodes of `leaves` [cases, trees], counted over all trees."""
+        return leaves + self.first
+
+    def members(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The rows of all members of these `nodes`, and their weights."""
+        begin, size = self.begin[nodes], self.begin[nodes + 1] - self.begin[nodes]
+        place = np.repeat(begin - (size.cumsum() - size), size) + np.arange(size.sum())
+        return self.row[place], self.weight[place]
 
 
 class PrefixForest:
@@ -66,13 +115,11 @@ class PrefixForest:
             min_samples_leaf=SMALLEST_LEAF,
             max_features=FEATURE_SHARE,
             bootstrap=True,
-            max_samples=max(1, round(SAMPLE_SHARE * len(rows))),
+            max_samples=grown_on(SAMPLE_SHARE, len(rows)),
             n_jobs=-1,
             random_state=seed,
         ).fit(x[rows], _targets(table, rows), sample_weight=self._weights[rows])
-        leaves = np.ascontiguousarray(self._forest.apply(x).T)
-        self._order = np.argsort(leaves, axis=1, kind="stable")
-        self._leaves = np.take_along_axis(leaves, self._order, axis=1)
+        self._leaves = _Leaves.of(self._forest.apply(x), self._weights)
 
     def similar(
         self, x: np.ndarray, last_activity: np.ndarray, silent: np.ndarray | None = None
@@ -84,21 +131,16 @@ class PrefixForest:
         waits = np.zeros(len(x)) if silent is None else silent
         return [
             self._of(own, int(code), float(wait))
-            for own, code, wait in zip(self._forest.apply(x), last_activity, waits, strict=True)
+            for own, code, wait in zip(self._leaves.numbers(self._forest.apply(x)), last_activity, waits, strict=True)
         ]
 
     def _of(self, leaves: np.ndarray, last_activity: int, silent: float) -> SimilarPrefixes:
         background = self._background.get(last_activity, self._anything)
         background = background if len(background) else self._anything
-        rows = [background]
-        weights = [np.full(len(background), BACKGROUND_WEIGHT * len(leaves) / len(background))]
-        for tree, leaf in enumerate(leaves):
-            begin, end = np.searchsorted(self._leaves[tree], (leaf, leaf + 1))
-            members = self._order[tree, begin : end : (end - begin - 1) // LEAF_MEMBERS + 1]
-            rows.append(members)
-            weights.append(self._weights[members] / self._weights[members].sum())
-        found, inverse = np.unique(np.concatenate(rows), return_inverse=True)
-        weight = np.bincount(inverse, np.concatenate(weights))
+        rows, weights = self._leaves.members(leaves)
+        some = np.full(len(background), BACKGROUND_WEIGHT * len(leaves) / len(background))
+        found, inverse = np.unique(np.append(background, rows), return_inverse=True)
+        weight = np.bincount(inverse, np.append(some, weights))
         same = self._code[found] == last_activity
         if self._ended[found[same]].sum() >= SMALLEST_LEAF:
             found, weight = found[same], weight[same]

@@ -47,6 +47,20 @@ class TraceTable:
     is_open: np.ndarray
     success: np.ndarray
 
+    def of_cases(self, chosen: np.ndarray) -> "TraceTable":
+        """The events of the cases that are `chosen` [cases], a mask."""
+        events = chosen[self.case]
+        number = chosen.cumsum() - 1
+        return TraceTable(
+            code=self.code[events],
+            time=self.time[events],
+            resource=self.resource[events],
+            cost=self.cost[events],
+            case=number[self.case[events]],
+            is_open=self.is_open[chosen],
+            success=self.success[chosen],
+        )
+
     @cached_property
     def first(self) -> np.ndarray:
         """Row of the first event of every case [cases]."""

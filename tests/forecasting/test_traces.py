@@ -38,3 +38,13 @@ def test_events_before_the_first_recorded_end_do_not_teach_what_follows() -> Non
     assert (table.taught >= 0).sum() == 991
     few = Vocabulary.of(begun).table(begun[:100])
     assert np.array_equal(few.taught, few.following)
+
+
+def test_the_events_of_some_cases_are_numbered_anew() -> None:
+    part = Vocabulary.of(TRACES).table(TRACES).of_cases(np.array([True, False, True]))
+
+    assert part.code.tolist() == [1, 2, 1]
+    assert part.time.tolist() == [0.0, 100.0, 120.0]
+    assert part.case.tolist() == [0, 0, 1]
+    assert part.position.tolist() == [0, 1, 0]
+    assert part.is_open.tolist() == [False, True]
