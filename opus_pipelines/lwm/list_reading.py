@@ -19,11 +19,8 @@ from opus_pipelines.lwm.procedure_reading import (
     SAME_MEANING,
     ParsedProcedure,
     ProcedureStep,
-    RequestText,
-    branch_relevance,
-    counting_sentences,
-    relevant_part,
 )
+from opus_pipelines.lwm.relevant_parts import RequestText, branch_relevance, counting_sentences, relevant_part
 from opus_pipelines.lwm.sentence_task_model import SentenceTaskModel
 from opus_pipelines.lwm.step_scorer import StepScorer
 

@@ -84,7 +84,8 @@ class ProcedureIndex:
 
     def load(self) -> None:
         """Fit the models of all industries now."""
-        for industry in sorted({of["industry"] for of in self._case.values() if of["industry"] is not None}):
+        industries = sorted({of["industry"] for of in self._case.values() if of["industry"] is not None})
+        for industry in industries if len(industries) < 2 else (*industries, None):
             if model := self.model(industry):
                 model.fit()
 
@@ -120,7 +121,9 @@ class ProcedureIndex:
             [part for part, _ in parts_with_cases],
             requests,
             self._vectors,
-            TaskCatalogue(titles, lambda head: self._task(head, industry), lambda: self._scorer),
+            TaskCatalogue(
+                titles, lambda head: self._task(head, industry), lambda: self._scorer, lambda: self.model(None)
+            ),
         )
 
     def _followed_parts(self) -> dict[str, list[FollowedPart]]:

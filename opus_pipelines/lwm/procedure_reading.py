@@ -1,40 +1,37 @@
 """Reads an intake's procedure for one request: the part that is about the request, and the steps of its sentences.
 
 A sentence that is similar to one of history asks for the tasks that cases did because of that one. A new sentence asks
-for the task whose name fits it; where none fits and the procedure lists steps, for what the model of `step_scorer`
-says. A step that has a part of its own in the procedure adds the steps of that part. The rules and their figures are
-this project's own.
+for the task whose name fits it and for further steps by `kin_steps`; where no name fits and the procedure lists steps,
+for what the model of `step_scorer` or a similar sentence of another industry says. A step that has a part of its own in
+the procedure adds the steps of that part. The rules and their figures are this project's own.
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from opus_pipelines.core.ids import make_id
-from opus_pipelines.embedding.text_parts import Part, Sentence, object_of, part_similarity, plain, verb_of
+from opus_pipelines.embedding.text_parts import Part, Sentence, object_of, plain, verb_of
+from opus_pipelines.lwm.kin_steps import counterparts, is_stated, records_of
 from opus_pipelines.lwm.listed_steps import ListedSteps, lists_steps
-from opus_pipelines.lwm.name_coverage import fit_probability, named_share, text_words, words
+from opus_pipelines.lwm.name_coverage import fit_probability
+from opus_pipelines.lwm.relevant_parts import Encode, RequestText, branch_relevance, counting_sentences, relevant_part
 from opus_pipelines.lwm.sentence_task_model import SentenceTaskModel
 
 SAME_MEANING = 0.9  # cosine from which two sentences ask for the same tasks
 UNLIKE_MEANING = 0.6  # cosine up to which a sentence of history says nothing about a new one
+# cosine from which a sentence that nothing in its industry explains asks for what one of another industry asked for
+MEANING_ABROAD = 0.65
 CLAUSE_LIKELY = 0.6  # probability from which a clause of a sentence asks for a step of its own
 LIKELY = 0.5  # probability from which a task is a step
-SAME_REQUEST = 0.85  # cosine from which an old request shows which part a new one asks for
-NAMED_WEIGHT = 0.05  # weight of the words that heading and request share: it decides between headings that are alike
-SAME_WEIGHT = 4.0  # weight of such a request in the score of a part
 NEGLIGIBLE = 0.15  # probabilities below it are noise and do not add up
 DEPTH = 3  # levels of parts that are followed from step to step
 # share of a procedure's headings that name known tasks, from which an unknown heading names a new step
 STEP_HEADINGS = 0.25
 CLAUSE_WORDS = 3
 _CLAUSE_ENDS = re.compile(r"(?<=[.;])\s+|,?\s+and\s+(?:then\s+)?|,\s+then\s+")
-BRANCH_STEP = 0.2  # of the cosines of two branches with the request, from which it decides between them
-_QUOTED = re.compile(r"(?<!\w)'([^']+)'(?!\w)")  # a value; "double quotes" hold names of parameters
-_NEGATIVE = re.compile(r"\b(not|never|different|other than|except|neither|nor)\b", re.IGNORECASE)
-Encode = Callable[[Sequence[str]], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -94,14 +91,6 @@ def texts_to_embed(parts: Sequence[Part]) -> list[str]:
     return sorted(texts - {""})
 
 
-@dataclass(frozen=True)
-class RequestText:
-    """What is asked for: its words, and its vector [d] of unit length."""
-
-    text: str
-    vector: np.ndarray
-
-
 def parse_procedure(
     request: RequestText, parts: Sequence[Part], industry: str | None, model: SentenceTaskModel, encode: Encode
 ) -> ParsedProcedure | None:
@@ -117,44 +106,6 @@ def parse_procedure(
     part = relevant_part(request, parts if reader.listed else own, model.requests, encode)
     steps, explained_share, similar_share = reader.steps(part)
     return ParsedProcedure(part.head or "", tuple(steps), explained_share, similar_share) if steps else None
-
-
-def relevant_part(
-    request: RequestText, parts: Sequence[Part], earlier_requests: Mapping[str, np.ndarray], encode: Encode
-) -> Part:
-    """Return the part that is most similar to the request, the first among equals.
-
-    `earlier_requests` has the vectors [n, d] of requests of history by heading, in plain words. A text without
-    headings is one part.
-    """
-    of_name: dict[str, Part] = {}
-    for part in parts:
-        if part.name and (part.sentences or not part.is_title):
-            of_name.setdefault(part.name, part)
-    headed = list(of_name.values())
-    if not headed:
-        return Part(None, tuple(s for part in parts for s in part.sentences))
-    names = [part.name for part in headed]
-    score = part_similarity(request.vector, encode(names), encode([part.text for part in headed]))
-    score = score + NAMED_WEIGHT * named_share(request.text, names)
-    for n, name in enumerate(names):
-        if name in earlier_requests:
-            score[n] += SAME_WEIGHT * max(0.0, float((earlier_requests[name] @ request.vector).max()) - SAME_REQUEST)
-    return headed[int(score.round(6).argmax())]
-
-
-def branch_relevance(request: RequestText, branch: Sequence[str], encode: Encode) -> float:
-    """Return how relevant the sentences of a branch are to the request, in steps that leave small differences out.
-
-    Each quoted value that the request has counts 1, and -1 where its sentence is negative; the cosine of the text
-    with the request decides between branches alike in this where it differs by more than `BRANCH_STEP`.
-    """
-    quoted = 0
-    for sentence in branch:
-        stated = {word for value in _QUOTED.findall(sentence) for word in words(value)}
-        if stated and stated <= text_words(request.text):
-            quoted += -1 if _NEGATIVE.search(sentence) else 1
-    return quoted + round(float((encode(branch) @ request.vector).mean()) / BRANCH_STEP) * BRANCH_STEP
 
 
 class _Reader:
@@ -234,12 +185,15 @@ class _Reader:
         own = self.model.task_named(part.head or "")
         if part.head and own is None:
             causes.insert(0, Sentence(part.name))
-        by_cause = [self._steps_of(cause, part.name, {*without, own}) for cause in causes]
+        others = {*without, own} if own else {*without}
+        by_cause = [self._steps_of(cause, part.name, others) for cause in causes]
         known = {s.task_id for steps, _, is_similar in by_cause if is_similar for s in steps if s.probability >= LIKELY}
         for cause, (steps, _, is_similar) in zip(causes, by_cause, strict=True):
-            # Two sentences of a part seldom ask for the same step.
-            if steps and not is_similar and known.issuperset(s.task_id for s in steps):
-                steps += self._further_steps(cause, {*without, own, *(s.task_id for s in steps)})
+            if steps and not is_similar:
+                # Two sentences of a part seldom ask for the same step.
+                if known.issuperset(s.task_id for s in steps):
+                    steps += self._further_steps(cause, {*others, *(s.task_id for s in steps)})
+                steps += self._kin_steps(cause, known, {*others, *(s.task_id for s in steps)})
         steps_by_task: dict[str, ProcedureStep] = {}
         probability: dict[str, float] = {}
         for n in counting_sentences(
@@ -256,9 +210,7 @@ class _Reader:
         similar = sum(is_similar for *_, is_similar in of_sentences) / len(of_sentences)
         return steps, explained, similar
 
-    def _steps_of(
-        self, cause: Sentence, head: str, without: Collection[str | None]
-    ) -> tuple[list[ProcedureStep], bool, bool]:
+    def _steps_of(self, cause: Sentence, head: str, without: Collection[str]) -> tuple[list[ProcedureStep], bool, bool]:
         """Return the steps that one sentence of the part `head`, in plain words, asks for.
 
         The two flags tell whether the sentence was explained, and whether it is similar to one of history.
@@ -275,10 +227,10 @@ class _Reader:
             if name and probability >= (LIKELY if text == cause.text else CLAUSE_LIKELY):
                 step = self._step(name, cause.text, probability)
                 steps.setdefault(step.task_id, step)
-        found = list(steps.values()) or self._listed_steps(cause, head, without)
+        found = list(steps.values()) or self._listed_steps(cause, head, without) or self._steps_abroad(cause, without)
         return found, bool(found), False
 
-    def _listed_steps(self, cause: Sentence, head: str, without: Collection[str | None]) -> list[ProcedureStep]:
+    def _listed_steps(self, cause: Sentence, head: str, without: Collection[str]) -> list[ProcedureStep]:
         """Return the listed steps that a sentence of the part `head` asks for by the model of all industries."""
         if self.listed is None or self.model.step_scorer is None:
             return []
@@ -287,7 +239,26 @@ class _Reader:
         found = [self._step(name, cause.text, p) for p, name in likely if p >= LIKELY]
         return [step for step in found if step.task_id not in without]
 
-    def _further_steps(self, cause: Sentence, without: Collection[str | None]) -> list[ProcedureStep]:
+    def _steps_abroad(self, cause: Sentence, without: Collection[str]) -> list[ProcedureStep]:
+        """Return what a similar sentence of another industry asked for, as steps of this one.
+
+        There are none where the industry has a sentence as similar, or where the procedure does not list all of them.
+        """
+        model = self.model.all_industries() if self.model.all_industries and self.listed else None
+        if model is None:
+            return []
+        vector = self.encode([cause.text])[0]
+        nearest, cosine = model.nearest_cause(vector)
+        if cosine < MEANING_ABROAD or cosine <= self.model.nearest_cause(vector)[1]:
+            return []
+        weights = model.cause_weights[nearest]
+        likely = [(model.title_of[model.tasks[n]], float(weights[n])) for n in np.flatnonzero(weights >= LIKELY)]
+        if any(plain(name) not in self.of_name for name, _ in likely):
+            return []
+        found = [self._step(name, cause.text, probability) for name, probability in likely]
+        return [step for step in found if step.task_id not in without]
+
+    def _further_steps(self, cause: Sentence, without: Collection[str]) -> list[ProcedureStep]:
         """Return the likely steps of a new sentence by the most similar sentence of history.
 
         Their probability falls with the cosine, to 0 at `UNLIKE_MEANING`.
@@ -297,9 +268,29 @@ class _Reader:
         steps = self._asked_by(nearest, share, cause.text, without) if share > 0 else []
         return [step for step in steps if step.probability >= LIKELY]
 
-    def _asked_by(
-        self, cause: int, share: float, sentence: str, without: Collection[str | None]
-    ) -> list[ProcedureStep]:
+    def _kin_steps(self, cause: Sentence, known: set[str], without: Collection[str]) -> list[ProcedureStep]:
+        """Return the steps that a new sentence asks for beside the one whose name fits it best.
+
+        These are steps whose object it states, records of which other sentences ask to test that they are `known`, and
+        what a similar sentence of history asked for about another thing.
+        """
+        vector, may_be = self.encode([cause.text])[0], self.model.may_be_step
+        names, scores = self._name_scores(cause.text, vector, without, may_be)
+        found = {n: float(fit_probability(s)) for n, s in zip(names, scores, strict=True) if is_stated(n, cause.text)}
+        nearest, cosine = self.model.nearest_cause(vector)
+        share = (cosine - UNLIKE_MEANING) / (SAME_MEANING - UNLIKE_MEANING)
+        similar = self._asked_by(nearest, share, cause.text, ()) if share > 0 else []
+        tested = known - {step.task_id for step in similar if step.probability >= LIKELY}
+        for name, score in zip(*self._name_scores(cause.text, vector, (), may_be), strict=True):
+            probability = float(fit_probability(score))
+            if probability >= LIKELY and self.model.task_named(name) in tested and (of_it := records_of(name, names)):
+                found.setdefault(max(of_it, key=lambda record: scores[names.index(record)]), probability)
+        for step in similar:
+            for name in counterparts(step.name, self.model.causes[nearest], cause.text, names):
+                found.setdefault(name, step.probability)
+        return [self._step(name, cause.text, p) for name, p in found.items() if p >= LIKELY]
+
+    def _asked_by(self, cause: int, share: float, sentence: str, without: Collection[str]) -> list[ProcedureStep]:
         """Return the steps that a sentence of history asked for, likeliest first, with this share of their probability.
 
         Those of a negligible probability are left out.
@@ -313,35 +304,35 @@ class _Reader:
         ]
         return [ProcedureStep(task, model.title_of[task], sentence, p) for p, task in sorted(likely, reverse=True)]
 
-    def _best_name(
-        self, sentence: str, vector: np.ndarray, without: Collection[str | None]
-    ) -> tuple[str | None, float]:
+    def _best_name(self, sentence: str, vector: np.ndarray, without: Collection[str]) -> tuple[str | None, float]:
         """Return the name that fits the sentence best, and its probability.
 
         Candidates are the intermediate tasks of history and the procedure's headings without text. Where none
         is likely, the final tasks that may be a step are tried too (`SentenceTaskModel.may_be_step`).
         """
-        model = self.model
-        bare = [p.head or "" for p in self.bare if model.task_named(p.head or "") not in {*model.tasks, *without}]
-        candidates = [n for n, task in enumerate(model.tasks) if task not in without]
-        intermediate = self._best_fit(sentence, vector, [n for n in candidates if model.is_intermediate[n]], bare)
-        return (
-            intermediate
-            if intermediate[1] >= LIKELY
-            else self._best_fit(sentence, vector, [n for n in candidates if model.may_be_step[n]], bare)
-        )
+        best: tuple[str | None, float] = (None, 0.0)
+        for may_be in (self.model.is_intermediate, self.model.may_be_step):
+            names, scores = self._name_scores(sentence, vector, without, may_be)
+            if names:
+                n = int(scores.round(6).argmax())
+                best = names[n], float(fit_probability(scores[n]))
+            if best[1] >= LIKELY:
+                break
+        return best
 
-    def _best_fit(
-        self, sentence: str, vector: np.ndarray, known: Sequence[int], bare: Sequence[str]
-    ) -> tuple[str | None, float]:
+    def _name_scores(
+        self, sentence: str, vector: np.ndarray, without: Collection[str], may_be: np.ndarray
+    ) -> tuple[list[str], np.ndarray]:
+        """Return the names of the tasks that `may_be` a step and of the headings without text, and their scores."""
         model = self.model
+        known = [n for n, task in enumerate(model.tasks) if task not in without and may_be[n]]
+        bare = [p.head or "" for p in self.bare if model.task_named(p.head or "") not in {*model.tasks, *without}]
         names = [*(model.title_of[model.tasks[n]] for n in known), *bare]
         if not names:
-            return None, 0.0
+            return [], np.zeros(0)
         vectors = [*model.task_vectors[known], *(self.encode([plain(b) for b in bare]) if bare else ())]
         scores = model.name_coverage.scores([sentence], vector[None, :], names, np.stack(vectors))[0]
-        best = int(scores.round(6).argmax())
-        return names[best], float(fit_probability(scores)[best])
+        return names, scores
 
     def _ordered(self, steps: list[ProcedureStep]) -> list[ProcedureStep]:
         """Return the steps in the order of history where it is consistent, else in that of the procedure."""
@@ -357,28 +348,3 @@ class _Reader:
             ordered.append(first)
             remaining.remove(first)
         return ordered
-
-
-def counting_sentences(
-    causes: Sequence[Sentence], likely: Sequence[Sequence[str]], relevance: Callable[[Sequence[int]], float]
-) -> list[int]:
-    """Return the indices of the sentences that count.
-
-    These are all sentences without an alternative, and of each group of alternatives the branch that asks for steps,
-    is most relevant to the request, and has the fewest further steps, in this order. `relevance` returns how relevant
-    the sentences of a branch are.
-    """
-    alone = {task for cause, tasks in zip(causes, likely, strict=True) if cause.either is None for task in tasks}
-    branches: dict[int, dict[int, list[int]]] = {}
-    for n, cause in enumerate(causes):
-        if cause.either is not None:
-            branches.setdefault(cause.either, {}).setdefault(cause.branch, []).append(n)
-    counting = [n for n, cause in enumerate(causes) if cause.either is None]
-    for group in branches.values():
-        steps = [{task for n in branch for task in likely[n]} for branch in group.values()]
-        ranks = [
-            (not asked, -relevance(branch), len(asked - alone), branch[0])
-            for branch, asked in zip(group.values(), steps, strict=True)
-        ]
-        counting += list(group.values())[ranks.index(min(ranks))]
-    return sorted(counting)

@@ -70,12 +70,14 @@ class Unit:
 class TaskCatalogue:
     """The known tasks of an industry: `title_of` has their titles, `named` returns the task that a heading names.
 
-    `scorer` returns the model of which listed steps a sentence asks for; None where there is none.
+    `scorer` returns the model of which listed steps a sentence asks for, `all_industries` the model of all industries
+    together; None where there is none.
     """
 
     title_of: Mapping[str, str]
     named: Callable[[str], str | None]
     scorer: Callable[[], StepScorer] | None = None
+    all_industries: "Callable[[], SentenceTaskModel | None] | None" = None
 
 
 class SentenceTaskModel:
@@ -90,7 +92,7 @@ class SentenceTaskModel:
         catalogue: TaskCatalogue,
     ) -> None:
         self.units, self.vectors, self.title_of, self.task_named = units, vectors, catalogue.title_of, catalogue.named
-        self.step_scorer = catalogue.scorer
+        self.step_scorer, self.all_industries = catalogue.scorer, catalogue.all_industries
         self.requests = {head: np.stack([vectors[r] for r in texts]) for head, texts in requests.items() if texts}
         sentences = sorted({s.text for part in all_parts for s in part.sentences})
         self.name_coverage = NameCoverage(

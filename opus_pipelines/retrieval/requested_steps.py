@@ -24,10 +24,10 @@ from opus_pipelines.lwm.procedure_index import ProcedureIndex
 from opus_pipelines.lwm.procedure_reading import (
     ParsedProcedure,
     ProcedureStep,
-    RequestText,
     parse_procedure,
     texts_to_embed,
 )
+from opus_pipelines.lwm.relevant_parts import RequestText
 from opus_pipelines.retrieval.routing import Router
 from opus_pipelines.wkg.graph import ExecutionMode, Task, WorkGraph
 
