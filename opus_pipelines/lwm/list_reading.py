@@ -13,6 +13,7 @@ import numpy as np
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.embedding.text_parts import Part, plain
 from opus_pipelines.lwm.listed_steps import Encode, ListedSteps, lists_steps
+from opus_pipelines.lwm.name_coverage import RequestText, branch_relevance, counting_sentences, relevant_part
 from opus_pipelines.lwm.procedure_reading import (
     DEPTH,
     LIKELY,
@@ -20,7 +21,6 @@ from opus_pipelines.lwm.procedure_reading import (
     ParsedProcedure,
     ProcedureStep,
 )
-from opus_pipelines.lwm.relevant_parts import RequestText, branch_relevance, counting_sentences, relevant_part
 from opus_pipelines.lwm.sentence_task_model import SentenceTaskModel
 from opus_pipelines.lwm.step_scorer import StepScorer
 

@@ -3,6 +3,9 @@
 A procedure that lists the tools or actions of a house is a catalogue of its own: each heading names a step, known or
 not. The figures use words and vectors alone, never a name as such, so a model of them that was fitted to one industry
 holds for another (an inductive model; this project's own features).
+
+Steps are kin where they are of one kind or about one thing, by the words of their names: "has licence" checks that
+there is a record and "get licence details" reads it; "get vehicle details" does the same with another thing.
 """
 
 import math
@@ -40,6 +43,11 @@ RECORD_WORDS = frozenset(
 """,
     )
 )
+# words of a name that say that something is tested; the other READING_WORDS say that a record is read
+CHECKING_WORDS = frozenset(
+    {"available", "check", "confirm", "exist", "has", "have", "is", "valid", "validate", "verify"}
+)
+STATED_WORDS = 2  # least words of an object that a sentence states
 _SUBJECT = re.compile(r"^(.*?)\b(must|is|are|has|have|falls|should|exists?|owns?|can|will)\b", re.IGNORECASE)
 
 # The order of the last axis of `ListedSteps.features`.
@@ -188,3 +196,53 @@ def _two_best(score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _lead_over_reading(values: np.ndarray, reads: np.ndarray) -> np.ndarray:
     """Return the values less the largest of a reading name; a name that reads nothing counts as -1 there."""
     return np.asarray(values - np.max(values * reads + (reads - 1), axis=1, keepdims=True))
+
+
+def is_stated(name: str, sentence: str) -> bool:
+    """Return whether the sentence has the object of a step that reads something, word for word.
+
+    An object of a single word is too common to say that the step is meant.
+    """
+    name = plain(name)
+    stated = object_of(name)
+    return (
+        verb_of(name) in READING_WORDS
+        and len(stated.split()) >= STATED_WORDS
+        and f" {stated} " in f" {plain(sentence)} "
+    )
+
+
+def records_of(check: str, names: Sequence[str]) -> list[str]:
+    """Return the names of steps that read the record which the step `check` tests; none where it tests nothing."""
+    if not CHECKING_WORDS.intersection(plain(check).split()):
+        return []
+    thing = _thing(check)
+    return [
+        name
+        for name in names
+        if verb_of(plain(name)) in READING_WORDS
+        and not CHECKING_WORDS.intersection(plain(name).split())
+        and thing
+        and _thing(name) == thing
+    ]
+
+
+def counterparts(name: str, its_sentence: str, sentence: str, names: Sequence[str]) -> list[str]:
+    """Return the steps of the same kind about the thing of another sentence.
+
+    `its_sentence` asks for `name` and speaks of its thing, and `sentence` does not; it speaks of theirs instead.
+    """
+    thing, its_words, new_words = _thing(name), text_words(its_sentence), text_words(sentence)
+    if not thing or not thing <= its_words or thing <= new_words:
+        return []
+    kind = words(name) - thing
+    return [
+        other
+        for other in names
+        if (of := _thing(other)) and of != thing and words(other) - of == kind and of <= new_words
+    ]
+
+
+def _thing(name: str) -> frozenset[str]:
+    """Return the words of a name that say what the step is about."""
+    return words(name) - RECORD_WORDS - READING_WORDS

@@ -1,9 +1,10 @@
 """Reads an intake's procedure for one request: the part that is about the request, and the steps of its sentences.
 
 A sentence that is similar to one of history asks for the tasks that cases did because of that one. A new sentence asks
-for the task whose name fits it and for further steps by `kin_steps`; where no name fits and the procedure lists steps,
-for what the model of `step_scorer` or a similar sentence of another industry says. A step that has a part of its own in
-the procedure adds the steps of that part. The rules and their figures are this project's own.
+for the task whose name fits it and for further steps about the same thing or of the same kind; where no name fits and
+the procedure lists steps, for what the model of `step_scorer` or a similar sentence of another industry says. A step
+that has a part of its own in the procedure adds the steps of that part. The rules and their figures are this project's
+own.
 """
 
 import re
@@ -14,10 +15,15 @@ import numpy as np
 
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.embedding.text_parts import Part, Sentence, object_of, plain, verb_of
-from opus_pipelines.lwm.kin_steps import counterparts, is_stated, records_of
-from opus_pipelines.lwm.listed_steps import ListedSteps, lists_steps
-from opus_pipelines.lwm.name_coverage import fit_probability
-from opus_pipelines.lwm.relevant_parts import Encode, RequestText, branch_relevance, counting_sentences, relevant_part
+from opus_pipelines.lwm.listed_steps import ListedSteps, counterparts, is_stated, lists_steps, records_of
+from opus_pipelines.lwm.name_coverage import (
+    Encode,
+    RequestText,
+    branch_relevance,
+    counting_sentences,
+    fit_probability,
+    relevant_part,
+)
 from opus_pipelines.lwm.sentence_task_model import SentenceTaskModel
 
 SAME_MEANING = 0.9  # cosine from which two sentences ask for the same tasks

@@ -20,6 +20,7 @@ from opus_pipelines.embedding.text_parts import Part, parts, plain
 from opus_pipelines.intakes.elements import Element
 from opus_pipelines.lwm.list_reading import read_listed_steps
 from opus_pipelines.lwm.listed_steps import Encode
+from opus_pipelines.lwm.name_coverage import RequestText
 from opus_pipelines.lwm.procedure_index import ProcedureIndex
 from opus_pipelines.lwm.procedure_reading import (
     ParsedProcedure,
@@ -27,7 +28,6 @@ from opus_pipelines.lwm.procedure_reading import (
     parse_procedure,
     texts_to_embed,
 )
-from opus_pipelines.lwm.relevant_parts import RequestText
 from opus_pipelines.retrieval.routing import Router
 from opus_pipelines.wkg.graph import ExecutionMode, Task, WorkGraph
 

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from opus_pipelines.embedding.text_parts import parts, plain
-from opus_pipelines.lwm.kin_steps import counterparts, is_stated, records_of
-from opus_pipelines.lwm.name_coverage import words
+from opus_pipelines.lwm.listed_steps import counterparts, is_stated, records_of
+from opus_pipelines.lwm.name_coverage import RequestText, words
 from opus_pipelines.lwm.procedure_reading import parse_procedure
-from opus_pipelines.lwm.relevant_parts import RequestText
 from opus_pipelines.lwm.sentence_task_model import SentenceTaskModel, TaskCatalogue, units_of
 from opus_pipelines.lwm.step_scorer import StepScorer
 
