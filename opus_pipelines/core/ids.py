@@ -28,10 +28,12 @@ def make_id(letter: str, *parts: Any) -> str:
     return letter + digest(*parts)[:16]
 
 
-def make_ids(letter: str, part: str, texts: Iterable[str]) -> list[str]:
-    """Returns `make_id(letter, part, text)` for each text. It hashes the shared part once."""
-    data = part.encode("utf-8", "surrogatepass")
-    first = hashlib.sha256(len(data).to_bytes(8, "big") + data)
+def make_ids(letter: str, texts: Iterable[str], *shared: str) -> list[str]:
+    """Returns `make_id(letter, *shared, text)` for each text. It hashes the shared parts once."""
+    first = hashlib.sha256()
+    for part in shared:
+        data = part.encode("utf-8", "surrogatepass")
+        first.update(len(data).to_bytes(8, "big") + data)
     ids = []
     for text in texts:
         data = text.encode("utf-8", "surrogatepass")

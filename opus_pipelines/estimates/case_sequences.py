@@ -1,6 +1,5 @@
 """Distinct task sequences as index arrays: the variants of all sources, and figures of edges and cases from them."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -8,9 +7,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from opus_pipelines.core.ids import make_id
+from opus_pipelines.core.ids import make_ids
 from opus_pipelines.core.schemas import VARIANTS
+from opus_pipelines.core.sorted_values import distinct, distinct_counts
+from opus_pipelines.core.step_pairs import consecutive
 from opus_pipelines.estimates.aggregate_columns import summed
+from opus_pipelines.estimates.task_lists import json_lists
 from opus_pipelines.estimates.two_state_hmm import Paths
 
 
@@ -55,10 +57,10 @@ class Sequences:
 
     @cached_property
     def tasks(self) -> tuple[list[str], np.ndarray]:
-        """The sorted task ids, and the task numbers of all sequences, one sequence after the other."""
+        """The sorted task ids, and the task numbers (int64) of all sequences, one sequence after the other."""
         flat = pc.list_flatten(self.rows["tasks"]).combine_chunks()
         names = sorted(pc.unique(flat).to_pylist())
-        return names, pc.index_in(flat, pa.array(names, pa.string())).to_numpy()
+        return names, pc.index_in(flat, pa.array(names, pa.string())).to_numpy().astype(np.int64)
 
     @cached_property
     def row_of_step(self) -> np.ndarray:
@@ -68,19 +70,27 @@ class Sequences:
     @cached_property
     def variant_ids(self) -> list[str]:
         """Hash of each row's sequence."""
-        return [make_id("v", tasks) for tasks in self.rows["tasks"].to_pylist()]
+        return make_ids("v", json_lists(self.tasks[0], self.tasks[1], self.lengths))
+
+    @cached_property
+    def variants(self) -> np.ndarray:
+        """The number of each row's sequence: the same for rows with the same sequence."""
+        numbers: np.ndarray = pa.array(self.variant_ids, pa.string()).dictionary_encode().indices.to_numpy()
+        return numbers.astype(np.int64)
 
     @cached_property
     def presence(self) -> tuple[np.ndarray, np.ndarray]:
         """(row, task number) of every task that a row's sequence holds, once each, in order."""
         names, numbers = self.tasks
-        cells = np.unique(np.repeat(np.arange(len(self.lengths)), self.lengths) * max(1, len(names)) + numbers)
+        cells = distinct(self.row_of_step * max(1, len(names)) + numbers)
         return np.divmod(cells, max(1, len(names)))
 
     @cached_property
-    def held(self) -> list[frozenset[str]]:
-        """The tasks of each row."""
-        return [frozenset(tasks) for tasks in self.rows["tasks"].to_pylist()]
+    def rows_with(self) -> list[np.ndarray]:
+        """The rows whose sequence holds a task, for each task number."""
+        row, task = self.presence
+        order = np.argsort(task, kind="stable")
+        return np.split(row[order], np.searchsorted(task[order], np.arange(1, len(self.tasks[0]))))
 
     def paths(self, rows: np.ndarray) -> Paths:
         """Returns the distinct sequences of the masked rows in order of their ids.
@@ -97,32 +107,37 @@ class Sequences:
         return Paths.of(self.tasks[1][at], lengths, known, successes, len(self.tasks[0]))
 
     def edge_variants(self) -> dict[tuple[str, str], int]:
-        """Returns for every edge the number of distinct task sequences with it."""
-        found: set[tuple[str, str, str]] = set()
-        seen: set[tuple[str, str]] = set()
-        columns = (self.rows["tasks"].to_pylist(), self.rows["predecessors"].to_pylist(), self.variant_ids)
-        for tasks, before, variant in zip(*columns, strict=True):
-            if (shape := (variant, repr(before))) not in seen:
-                seen.add(shape)
-                found.update((variant, src, dst) for src, dst in pairs(tasks, before))
-        counts: dict[tuple[str, str], int] = {}
-        for _, src, dst in found:
-            counts[src, dst] = counts.get((src, dst), 0) + 1
-        return counts
+        """Returns for every edge the number of distinct task sequences with it.
+
+        Steps follow each other by position, or by `predecessors` where a row states them.
+        """
+        names, numbers = self.tasks
+        before, after = consecutive(self.lengths, self._predecessors)
+        variant, size = self.variants[self.row_of_step[after]], max(1, len(names))
+        edges, counts = distinct_counts(
+            distinct((variant * size + numbers[before]) * size + numbers[after]) % (size * size)
+        )
+        sources, targets = (part.tolist() for part in np.divmod(edges, size))
+        return {
+            (names[src], names[dst]): count for src, dst, count in zip(sources, targets, counts.tolist(), strict=True)
+        }
+
+    @property
+    def _predecessors(self) -> pa.ListArray:
+        """What each step states of its predecessors; NULL for each step of a row that states none."""
+        column = self.rows["predecessors"].combine_chunks()
+        stated = np.asarray(pc.is_valid(column))
+        if not stated.any():
+            return pa.nulls(len(self.row_of_step), column.type.value_type)
+        of_step = np.flatnonzero(stated[self.row_of_step])
+        place = np.full(len(self.row_of_step), -1)
+        place[of_step] = np.arange(len(of_step))
+        return pc.list_flatten(column).take(pa.array(place, mask=place < 0))
 
     def table(self) -> pa.Table:
         """wkg/variants."""
         keys = ("industry", "client", "variant_id")
         rows = self.rows.append_column("variant_id", pa.array(self.variant_ids, pa.string()))
         counted = summed(rows.select([*keys, "implementations", "success_known", "successes"]), keys)
-        sequences = dict(zip(self.variant_ids, self.rows["tasks"].to_pylist(), strict=True))
-        tasks = pa.array([sequences[v] for v in counted["variant_id"].to_pylist()], pa.list_(pa.string()))
-        return counted.append_column("tasks", tasks).select(VARIANTS.schema.names)
-
-
-def pairs(tasks: list[str], predecessors: list[list[int] | None] | None) -> Iterator[tuple[str, str]]:
-    """The consecutive pairs of one sequence: by position, or by `predecessors` where a step states them."""
-    for i, task in enumerate(tasks):
-        stated = predecessors[i] if predecessors else None
-        before = ([i - 1] if i else []) if stated is None else dict.fromkeys(stated)
-        yield from ((tasks[j], task) for j in before if 0 <= j < len(tasks))
+        first = pc.index_in(counted["variant_id"], rows["variant_id"])
+        return counted.append_column("tasks", rows["tasks"].take(first)).select(VARIANTS.schema.names)

@@ -51,13 +51,20 @@ def lacking(sequences: Sequences, rows: Iterable[dict[str, Any]]) -> np.ndarray:
     for need in rows:
         group = need["industry"], need["client"], need["kind_of_case"]
         needed[group] |= {frozenset(need["alternatives"])} if need["needed"] else set()
-    kinds, found = _kinds(sequences), np.zeros(len(sequences.lengths), bool)
-    held = sequences.held
-    for row, kind in kinds.items():
-        for group in reversed(list(_groups_of(sequences.industry[row], sequences.client[row], kind))):
-            if group in needed:
-                found[row] = any(not alternatives & held[row] for alternatives in needed[group])
-                break
+    deciding: dict[Group, list[int]] = defaultdict(list)
+    for row, kind in _kinds(sequences).items():
+        widest_first = list(_groups_of(sequences.industry[row], sequences.client[row], kind))
+        if (narrowest := next((group for group in reversed(widest_first) if group in needed), None)) is not None:
+            deciding[narrowest].append(row)
+    number = {name: place for place, name in enumerate(sequences.tasks[0])}
+    found = np.zeros(len(sequences.lengths), bool)
+    for group, members in deciding.items():
+        for alternatives in needed[group]:
+            holds = np.zeros(len(found), bool)
+            for task in alternatives:
+                if task in number:
+                    holds[sequences.rows_with[number[task]]] = True
+            found[members] |= ~holds[members]
     return found
 
 

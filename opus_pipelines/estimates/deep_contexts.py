@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from opus_pipelines.core.ids import make_id
+from opus_pipelines.core.ids import canonical, make_ids
 from opus_pipelines.core.schemas import CONTEXTS
 from opus_pipelines.estimates.case_sequences import Sequences
+from opus_pipelines.estimates.task_lists import json_lists, text_lists
 
 DEEPEST = 10  # steps of a context, the beginning of the case counted as one
 LEAST_SEEN = 3  # times that a context of two or more steps was seen
@@ -68,15 +69,22 @@ def _levels(symbols: np.ndarray, place: np.ndarray, following: np.ndarray, weigh
     context = np.zeros(len(symbols), np.int64)
     for depth in range(1, DEEPEST + 1):
         rows = np.flatnonzero((context >= 0) & (place + 1 >= depth))
-        keys, last, number = np.unique(
-            context[rows] * base + symbols[rows - depth + 1], return_index=True, return_inverse=True
-        )
-        seen = np.bincount(number, weight[rows], len(keys)).astype(np.int64)
+        number, last = _numbered(context[rows] * base + symbols[rows - depth + 1])
+        seen = np.bincount(number, weight[rows], len(last)).astype(np.int64)
         pairs, pair = np.unique(number * base + following[rows], return_inverse=True)
         count = np.bincount(pair, weight[rows], len(pairs)).astype(np.int64)
         yield _Level(rows[last], pairs // base, pairs % base, count, seen[pairs // base])
         context = np.full(len(symbols), -1, np.int64)
         context[rows] = np.where(seen[number] >= LEAST_SEEN, number, -1)
+
+
+def _numbered(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the number of each value among the distinct ones, and a place of each distinct value."""
+    order = np.argsort(values)
+    begins = np.append(True, values[order][1:] != values[order][:-1])[: len(values)]
+    number = np.empty(len(values), np.int64)
+    number[order] = np.cumsum(begins) - 1
+    return number, order[begins]
 
 
 def _kept(level: _Level, depth: int, least: int) -> np.ndarray:
@@ -88,17 +96,20 @@ def _rows(level: _Level, depth: int, least: int, symbols: np.ndarray, names: lis
     numbers, place = np.unique(level.context[kept], return_inverse=True)
     steps = symbols[level.last[numbers][:, None] + np.arange(1 - depth, 1)]  # [contexts, depth], the oldest first
     begins = steps[:, 0] == _BEGINNING if depth else np.zeros(0, bool)
-    titles = np.array(["", *names], dtype=object)
-    contexts = [titles[row[1:] if begin else row].tolist() for row, begin in zip(steps, begins, strict=True)]
-    ids = [make_id("x", begin, context) for begin, context in zip(begins.tolist(), contexts, strict=True)]
+    numbers_of_tasks, lengths = steps[steps != _BEGINNING] - 1, depth - begins.astype(np.int64)
+    texts = json_lists(names, numbers_of_tasks, lengths)
+    ids = np.empty(len(texts), object)
+    for begin in (False, True):
+        chosen = np.flatnonzero(begins == begin)
+        ids[chosen] = make_ids("x", [texts[row] for row in chosen.tolist()], canonical(begin))
     after = level.following[kept]
     return pa.table(
         {
             "depth": pa.array(np.full(len(place), depth), pa.int64()),
             "context_id": pa.array(ids, pa.string()).take(pa.array(place)),
             "at_start": pa.array(begins).take(pa.array(place)),
-            "tasks": pa.array(contexts, pa.list_(pa.string())).take(pa.array(place)),
-            "next_task": pa.array(titles[after], pa.string(), mask=after == _BEGINNING),
+            "tasks": text_lists(names, numbers_of_tasks, lengths).take(pa.array(place)),
+            "next_task": pa.array(names, pa.string()).take(pa.array(after - 1, mask=after == _BEGINNING)),
             "transitions": pa.array(level.count[kept], pa.int64()),
         },
         schema=CONTEXTS.schema,

@@ -27,6 +27,7 @@ PARTS = 4  # of the last e-fold of time before the horizon; a hazard must be see
 LEAST_GROUP = 20  # cases with the same value of an attribute, from which they are a group
 MOST_GROUPS = 40  # of an attribute, the most frequent values
 BINS = 8  # of a number
+CASES_AT_ONCE = 16_384  # for which the chances of all next activities are computed together
 
 Floats = np.ndarray
 Codes = np.ndarray  # [cases, attributes] group of each case for each attribute; 0: of none
@@ -86,6 +87,14 @@ class NextActivity:
         """[n] the same of a case that has been silent for so many seconds."""
         return self._of(groups).given(silent)
 
+    def ended(self, silences: Silences) -> Floats:
+        """Returns [cases] the chance that each case of which it is the last activity has ended."""
+        seldom = self._is_seldom(silences.groups) if self._ending else np.zeros(len(silences.seconds), bool)
+        chances = np.empty(len(seldom))
+        for cases, of in ((~seldom, self._usual), (seldom, self._seldom)):
+            chances[cases] = of.ended(silences.seconds[cases])
+        return chances
+
     def _of(self, groups: np.ndarray) -> "_Incidence":
         return self._seldom if self._ending and self._is_seldom(groups[None])[0] else self._usual
 
@@ -131,6 +140,20 @@ class _Incidence:
             else np.clip(self.whole - self._incidence[seen], 0.0, None) / max(float(self._survival[seen]), 1e-9)
         )
         return np.asarray(found / max(1.0, float(found.sum())))
+
+    def ended(self, silent: Floats) -> Floats:
+        """Returns what is missing to 1 in `given`, for cases that have been silent for so many seconds [cases]."""
+        chances = np.empty(len(silent))
+        for begin in range(0, len(silent), CASES_AT_ONCE):
+            part = slice(begin, begin + CASES_AT_ONCE)
+            seen = np.searchsorted(self._steps, silent[part], side="right") - 1
+            left = np.broadcast_to(self.whole, (len(seen), len(self.whole))).copy()
+            known = seen >= 0
+            left[known] = np.clip(left[known] - self._incidence[seen[known]], 0.0, None)
+            left[known] /= np.maximum(self._survival[seen[known]], 1e-9)[:, None]
+            whole = np.maximum(1.0, left.sum(1))
+            chances[part] = np.clip(1.0 - (left / whole[:, None]).sum(1), 0.0, 1.0)
+        return chances
 
     def due(self, times: Floats) -> Floats:
         """Returns the cumulative hazard of all next activities together at these times."""

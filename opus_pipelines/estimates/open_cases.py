@@ -17,6 +17,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from opus_pipelines.core.sorted_values import distinct, distinct_counts
 from opus_pipelines.estimates.next_activity import Horizon, NextActivity, Silences, Spells, groups_of
 
 HORIZON_SHARE = 0.03  # the horizon is the time that at least this share of the silent cases has been followed
@@ -32,35 +33,43 @@ Floats = np.ndarray
 
 
 @dataclass(frozen=True)
-class Continuation:
-    """The expected continuation of one case.
+class Events:
+    """The events of cases, one case after the other, each in order of time.
 
-    `p_ended` is the probability that it has ended, `rest` the activities that are expected to follow (none if it
-    ended).
+    Attributes:
+        lengths: the number of events of each case [cases].
+        activities: int [events].
+        times: seconds [events].
     """
 
-    p_ended: float
-    rest: tuple[int, ...]
+    lengths: np.ndarray
+    activities: np.ndarray
+    times: Floats
 
 
-def continuations(
-    activities: Sequence[np.ndarray],
-    times: Sequence[np.ndarray],
-    attributes: Sequence[dict[str, str]] | None = None,
-    seed: int = 0,
-) -> list[Continuation]:
-    """Of every case its `Continuation`. `activities` [n of int] and `times` [n of seconds] run in step, a case an
-    entry, in order of time.
+@dataclass(frozen=True)
+class Continuations:
+    """The expected continuation of every case.
+
+    `p_ended` [cases] is the probability that it has ended, `rest` the activities that are expected to follow, for each
+    case that has some.
+    """
+
+    p_ended: Floats
+    rest: Mapping[int, tuple[int, ...]]
+
+
+def continuations(events: Events, attributes: Sequence[dict[str, str]] | None = None, seed: int = 0) -> Continuations:
+    """Returns the `Continuations` of all cases.
 
     `attributes` of every case; None: nothing is known of them. The end of observation is the log's last event. A case
     without an event has ended.
     """
-    lengths = np.array([len(case) for case in activities], np.int64)
-    found = [Continuation(1.0, ())] * len(lengths)
+    lengths, code, when = events.lengths, events.activities, events.times
+    p_ended, rest = np.ones(len(lengths)), dict[int, tuple[int, ...]]()
     if not lengths.any():
-        return found
+        return Continuations(p_ended, rest)
     groups = groups_of(attributes or [{}] * len(lengths))
-    code, when = np.concatenate(list(activities)).astype(np.int64), np.concatenate(list(times)).astype(float)
     case = np.repeat(np.arange(len(lengths)), lengths)
     last = np.flatnonzero(np.append(case[1:] != case[:-1], True))
     first = np.flatnonzero(np.append(True, case[1:] != case[:-1]))
@@ -70,25 +79,24 @@ def continuations(
     is_held = is_held_by_end(when[first], when[last])
     horizon = Horizon(NEAR_HORIZON_SHARE, 0.0) if is_held else Horizon(HORIZON_SHARE, FOLDS_BEYOND)
     after: dict[int, NextActivity] = {}
-    names = np.unique(code)
+    names = distinct(code)
     for activity, steps, ended in zip(
         names.tolist(), _rows_by(code[goes_on], names), _rows_by(code[last], names), strict=True
     ):
         mine = goes_on[steps]
         spells = Spells(code[mine + 1], waits[steps], groups[case[mine]])
-        after[activity] = NextActivity(spells, Silences(silent[ended], groups[case[last[ended]]]), horizon)
+        silences = Silences(silent[ended], groups[case[last[ended]]])
+        after[activity] = NextActivity(spells, silences, horizon)
+        p_ended[case[last[ended]]] = after[activity].ended(silences)
     successors = _Successors(after, _contexts(code, case))
     draw = np.random.default_rng(seed)
-    for end, silence in zip(last.tolist(), silent.tolist(), strict=True):
+    for place in np.flatnonzero(p_ended[case[last]] < SURELY_ENDED).tolist():
+        end = int(last[place])
         activity, mine = int(code[end]), groups[case[end]]
-        given = after[activity].given(mine, silence)
-        p_ended = float(np.clip(1.0 - given.sum(), 0.0, 1.0))
-        rest: tuple[int, ...] = ()
-        if p_ended < SURELY_ENDED:
-            before = int(code[end - 1]) if end and case[end - 1] == case[end] else _START
-            rest = successors.drawn((before, activity), given, mine, draw)
-        found[int(case[end])] = Continuation(p_ended, rest)
-    return found
+        before = int(code[end - 1]) if end and case[end - 1] == case[end] else _START
+        given = after[activity].given(mine, float(silent[place]))
+        rest[int(case[end])] = successors.drawn((before, activity), given, mine, draw)
+    return Continuations(p_ended, rest)
 
 
 def _rows_by(code: np.ndarray, names: np.ndarray) -> list[np.ndarray]:
@@ -114,9 +122,13 @@ def _contexts(code: np.ndarray, case: np.ndarray) -> Mapping[tuple[int, int], Ma
     here = np.flatnonzero(np.append(case[1:] == case[:-1], False))
     first = np.append(True, case[1:] != case[:-1])[here]
     before = np.where(first, _START, code[here - 1])
-    triples, counts = np.unique(np.stack([before, code[here], code[here + 1]]), axis=1, return_counts=True)
-    for (b, a, n), count in zip(triples.T.tolist(), counts.tolist(), strict=True):
-        found.setdefault((b, a), {})[n] = count
+    size = int(code.max(initial=0)) + 1
+    triples, counts = distinct_counts(((before - _START) * size + code[here]) * size + code[here + 1])
+    b, a, n = np.unravel_index(triples, (size + 1, size, size))
+    for earlier, activity, following, count in zip(
+        (b + _START).tolist(), a.tolist(), n.tolist(), counts.tolist(), strict=True
+    ):
+        found.setdefault((earlier, activity), {})[following] = count
     return found
 
 

@@ -251,7 +251,7 @@ class Assembler:
         self.counts.task_implementations += block.tasks
         constants = {"source": self._source, "path": self.path, "kind": self._kind}
         own = {name: repeated(value, pa.string(), rows) for name, value in constants.items()}
-        own["implementation_id"] = strings(make_ids("i", self._source, names))
+        own["implementation_id"] = strings(make_ids("i", names, self._source))
         self.builder.block({**block.columns, **own})
         self._count(block.records)
 

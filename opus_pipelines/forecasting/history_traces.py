@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.estimates.open_cases import continuations
+from opus_pipelines.estimates.open_cases import Events, continuations
 from opus_pipelines.event_logs.files import data_files
 from opus_pipelines.event_logs.source_settings import FILE_NAME
 from opus_pipelines.forecasting.traces import Trace
@@ -172,6 +172,9 @@ def _record(case: _Case, is_open: bool) -> CaseRecord:
 def _p_ended(cases: Sequence[_Case]) -> list[float]:
     names = sorted({name for case in cases for name in case.activities})
     code = {name: n for n, name in enumerate(names)}
-    activities = [np.array([code[name] for name in case.activities], np.int64) for case in cases]
-    found = continuations(activities, [case.times for case in cases], [case.attributes for case in cases])
-    return [one.p_ended for one in found]
+    events = Events(
+        np.array([len(case.activities) for case in cases], np.int64),
+        np.array([code[name] for case in cases for name in case.activities], np.int64),
+        np.concatenate([np.zeros(0), *(case.times for case in cases)]),
+    )
+    return continuations(events, [case.attributes for case in cases]).p_ended.tolist()

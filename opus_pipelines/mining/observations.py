@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from opus_pipelines.core.schemas import IMPLEMENTATIONS
+from opus_pipelines.core.step_pairs import consecutive
 from opus_pipelines.event_logs.costing import GROUP_ATTRIBUTES, NO_GROUP
 from opus_pipelines.mining.queries import CASE_FIELDS, MODE_COLUMNS, STEP_FIELDS
 
@@ -98,7 +99,6 @@ class Steps:
         self._flat = pc.list_flatten(batch["tasks"])
         self.case = pc.list_parent_indices(batch["tasks"]).to_numpy()
         self._lengths = pc.fill_null(pc.list_value_length(batch["tasks"]), 0).to_numpy()
-        self._first = np.cumsum(self._lengths) - self._lengths
 
     def __len__(self) -> int:
         """Returns the number of steps."""
@@ -121,21 +121,7 @@ class Steps:
 
     @cached_property
     def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        stated = self.of("predecessors")
-        position = np.arange(len(self)) - self._first[self.case]
-        follows = np.flatnonzero(np.asarray(pc.is_null(stated)) & (position > 0))
-        before, after = follows - 1, follows
-        places = pc.list_flatten(stated)
-        if len(places):
-            owner = pc.list_parent_indices(stated).to_numpy()
-            known = np.asarray(pc.is_valid(places))
-            place, owner = pc.fill_null(places, -1).to_numpy()[known].astype(np.int64), owner[known]
-            inside = (place >= 0) & (place < self._lengths[self.case[owner]])
-            place, owner = place[inside], owner[inside]
-            named = np.unique(owner * np.int64(len(self)) + self._first[self.case[owner]] + place)
-            before = np.concatenate([before, named % len(self)])
-            after = np.concatenate([after, named // len(self)])
-        return before, after
+        return consecutive(self._lengths, self.of("predecessors"))
 
     @property
     def before(self) -> np.ndarray:

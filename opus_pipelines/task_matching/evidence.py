@@ -4,13 +4,15 @@ The tables are small and hold exact integers. They are stored beside the counted
 neither Spark nor a second pass over history.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+
+from opus_pipelines.core.step_pairs import consecutive
 
 SAID = pa.schema([(name, pa.string()) for name in ("industry", "task_key", "field", "value")] + [("count", pa.int64())])
 FOLLOWS = pa.schema([(name, pa.string()) for name in ("industry", "before", "after")] + [("count", pa.int64())])
@@ -73,33 +75,31 @@ def _values(batch: pa.RecordBatch, case: pa.Array, key: pa.Array, values: pa.Arr
 
 
 def _follows(batch: pa.RecordBatch) -> pa.Table:
-    counts: Counter[tuple[str | None, str | None, str | None]] = Counter()
-    steps = pc.list_flatten(batch["tasks"])
-    keys, stated = pc.struct_field(steps, "task_key").to_pylist(), pc.struct_field(steps, "predecessors").to_pylist()
-    lengths = pc.fill_null(pc.list_value_length(batch["tasks"]), 0).to_pylist()
-    start = 0
-    for industry, weight, length in zip(
-        batch["industry"].to_pylist(), batch["weight"].to_pylist(), lengths, strict=True
-    ):
-        for pair in _pairs(keys[start : start + length], stated[start : start + length]):
-            counts[industry, *pair] += weight or 0
-        start += length
-    columns = [[key[i] for key in counts] for i in range(3)]
-    return pa.table([*columns, list(counts.values())], schema=FOLLOWS)
-
-
-def _pairs(keys: list[str], stated: list[list[int] | None]) -> Iterator[tuple[str | None, str | None]]:
-    """Who follows whom in one implementation: by position, or by `predecessors` where a step states them."""
-    last = set(range(len(keys)))
-    for i, (key, before) in enumerate(zip(keys, stated, strict=True)):
-        places = (
-            [j for j in dict.fromkeys(before) if 0 <= j < len(keys)] if before is not None else [i - 1] if i else []
-        )
-        last -= set(places)
-        yield from ((keys[j], key) for j in places)
-        if not places:
-            yield None, key
-    yield from ((keys[i], None) for i in sorted(last))
+    """Counts who follows whom: a pair of steps, a step without a predecessor, and a step that none follows."""
+    steps, case = pc.list_flatten(batch["tasks"]), pc.list_parent_indices(batch["tasks"]).to_numpy()
+    lengths = pc.fill_null(pc.list_value_length(batch["tasks"]), 0).to_numpy()
+    before, after = consecutive(lengths, pc.struct_field(steps, "predecessors"))
+    is_first, is_last = np.ones(len(steps), bool), np.ones(len(steps), bool)
+    is_first[after] = is_last[before] = False
+    firsts, lasts = np.flatnonzero(is_first), np.flatnonzero(is_last)
+    keys = pc.struct_field(steps, "task_key").dictionary_encode()
+    nobody = len(keys.dictionary)
+    key = pc.fill_null(keys.indices, nobody).to_numpy()
+    industries = batch["industry"].dictionary_encode("encode")
+    row = case[np.concatenate([after, firsts, lasts])]
+    ends = (
+        np.concatenate([key[before], np.full(len(firsts), nobody), key[lasts]]),
+        np.concatenate([key[after], key[firsts], np.full(len(lasts), nobody)]),
+    )
+    sizes = max(1, len(industries.dictionary)), nobody + 1, nobody + 1
+    numbers = np.ravel_multi_index((industries.indices.to_numpy()[row], *ends), sizes)
+    counted, place = np.unique(numbers, return_inverse=True)
+    industry, *pair = np.unravel_index(counted, sizes)
+    counts = np.zeros(len(counted), np.int64)
+    np.add.at(counts, place, pc.fill_null(batch["weight"], 0).to_numpy()[row])
+    names = pa.concat_arrays([keys.dictionary, pa.nulls(1, pa.string())])
+    columns = [industries.dictionary.take(pa.array(industry)), *(names.take(pa.array(end)) for end in pair)]
+    return pa.table([*columns, counts], schema=FOLLOWS)
 
 
 def _scopes(batch: pa.RecordBatch) -> pa.Table:

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 BY_SIZE = Spark()
+_LONG = pa.large_string()  # the texts of all variants together may have more than 2 GiB
 RAW_VARIANTS_FILE = "raw_variants"  # with the source's own task keys, to add to and to take from
 
 
@@ -191,8 +193,7 @@ def _by_source(tables: dict[str, pa.Table], parts: list[SourcePart]) -> Mined:
 def _raw_variants(table: pa.Table) -> pa.Table:
     """Returns the variants with the task keys of the source, in a fixed order."""
     table = table.select(RAW_VARIANTS.names).cast(RAW_VARIANTS).combine_chunks()
-    order = sorted((repr(row), place) for place, row in enumerate(table.to_pylist()))
-    return table.take(pa.array([place for _, place in order], pa.int64()))
+    return table.take(_order_of_variants(table))
 
 
 def _own(name: str, table: pa.Table, lookup: dict[tuple[str | None, str], str]) -> pa.Table:
@@ -208,5 +209,24 @@ def _variants(table: pa.Table, lookup: dict[tuple[str | None, str], str]) -> pa.
         return VARIANTS.empty_table()
     tasks = task_ids(table["industry"].combine_chunks(), table["task_keys"].combine_chunks(), lookup)
     rows = table.append_column("tasks", tasks).select(VARIANTS.names).cast(VARIANTS)
-    parts = zip(*(rows[name].to_pylist() for name in rows.schema.names), strict=True)
-    return rows.take(pa.array([i for _, i in sorted((repr(row), i) for i, row in enumerate(parts))]))
+    return rows.take(_order_of_variants(rows))
+
+
+def _order_of_variants(table: pa.Table) -> pa.Array:
+    """Returns the order of the rows by what Python writes for them as tuples."""
+    columns = [_written(column.combine_chunks()) for column in table.columns]
+    return pc.sort_indices(pc.binary_join_element_wise(*columns, pa.scalar(")", _LONG), pa.scalar(", ", _LONG)))
+
+
+def _written(values: pa.Array) -> pa.Array:
+    """Returns what Python writes for each value."""
+    if pa.types.is_list(values.type) and pa.types.is_string(values.type.value_type):
+        offsets = np.append(0, np.cumsum(pc.fill_null(pc.list_value_length(values), 0)))
+        lists = pa.LargeListArray.from_arrays(pa.array(offsets), _written(pc.list_flatten(values)))
+        opening, comma, closing, nothing, none = (pa.scalar(text, _LONG) for text in ("[", ", ", "]", "", "None"))
+        joined = pc.binary_join_element_wise(opening, pc.binary_join(lists, comma), closing, nothing)
+        return pc.if_else(pc.is_valid(values), joined, none)
+    if pa.types.is_list(values.type):
+        return pa.array(map(repr, values.to_pylist()), _LONG)
+    encoded = values.dictionary_encode("encode")
+    return pa.array(map(repr, encoded.dictionary.to_pylist()), _LONG).take(encoded.indices)

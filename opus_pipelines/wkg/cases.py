@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from opus_pipelines.core.schemas import CASES
-from opus_pipelines.estimates.open_cases import continuations
+from opus_pipelines.estimates.open_cases import Events, continuations
+from opus_pipelines.estimates.task_lists import text_lists
 from opus_pipelines.mining.observations import actor_groups
 
 Lookup = Mapping[tuple[str | None, str], str]  # industry, task_key → task_id
@@ -107,26 +108,35 @@ def _with_continuations(cases: pa.Table, times: pa.ListArray) -> pa.Table:
     """
     column = cases["tasks"].combine_chunks()
     flat = pc.list_flatten(column).dictionary_encode()
-    names = flat.dictionary.to_pylist()
     code = pc.fill_null(flat.indices, -1).to_numpy().astype(np.int64)
     when = pc.fill_null(pc.list_flatten(times), _NEVER).to_numpy()
-    ends = np.cumsum(pc.fill_null(pc.list_value_length(column), 0).to_numpy())
-    rows, activities, whens = [], [], []
-    for row, (start, end) in enumerate(zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True)):
-        if end > start and (when[start:end] != _NEVER).all() and (code[start:end] >= 0).all():
-            order = np.argsort(
-                when[start:end], kind="stable"
-            )  # tasks go by their start; which came last is told by their end
-            rows.append(row)
-            activities.append(code[start:end][order])
-            whens.append(when[start:end][order] / 1e6)
-    p_ended: list[float | None] = [None] * cases.num_rows
-    rest: list[list[str] | None] = [None] * cases.num_rows
-    known = cases["attributes"].take(pa.array(rows, pa.int64())).to_pylist()
-    attributes = [{name: value for name, value in (of or ()) if value is not None} for of in known]
-    for row, found in zip(rows, continuations(activities, whens, attributes), strict=True):
-        p_ended[row], rest[row] = found.p_ended, [names[a] for a in found.rest]
-    columns = {"p_ended": pa.array(p_ended, pa.float64()), "expected_rest": pa.array(rest, pa.list_(pa.string()))}
+    lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
+    of_case = np.repeat(np.arange(len(lengths)), lengths)
+    known = lengths > 0
+    known[of_case[(when == _NEVER) | (code < 0)]] = False
+    steps = np.flatnonzero(known[of_case])
+    # Tasks go by their start; which came last is told by their end.
+    steps = steps[np.lexsort((when[steps], of_case[steps]))]
+    rows = np.flatnonzero(known)
+    attributes = [
+        {name: value for name, value in (of or ()) if value is not None}
+        for of in cases["attributes"].take(pa.array(rows)).to_pylist()
+    ]
+    found = continuations(Events(lengths[rows], code[steps], when[steps] / 1e6), attributes)
+    p_ended = np.full(len(lengths), np.nan)
+    p_ended[rows] = found.p_ended
+    rest = [found.rest.get(place, ()) for place in range(len(rows))]
+    of_rows = text_lists(
+        flat.dictionary.to_pylist(),
+        np.array([activity for one in rest for activity in one], np.int64),
+        np.array([len(one) for one in rest], np.int64),
+    )
+    place = np.full(len(lengths), -1)
+    place[rows] = np.arange(len(rows))
+    columns = {
+        "p_ended": pa.array(p_ended, mask=~known),
+        "expected_rest": of_rows.take(pa.array(place, mask=~known)),
+    }
     for name, column in columns.items():
         cases = cases.set_column(cases.schema.names.index(name), CASES.schema.field(name), column)
     return cases

@@ -80,7 +80,11 @@ def variants(rows: list[Counted], industries: list[str | None] | None = None) ->
 
 def steps_of(sequences: Sequences, judged: dict[str, tuple[int, int, int, int]] | None = None) -> list[dict[str, Any]]:
     """Rows of tasks with the counts of judged steps: p_n, p_successes, q_n, q_successes; none unless `judged`."""
-    industry = {task: sequences.industry[row] for row, tasks in enumerate(sequences.held) for task in sorted(tasks)}
+    industry = {
+        task: sequences.industry[row]
+        for row, tasks in enumerate(sequences.rows["tasks"].to_pylist())
+        for task in sorted(set(tasks))
+    }
     names = ("p_n", "p_successes", "q_n", "q_successes")
     zero = (0, 0, 0, 0)
     counts = {task: dict(zip(names, (judged or {}).get(task, zero), strict=True)) for task in sequences.tasks[0]}

@@ -2,23 +2,30 @@
 happened.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opus_pipelines.estimates.open_cases import LONGEST_REST, Continuation, continuations, is_held_by_end
+from opus_pipelines.estimates.open_cases import LONGEST_REST, Events, continuations, is_held_by_end
 
 DAY = 86_400.0
 OPEN, SEND, PAY = 0, 1, 2
 
 
+class Continuation(NamedTuple):
+    p_ended: float
+    rest: tuple[int, ...]
+
+
 def log(cases: list[Any]) -> Any:
     """A case a list of (activity, day)."""
-    days = [np.array([d for _, d in case], float) for case in cases]
-    return continuations([np.array([a for a, _ in case]) for case in cases], [d * DAY for d in days])
+    events = [event for case in cases for event in case]
+    activities, days = np.array([a for a, _ in events], int), np.array([d for _, d in events], float)
+    found = continuations(Events(np.array([len(case) for case in cases], int), activities, days * DAY))
+    return [Continuation(p, found.rest.get(case, ())) for case, p in enumerate(found.p_ended.tolist())]
 
 
 def cut(cases: list[Any], day: int) -> Any:
@@ -47,9 +54,9 @@ def test_a_case_that_is_silent_far_beyond_every_wait_has_ended_where_it_stands()
 
 
 def test_no_event_no_time_to_come_and_one_case() -> None:
-    assert continuations([], []) == []
+    assert log([]) == []
     assert log([[(OPEN, 1)]]) == [Continuation(1.0, ())]
-    assert continuations([np.array([], int)], [np.array([], float)]) == [Continuation(1.0, ())]
+    assert log([[]]) == [Continuation(1.0, ())]
 
 
 def test_the_share_that_ends_early_is_told_from_the_share_that_goes_on() -> None:

@@ -1,0 +1,32 @@
+"""Which step comes directly before which, for the steps of many cases as flat arrays."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from opus_pipelines.core.sorted_values import distinct
+
+
+def consecutive(lengths: np.ndarray, stated: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the numbers of the earlier and of the later step of each pair.
+
+    `lengths` [cases] are the numbers of steps. `stated` [steps, one case after the other] are lists of places in the
+    step's own case: the steps directly before it. NULL stands for the step in front of it. A place outside of the case
+    is left out, and the same place counts once.
+    """
+    case = np.repeat(np.arange(len(lengths)), lengths)
+    first = np.cumsum(lengths) - lengths
+    position = np.arange(len(case)) - first[case]
+    after = np.flatnonzero(np.asarray(pc.is_null(stated)) & (position > 0))
+    before = after - 1
+    places = pc.list_flatten(stated)
+    if len(places):
+        owner = pc.list_parent_indices(stated).to_numpy()
+        known = np.asarray(pc.is_valid(places))
+        place, owner = pc.fill_null(places, -1).to_numpy()[known].astype(np.int64), owner[known]
+        inside = (place >= 0) & (place < lengths[case[owner]])
+        place, owner = place[inside], owner[inside]
+        named = distinct(owner * np.int64(len(case)) + first[case[owner]] + place)
+        before = np.concatenate([before, named % len(case)])
+        after = np.concatenate([after, named // len(case)])
+    return before, after
