@@ -10,7 +10,7 @@ PLACES = pa.list_(pa.int32())
 
 
 def pairs(lengths: list[int], stated: list[list[int | None] | None]) -> list[tuple[int, int]]:
-    before, after = consecutive(np.array(lengths), pa.array(stated, PLACES))
+    before, after = consecutive(np.array(lengths, np.int64), pa.array(stated, PLACES))
     return sorted(zip(before.tolist(), after.tolist(), strict=True))
 
 
