@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from opus_pipelines.core.settings import Priors
+from opus_pipelines.core.sorted_values import distinct
 from opus_pipelines.core.statistics import Estimate, smoothed
 from opus_pipelines.estimates.beta_pooling import BetaPool, by_group, expected
 from opus_pipelines.estimates.case_sequences import Sequences
@@ -117,7 +118,7 @@ def from_cases(
     judged = Judged((counts[0], counts[1] - counts[0]), (counts[2], counts[3] - counts[2]))
     industry = np.array([industries[industry_of[name]] for name in names])
     found = attribute_outcomes(paths, judged, industry, Prior(_inside(priors.p), _inside(priors.q), priors.strength))
-    cells = np.unique(paths.row * paths.size + paths.tasks)
+    cells = distinct(paths.row * paths.size + paths.tasks)
     cases = np.bincount(cells % paths.size, paths.cases[cells // paths.size], paths.size)
     return {
         name: (_covering(found.p[i], found.p_range, i, int(cases[i])), _covering(0.0, found.q_range, i, int(cases[i])))

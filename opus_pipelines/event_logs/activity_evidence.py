@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from opus_pipelines.core.sorted_values import distinct
 from opus_pipelines.event_logs.activity_kinds import Evidence
 
 _TEXT, _COUNT = pa.string(), pa.int64()
@@ -206,7 +207,7 @@ def _case_counts(
 ) -> pa.Table:
     """Counts the executed cases that contain each activity, and how many succeeded, from the counts per case."""
     size = max(len(names), 1)
-    pairs = np.unique(case * size + key)
+    pairs = distinct(case * size + key)
     of_case, of_key = pairs // size, pairs % size
     columns = {"industry": industry.take(pa.array(of_case)), "task_key": names.take(pa.array(of_key))}
     return _table(columns, {name: values[of_case] for name, values in counts.items()})
