@@ -9,11 +9,10 @@ import pyarrow.compute as pc
 
 from opus_pipelines.core.ids import make_ids
 from opus_pipelines.core.schemas import VARIANTS
-from opus_pipelines.core.sorted_values import distinct, distinct_counts
-from opus_pipelines.core.step_pairs import consecutive
 from opus_pipelines.estimates.aggregate_columns import summed
 from opus_pipelines.estimates.task_lists import json_lists
 from opus_pipelines.estimates.two_state_hmm import Paths
+from opus_pipelines.event_logs.step_arrays import consecutive, distinct, distinct_counts
 
 
 @dataclass(frozen=True)

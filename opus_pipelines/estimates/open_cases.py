@@ -17,8 +17,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from opus_pipelines.core.sorted_values import distinct, distinct_counts
 from opus_pipelines.estimates.next_activity import Horizon, NextActivity, Silences, Spells, groups_of
+from opus_pipelines.event_logs.step_arrays import distinct, distinct_counts
 
 HORIZON_SHARE = 0.03  # the horizon is the time that at least this share of the silent cases has been followed
 NEAR_HORIZON_SHARE = 0.1  # the same for a log that holds cases by their end

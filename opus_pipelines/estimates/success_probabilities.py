@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from opus_pipelines.core.settings import Priors
-from opus_pipelines.core.sorted_values import distinct
 from opus_pipelines.core.statistics import Estimate, smoothed
 from opus_pipelines.estimates.beta_pooling import BetaPool, by_group, expected
 from opus_pipelines.estimates.case_sequences import Sequences
 from opus_pipelines.estimates.outcome_attribution import Judged, Prior, attribute_outcomes
+from opus_pipelines.event_logs.step_arrays import distinct
 
 Row = Mapping[str, Any]
 COUNTS = ("p_successes", "p_n", "q_successes", "q_n")

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from opus_pipelines.core.sorted_values import distinct
 from opus_pipelines.event_logs.activity_kinds import Evidence
+from opus_pipelines.event_logs.step_arrays import distinct
 
 _TEXT, _COUNT = pa.string(), pa.int64()
 KEY = ("industry", "task_key")

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from opus_pipelines.core.schemas import IMPLEMENTATIONS
-from opus_pipelines.core.step_pairs import consecutive
 from opus_pipelines.event_logs.costing import GROUP_ATTRIBUTES, NO_GROUP
+from opus_pipelines.event_logs.step_arrays import consecutive
 from opus_pipelines.mining.queries import CASE_FIELDS, MODE_COLUMNS, STEP_FIELDS
 
 BATCH_CASES = 16_384

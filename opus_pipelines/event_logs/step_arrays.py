@@ -1,10 +1,11 @@
-"""Which step comes directly before which, for the steps of many cases as flat arrays."""
+"""Steps of many cases as flat arrays: which step comes directly before which, and distinct whole numbers.
+
+Large arrays are sorted, which is many times faster than the hash table of `np.unique`.
+"""
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-
-from opus_pipelines.core.sorted_values import distinct
 
 
 def consecutive(lengths: np.ndarray, stated: pa.Array) -> tuple[np.ndarray, np.ndarray]:
@@ -30,3 +31,22 @@ def consecutive(lengths: np.ndarray, stated: pa.Array) -> tuple[np.ndarray, np.n
         before = np.concatenate([before, named % len(case)])
         after = np.concatenate([after, named // len(case)])
     return before, after
+
+
+def distinct(values: np.ndarray) -> np.ndarray:
+    """Returns the distinct values of an array of whole numbers, in ascending order."""
+    ordered = np.sort(values)
+    return ordered[_begins(ordered)]
+
+
+def distinct_counts(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the distinct values of an array of whole numbers, in ascending order, and how often each occurs."""
+    ordered = np.sort(values)
+    first = np.flatnonzero(_begins(ordered))
+    return ordered[first], np.diff(np.append(first, len(ordered)))
+
+
+def _begins(ordered: np.ndarray) -> np.ndarray:
+    begins = np.ones(len(ordered), bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
+    return begins

@@ -1,10 +1,9 @@
-"""Pairs of consecutive steps of flat cases, and distinct numbers by sorting."""
+"""Pairs of consecutive steps of flat cases, and distinct whole numbers."""
 
 import numpy as np
 import pyarrow as pa
 
-from opus_pipelines.core.sorted_values import distinct, distinct_counts
-from opus_pipelines.core.step_pairs import consecutive
+from opus_pipelines.event_logs.step_arrays import consecutive, distinct, distinct_counts
 
 PLACES = pa.list_(pa.int32())
 
