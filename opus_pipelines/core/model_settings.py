@@ -35,6 +35,9 @@ class Lwm(Section):
     network: Literal["perceptron", "transformer"] = Field(
         "perceptron", description="what `opus train` trains: a perceptron over features, or a transformer over them"
     )
+    perceptrons: int = Field(
+        3, ge=1, le=9, description="perceptrons whose scores are averaged; their seeds are 0, 1, 2 and so on"
+    )
     size: Literal["small", "large"] = Field("small", description="of the transformer")
     decoding: Literal["sample", "beam"] = Field(
         "sample", description="how sequences are written: a sample of 100, or the likeliest 20 of a beam search"

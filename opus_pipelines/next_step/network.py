@@ -1,8 +1,11 @@
-"""The scoring network of the pointer model: a perceptron that gives every candidate a score, trained listwise.
+"""The scoring network of the pointer model: perceptrons that give every candidate a score, trained listwise.
 
 The softmax of the scores over the candidates of one prefix is the probability that a candidate is the next step. The
-loss is the cross-entropy of the true next step (listwise softmax, Cao et al. 2007). Torch trains the network; NumPy
-evaluates it, so that a process that only generates neither loads torch nor starts its threads.
+loss is the cross-entropy of the true next step (listwise softmax, Cao et al. 2007). Several perceptrons, which differ
+by the seed of their training alone, make one network that gives the mean of their scores, so that the draw of one's
+initial weights decides less. The activation is SiLU, which NumPy computes in a quarter of the time of GELU. Torch
+trains the network; NumPy evaluates it, so that a process that only generates neither loads torch nor starts its
+threads.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,6 +29,7 @@ LEARNING_RATE = 3e-3
 WEIGHT_DECAY = 1e-3
 DROPOUT = 0.1
 CLIP = 5.0  # largest absolute value of a standardised feature
+LEAST_EXPONENT = 80.0  # e to its power is a float32
 MASKED = -30.0  # score of a place that holds no candidate
 _PARTS = ("center", "scale", "w1", "b1", "w2", "b2", "w3", "b3")
 
@@ -36,12 +40,12 @@ class TrainingError(OpusError):
 
 @dataclass(frozen=True)
 class Network:
-    """A perceptron with two hidden layers.
+    """Perceptrons with two hidden layers each.
 
     Attributes:
         center: mean of each feature [f] over the examples.
         scale: standard deviation of each feature [f].
-        w1, b1, w2, b2, w3, b3: weights [in, out] and biases [out] of the three layers.
+        w1, b1, w2, b2, w3, b3: weights [perceptrons, in, out] and biases [perceptrons, out] of the three layers.
     """
 
     center: np.ndarray
@@ -55,9 +59,10 @@ class Network:
 
     def scores(self, features: np.ndarray) -> np.ndarray:
         """Returns the scores [n] of candidates with these features [n, f]; a missing feature is NaN."""
-        hidden = _gelu(self.standardised(features) @ self.w1 + self.b1)
-        hidden = _gelu(hidden @ self.w2 + self.b2)
-        return np.asarray((hidden @ self.w3 + self.b3)[:, 0])
+        rows, total = self.standardised(features), np.zeros(len(features), np.float32)
+        for w1, b1, w2, b2, w3, b3 in zip(self.w1, self.b1, self.w2, self.b2, self.w3, self.b3, strict=True):
+            total += (_silu(_silu(rows @ w1 + b1) @ w2 + b2) @ w3 + b3)[:, 0]
+        return np.asarray(total / np.float32(len(self.w1)))
 
     def standardised(self, features: np.ndarray) -> np.ndarray:
         """Returns the features [n, f] with mean 0 and deviation 1, clipped; a missing one is 0."""
@@ -77,19 +82,14 @@ class Network:
         if missing:
             raise OpusError(f"the network lacks {', '.join(missing)}")
         parts = {name: np.asarray(tensors[name], np.float32) for name in _PARTS}
-        if parts["center"].ndim != 1 or parts["b1"].ndim != 1:
+        if parts["center"].ndim != 1 or parts["b1"].ndim != 2 or not len(parts["b1"]):
             raise OpusError("the arrays of the network do not fit each other")
         broken = [name for name, part in parts.items() if not np.isfinite(part).all()]
         if broken:
             raise OpusError(f"the network has numbers that are not finite in {', '.join(broken)}")
-        f, hidden = parts["center"].shape[0], parts["b1"].shape[0]
-        shapes = dict(
-            zip(
-                _PARTS,
-                [(f,), (f,), (f, hidden), (hidden,), (hidden, hidden), (hidden,), (hidden, 1), (1,)],
-                strict=True,
-            )
-        )
+        f, (count, hidden) = parts["center"].shape[0], parts["b1"].shape
+        of_each = [(f, hidden), (hidden,), (hidden, hidden), (hidden,), (hidden, 1), (1,)]
+        shapes = dict(zip(_PARTS, [(f,), (f,), *((count, *shape) for shape in of_each)], strict=True))
         if any(parts[name].shape != shape for name, shape in shapes.items()):
             raise OpusError("the arrays of the network do not fit each other")
         return cls(**parts)
@@ -100,16 +100,19 @@ class Fitting:
     """How the weights are fitted.
 
     Attributes:
-        seed: of the initial weights, of the order of the examples and of dropout.
-        report: called after every epoch with its number, from 1, and the mean loss in nats.
+        seed: of the initial weights, of the order of the examples and of dropout; the next perceptron has the next one.
+        report: called after every epoch with its number, from 1, and the mean loss in nats; the epochs of the next
+            perceptron are counted on.
         learning_rate: the largest step of the one-cycle schedule.
         checkpoints: where an interrupted training goes on from; None: it starts anew.
+        perceptrons: how many make the network.
     """
 
     seed: int = 0
     report: Callable[[int, float], None] | None = None
     learning_rate: float = LEARNING_RATE
     checkpoints: Checkpoints | None = None
+    perceptrons: int = 1
 
 
 def train(lists: Sequence[np.ndarray], chosen: Sequence[int], how: Fitting = Fitting()) -> Network:
@@ -144,10 +147,11 @@ def train(lists: Sequence[np.ndarray], chosen: Sequence[int], how: Fitting = Fit
     # One thread: the batches are small, and a process whose torch has threads cannot be forked safely.
     torch.set_num_threads(1)
     try:
-        layers = _fitted(inputs, torch.from_numpy(places), torch.from_numpy(np.asarray(chosen)), how)
+        examples = inputs, torch.from_numpy(places), torch.from_numpy(np.asarray(chosen))
+        fitted = [_fitted(*examples, how, number) for number in range(how.perceptrons)]
     finally:
         torch.set_num_threads(threads)
-    return Network(center, scale, *layers)
+    return Network(center, scale, *(np.stack(parts) for parts in zip(*fitted, strict=True)))
 
 
 def _fitted(
@@ -155,20 +159,26 @@ def _fitted(
     places: "torch.Tensor",
     chosen: "torch.Tensor",
     how: Fitting,
+    number: int,
 ) -> list[np.ndarray]:
-    """Returns the weights [in, out] and biases [out] of the layers; the last row of `inputs` is of no candidate."""
+    """Returns the weights [in, out] and biases [out] of the layers of the perceptron of this number.
+
+    The last row of `inputs` is of no candidate.
+    """
     import torch
     from torch import nn
 
-    torch.manual_seed(how.seed)
+    torch.manual_seed(how.seed + number)
     layers = [nn.Linear(inputs.shape[1], HIDDEN), nn.Linear(HIDDEN, HIDDEN), nn.Linear(HIDDEN, 1)]
-    dropout, gelu = nn.Dropout(DROPOUT), nn.GELU()
-    network = nn.Sequential(layers[0], gelu, dropout, layers[1], gelu, dropout, layers[2])
+    dropout, silu = nn.Dropout(DROPOUT), nn.SiLU()
+    network = nn.Sequential(layers[0], silu, dropout, layers[1], silu, dropout, layers[2])
     optimizer = torch.optim.AdamW(network.parameters(), lr=how.learning_rate, weight_decay=WEIGHT_DECAY)
     batches = -(-len(places) // BATCH)
     epochs = max(EPOCHS, -(-LEAST_STEPS // batches))
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, how.learning_rate, epochs * batches)
-    state = Resumable(_checkpoint(inputs, places, chosen, how), optimizer, schedule, report=how.report)
+    report = how.report
+    told = None if report is None else lambda epoch, loss: report(number * epochs + epoch, loss)
+    state = Resumable(_checkpoint(inputs, places, chosen, how, number), optimizer, schedule, report=told)
     for epoch in range(state.resume() + 1, epochs + 1):
         total = 0.0
         for batch in torch.randperm(len(places)).split(BATCH):
@@ -188,12 +198,12 @@ def _fitted(
 
 
 def _checkpoint(
-    inputs: "torch.Tensor", places: "torch.Tensor", chosen: "torch.Tensor", how: Fitting
+    inputs: "torch.Tensor", places: "torch.Tensor", chosen: "torch.Tensor", how: Fitting, number: int
 ) -> Checkpoint | None:
     """Returns the checkpoint of a training of these examples, None where none is kept."""
     if how.checkpoints is None:
         return None
-    fixed = [how.seed, how.learning_rate, HIDDEN, EPOCHS, LEAST_STEPS, BATCH, WEIGHT_DECAY, DROPOUT]
+    fixed = ["SiLU", how.seed + number, how.learning_rate, HIDDEN, EPOCHS, LEAST_STEPS, BATCH, WEIGHT_DECAY, DROPOUT]
     examples = [part.numpy().tobytes() for part in (inputs, places, chosen)]
     return how.checkpoints.at("perceptron", fixed, list(inputs.shape), *examples)
 
@@ -202,7 +212,5 @@ def _standardised(rows: np.ndarray, center: np.ndarray, scale: np.ndarray) -> np
     return np.nan_to_num(np.clip((rows - center) / scale, -CLIP, CLIP)).astype(np.float32)
 
 
-def _gelu(x: np.ndarray) -> np.ndarray:
-    from scipy.special import erf
-
-    return np.asarray(0.5 * x * (1.0 + erf(x / np.sqrt(2.0))), dtype=x.dtype)
+def _silu(x: np.ndarray) -> np.ndarray:
+    return np.asarray(x / (1 + np.exp(-np.maximum(x, -LEAST_EXPONENT))))

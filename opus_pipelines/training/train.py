@@ -156,6 +156,7 @@ class _Training:
             "snapshot": self.index.snapshot.id,
             "features": VERSION,
             "seed": SEED,
+            "perceptrons": self.options.lwm.perceptrons,
             "hidden units": network.HIDDEN,
             "learning rate": network.LEARNING_RATE,
             "weight decay": network.WEIGHT_DECAY,
@@ -222,7 +223,8 @@ class _Training:
         clients = [memory.clients for memory in memories.values()]
         hiding = Hiding() if self.options.lwm.hide else None
         links = [memory.links for memory in memories.values()]
-        how = Learning(report, SEED, self.checkpoints, hiding, clients, links)
+        perceptrons = self.options.lwm.perceptrons
+        how = Learning(report, SEED, self.checkpoints, hiding, clients, links, perceptrons=perceptrons)
         if self.options.lwm.network == "transformer":
             return train_transformer(histories, how, self.options.lwm.size)
         return train_model(histories, how)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from opus_pipelines.core.ids import digest
-from opus_pipelines.lwm.pointer.memory import FEATURES, PRIOR, SHARPNESS, Candidates, CaseMemory
+from opus_pipelines.lwm.pointer.memory import FEATURES, FEW, PRIOR, SHARPNESS, Candidates, CaseMemory
 
 NEAR = 0.75  # cosine of two requests from which they are of one group
 FOLDS = 4  # one group, or client, of so many is hidden at once
@@ -24,7 +24,15 @@ UNKNOWN_TASKS = 0.25  # share of the tasks that are hidden at once
 LEAST_LEFT = 20  # cases that a memory must have left; of a smaller one nothing more is hidden
 OWN, NEAR_CASES, CLIENT, TASKS, INDUSTRY = "own", "near cases", "client", "tasks", "industry"
 
-OF_TEXTS = ("cosine", "cosine of the best clause", "common words")  # features that no history is needed for
+OF_TEXTS = (  # features that no history is needed for
+    "cosine",
+    "cosine of the best clause",
+    "common words",
+    "words of the title",
+    "beginnings of the title",
+    "letters of the title",
+    "rarest word of the title",
+)
 OF_THE_REQUEST = ("nearest case", "rank", "expected steps")  # they are computed anew, or are of the request
 WITHOUT_HISTORY: Mapping[str, float] = {  # the other features of a task that no case did
     **{f"support {sharpness}": 0.0 for sharpness in SHARPNESS},
@@ -35,6 +43,9 @@ WITHOUT_HISTORY: Mapping[str, float] = {  # the other features of a task that no
     "gamma to": 0.0,
     "gamma from": 0.0,
     "together": 0.0,
+    "kernel regression of words": 0.0,
+    "kernel regression of vectors": 0.0,
+    **{f"vote of {few}": 0.0 for few in FEW},
 }
 
 

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from opus_pipelines.fine_tuning.task_reader import TaskReader
 from opus_pipelines.fine_tuning.training import ReadCases
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest, plain
+from opus_pipelines.lwm.pointer.title_match import TitleMatch
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
 NEAREST = 60  # cases that support a task by the similarity of their requests
 SHARPNESS = (0.02, 0.05, 0.1)  # a case that is so much less similar than the most similar one has 1/e of its weight
 KERNEL_WIDTH = 0.7  # of the Gaussian kernel between unit vectors
-RIDGE = 0.15  # of the kernel regression
-WORDS = 0.5  # share of the kernel that compares words; the rest compares vectors
+# share of a kernel regression's kernel that compares words, the rest compares vectors; and its ridge
+REGRESSIONS = ((0.5, 0.15), (1.0, 0.3), (0.0, 0.05))  # the first one is the likelihood of a task
+FEW = (5, 15)  # nearest cases that vote for a task by their cosines
 PLACE_SHARPNESS = 0.05  # of the softmax over clauses that tells where a request speaks of a task
 COVERED = 0.15  # cosine of a clause and a task from which the task explains something of the clause
 READ = 0.5  # share of the task reader in the likelihood of a task; the rest is the kernel regression
@@ -97,6 +99,11 @@ class Candidates:
     counts: np.ndarray
     mean_place: np.ndarray
 
+    @cached_property
+    def precedes(self) -> np.ndarray:
+        """How much more often a task came before another than after it, as the log of the ratio [k, k]."""
+        return np.asarray(np.log((self.before + 0.5) / (self.before.T + 0.5)))
+
 
 FEATURES = (
     *(f"support {sharpness}" for sharpness in SHARPNESS),
@@ -113,6 +120,13 @@ FEATURES = (
     "nearest case",
     "rank",
     "expected steps",
+    "kernel regression of words",
+    "kernel regression of vectors",
+    *(f"vote of {few}" for few in FEW),
+    "words of the title",
+    "beginnings of the title",
+    "letters of the title",
+    "rarest word of the title",
 )
 
 
@@ -181,7 +195,7 @@ class CaseMemory:
 
     def load(self) -> None:
         """Compute now what every request needs."""
-        self._regression, self._words  # noqa: B018 - each is kept
+        self._regressions, self._words, self._title_match  # noqa: B018 - each is kept
 
     def read_by(self, reader: TaskReader, texts: Sequence[str]) -> np.ndarray:
         """Return P(task) [texts, tasks] of requests by a task reader."""
@@ -204,7 +218,7 @@ class CaseMemory:
             supports.append((weights / weights.sum()) @ self.holds[near])
         nearest = np.full(len(graph.tasks), -1.0)
         np.maximum.at(nearest, self._own_task, cosines[self._own_case])
-        by_kernel = self._estimate(request, hidden)
+        by_kernel, *by_other_kernels = self._estimates(request, hidden)
         estimate, read = by_kernel, np.full(len(graph.tasks), np.nan)
         if request.likely is not None:
             read = request.likely
@@ -229,6 +243,9 @@ class CaseMemory:
             np.full(len(graph.tasks), cosines[near[0]]),
             (-likelihood).argsort(kind="stable").argsort(kind="stable"),
             np.full(len(graph.tasks), likelihood.sum()),
+            *by_other_kernels,
+            *self._votes(cosines, near),
+            *self._title_match.columns(request.text),
         ]
         score = estimate + 0.5 * supports[1] + 0.3 * clauses.max(0)
         chosen = np.argsort(-score, kind="stable")[:most]
@@ -262,26 +279,42 @@ class CaseMemory:
             (places + 0.5) / (counts + 1),
         )
 
-    def _estimate(self, request: EncodedRequest, hidden: int | None) -> np.ndarray:
-        """Return the kernel ridge estimate [tasks] of the probability of each task; leave-one-out where hidden.
+    def _votes(self, cosines: np.ndarray, near: np.ndarray) -> list[np.ndarray]:
+        """Return for each of `FEW` the share [tasks] of the nearest cases that have a task, by their cosines."""
+        found = []
+        for few in FEW:
+            weights = np.maximum(cosines[near[:few]], 0.0)
+            found.append(weights @ self.holds[near[:few]] / max(1e-6, float(weights.sum())))
+        return found
+
+    def _estimates(self, request: EncodedRequest, hidden: int | None) -> list[np.ndarray]:
+        """Return the kernel ridge estimates [tasks] of the probability of each task; leave-one-out where hidden.
 
         The leave-one-out estimate of case i is y_i − α_i / A_ii, where A is the inverse of the regularised kernel.
         """
-        weights, diagonal = self._regression
         if hidden is not None:
-            return np.asarray(self.holds[hidden] - weights[hidden] / diagonal[hidden])
+            return [self.holds[hidden] - weights[hidden] / diagonal[hidden] for weights, diagonal in self._regressions]
         words, of_cases, _ = self._words
         common = np.asarray((words.transform([plain(request.text)]) @ of_cases.T).todense())[0]
-        kernel = WORDS * common + (1 - WORDS) * _kernel(request.vector[None], self.vectors)[0]
-        return np.asarray(kernel @ weights + self.holds.mean(0))
+        near, rates = _kernel(request.vector[None], self.vectors)[0], self.holds.mean(0)
+        return [
+            np.asarray((share * common + (1 - share) * near) @ weights + rates)
+            for (share, _), (weights, _) in zip(REGRESSIONS, self._regressions, strict=True)
+        ]
 
     @cached_property
-    def _regression(self) -> tuple[np.ndarray, np.ndarray]:
+    def _regressions(self) -> list[tuple[np.ndarray, np.ndarray]]:
         of_cases = self._words[1]
-        common = np.asarray((of_cases @ of_cases.T).todense())
-        kernel = WORDS * common + (1 - WORDS) * _kernel(self.vectors, self.vectors)
-        inverse = np.linalg.inv(kernel + RIDGE * np.eye(len(kernel)))
-        return inverse @ (self.holds - self.holds.mean(0)), np.diag(inverse).copy()
+        common, near = np.asarray((of_cases @ of_cases.T).todense()), _kernel(self.vectors, self.vectors)
+        found = []
+        for share, ridge in REGRESSIONS:
+            inverse = np.linalg.inv(share * common + (1 - share) * near + ridge * np.eye(len(near)))
+            found.append((inverse @ (self.holds - self.holds.mean(0)), np.diag(inverse).copy()))
+        return found
+
+    @cached_property
+    def _title_match(self) -> TitleMatch:
+        return TitleMatch(self.graph.titles)
 
     def _by_gamma(self, likelihood: np.ndarray, own: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
         """Return Σ_u p_u γ_ut and Σ_u γ_tu p_u [tasks]; the transitions of the case `own` are taken out of γ."""

@@ -26,7 +26,7 @@ MOST_LISTS = 12_000  # prefixes that the network is trained on, at most
 SEED = 0
 STEP_FEATURES = 18  # features of a candidate that depend on the steps so far; see `next_step_features`
 WIDTH = len(FEATURES) + STEP_FEATURES  # features of a candidate
-VERSION = 3  # raise it when the features or the way of writing change: a network of another version is not used
+VERSION = 4  # raise it when the features or the way of writing change: a network of another version is not used
 Histories = Sequence[tuple[CaseMemory, Sequence[EncodedRequest]]]
 
 
@@ -82,6 +82,7 @@ class Learning:
         links: for each history the links of each case, see `retrieval.case_memory`; () where they are consecutive.
         most_prefixes: prefixes that are learnt from, at most.
         epochs: passes of the transformer over the cases; None: as many as their number asks for.
+        perceptrons: how many perceptrons make the network, see `next_step.network`.
     """
 
     report: Callable[[int, float], None] | None = None
@@ -92,6 +93,7 @@ class Learning:
     links: Sequence[Sequence[frozenset[tuple[int, int]]]] = ()
     most_prefixes: int = MOST_LISTS
     epochs: int | None = None
+    perceptrons: int = 1
 
 
 def train(histories: Histories, how: Learning = Learning()) -> PointerModel:
@@ -114,7 +116,8 @@ def train(histories: Histories, how: Learning = Learning()) -> PointerModel:
             chosen.append(place)
         if how.hiding is None and len(lists) >= how.most_prefixes:
             break
-    return PointerModel(train_network(lists, chosen, Fitting(how.seed, how.report, checkpoints=how.checkpoints)))
+    fitting = Fitting(how.seed, how.report, checkpoints=how.checkpoints, perceptrons=how.perceptrons)
+    return PointerModel(train_network(lists, chosen, fitting))
 
 
 def asked_cases(
@@ -194,7 +197,6 @@ def next_step_features(candidates: Candidates, chosen: Sequence[int]) -> np.ndar
         offsets = [candidates.place, candidates.mean_place]
         covered = np.full(len(candidates.similarity), COVERED)
     gain = np.maximum(0.0, candidates.similarity - covered[:, None]).mean(0)
-    precedes = np.log((candidates.before + 0.5) / (candidates.before.T + 0.5))
     columns = [
         candidates.likelihood,
         left / max(1e-6, total),
@@ -205,7 +207,7 @@ def next_step_features(candidates: Candidates, chosen: Sequence[int]) -> np.ndar
         follows,
         *pairs,
         *offsets,
-        (left[:, None] * precedes).sum(0) / max(1e-6, total),
+        (left @ candidates.precedes) / max(1e-6, total),
         np.zeros(k),
         gain,
         gain / max(1e-6, gain.max(initial=0.0)),

@@ -15,7 +15,7 @@ from opus_pipelines.lwm.pointer.store import WEIGHTS, read_network, save
 from opus_pipelines.lwm.step_writing.model import WIDTH, StepWriter
 
 KIND = "step_writer"
-VERSION = 1  # raise it when the features or the way of writing change: a network of another version is not used
+VERSION = 2  # raise it when the features or the way of writing change: a network of another version is not used
 
 
 @dataclass(frozen=True)

@@ -130,6 +130,19 @@ def test_a_missing_feature_counts_as_the_mean() -> None:
     assert (network.standardised(np.array([[np.nan, np.nan]], np.float32)) == 0).all()
 
 
+def test_a_network_of_several_perceptrons_gives_the_mean_of_their_scores() -> None:
+    rows = [np.array([[1.0, 0.5], [0.0, 2.0]]), np.array([[1.0, 2.0], [0.0, 1.0]])]
+    epochs: list[int] = []
+    told = lambda epoch, _: epochs.append(epoch)
+    three = train_network(rows, [0, 1], Fitting(report=told, perceptrons=3))
+    alone = [train_network(rows, [0, 1], Fitting(seed)).scores(rows[0]) for seed in range(3)]
+    assert np.allclose(three.scores(rows[0]), np.mean(alone, 0), atol=1e-6)
+    assert not np.allclose(alone[0], alone[1])
+    assert epochs == list(range(1, 1_201)), "of each perceptron 400"
+    again = Network.of(three.tensors())
+    assert np.array_equal(again.scores(rows[1]), three.scores(rows[1]))
+
+
 def test_an_infinite_feature_is_clipped() -> None:
     network = train_network([np.array([[np.inf, 1.0], [0.0, -np.inf], [1.0, 0.0]])] * 3, [0, 0, 0])
     assert np.isfinite(network.scores(np.array([[np.inf, -np.inf]], np.float32))).all()

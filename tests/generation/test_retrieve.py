@@ -1,0 +1,62 @@
+"""What a serving model expects of a request, as retrieval asks it."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from opus_pipelines.generation.records import GenerationContext, Request
+from opus_pipelines.generation.retrieve import _expected
+from opus_pipelines.lwm.pointer.backend import PointerBackend
+from opus_pipelines.lwm.pointer.store import Champion
+from opus_pipelines.next_step.writing import Written
+from opus_pipelines.retrieval.case_memory import IndustryMemory
+from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans, vector
+
+CASES = plans(60)
+A, B, C, D = TOOLS[:4]
+WRITTEN = {(A, C, B, D): 2.0, (D, C, A, B): 1.9, (C, D, A, B): 1.5}
+
+
+class WritesAlwaysTheSame:
+    """A model that writes the same sequences for every request."""
+
+    reader = None
+
+    def sequences(self, *_: object) -> list[Written]:
+        total = sum(WRITTEN.values())
+        return [Written(tuple(map(TOOLS.index, tools)), weight / total) for tools, weight in WRITTEN.items()]
+
+
+class Encoder:
+    """Encodes a text as the words of the fixtures."""
+
+    def encode(self, texts: Any) -> list[Any]:
+        return [vector(text) for text in texts]
+
+
+def asked(industry: str | None, serves: str) -> Any:
+    """Return what is expected of a request of an industry, by a model that serves one."""
+    backend = PointerBackend()
+    backend.champion = Champion("m1", cast(Any, WritesAlwaysTheSame()), frozenset({serves}))
+    texts = tuple(asks_for(case) for case in CASES)
+    known = IndustryMemory(memory(CASES), tuple(map(str, range(len(CASES)))), texts, is_chain=True)
+    index = SimpleNamespace(memories={"plans": known})
+    text = asks_for([A, B])
+    intake = SimpleNamespace(industry=industry, elements=[SimpleNamespace(role="input", text=text)])
+    request = SimpleNamespace(intake=intake, input_vector=vector(text))
+    context = SimpleNamespace(index=index, model=backend, encoder=Encoder())
+    return _expected(cast(Request, request), cast(GenerationContext, context))
+
+
+def test_the_workflow_begins_with_the_step_that_most_sequences_begin_with() -> None:
+    """Most sequences do C before A; but A begins more of them than C or D."""
+    found = asked("plans", serves="plans")
+    assert found.tasks == (A, C, D, B)
+    assert found.support == pytest.approx(dict.fromkeys((A, B, C, D), 1.0))
+
+
+@pytest.mark.parametrize("industry", [None, "other"])
+def test_a_model_that_does_not_serve_the_industry_is_not_asked(industry: str | None) -> None:
+    assert asked(industry, serves="plans") is None
+    assert asked("plans", serves="other") is None
