@@ -212,7 +212,7 @@ def _similar_cases(request: Request, context: GenerationContext) -> tuple[list[S
     if outcomes_decide(compared):
         return compared, _by_outcomes(compared, similar.nearest, index, has_gain)
     cases = index.cases.at(similar.rows[:most].tolist(), similar.weights[:most].tolist(), similar.nearest)
-    of_model = _expected(request, context)
+    of_model = expected_by_model(request, context)
     agreed = replace(of_model, cases=similar.consensus.cases) if of_model else similar.consensus
     steps = frozenset(agreed.support) - index.passive
     doubt = undecided_reason(cases, SUPPORT, similar.nearest)
@@ -220,7 +220,7 @@ def _similar_cases(request: Request, context: GenerationContext) -> tuple[list[S
     return cases, replace(complete, model_support=of_model.support) if of_model else complete
 
 
-def _expected(request: Request, context: GenerationContext) -> Consensus | None:
+def expected_by_model(request: Request, context: GenerationContext) -> Consensus | None:
     """Returns the consensus of what a trained model expects of the request; None where none serves the industry."""
     intake, model = request.intake, context.model
     if not isinstance(model, PointerBackend) or intake.industry is None or not model.serves(intake.industry):

@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from opus_pipelines.generation.records import GenerationContext, Request
-from opus_pipelines.generation.retrieve import _expected
+from opus_pipelines.generation.retrieve import expected_by_model
 from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.lwm.pointer.store import Champion
 from opus_pipelines.next_step.writing import Written
@@ -46,7 +46,7 @@ def asked(industry: str | None, serves: str) -> Any:
     intake = SimpleNamespace(industry=industry, elements=[SimpleNamespace(role="input", text=text)])
     request = SimpleNamespace(intake=intake, input_vector=vector(text))
     context = SimpleNamespace(index=index, model=backend, encoder=Encoder())
-    return _expected(cast(Request, request), cast(GenerationContext, context))
+    return expected_by_model(cast(Request, request), cast(GenerationContext, context))
 
 
 def test_the_workflow_begins_with_the_step_that_most_sequences_begin_with() -> None:

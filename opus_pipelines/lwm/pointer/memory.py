@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from opus_pipelines.fine_tuning.task_reader import TaskReader
 from opus_pipelines.fine_tuning.training import ReadCases
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest, plain
-from opus_pipelines.lwm.pointer.title_match import TitleMatch
+from opus_pipelines.next_step.title_match import TitleMatch
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -245,7 +245,7 @@ class CaseMemory:
             np.full(len(graph.tasks), likelihood.sum()),
             *by_other_kernels,
             *self._votes(cosines, near),
-            *self._title_match.columns(request.text),
+            *self._title_match.columns(plain(request.text)),
         ]
         score = estimate + 0.5 * supports[1] + 0.3 * clauses.max(0)
         chosen = np.argsort(-score, kind="stable")[:most]
@@ -314,7 +314,7 @@ class CaseMemory:
 
     @cached_property
     def _title_match(self) -> TitleMatch:
-        return TitleMatch(self.graph.titles)
+        return TitleMatch([plain(title) for title in self.graph.titles])
 
     def _by_gamma(self, likelihood: np.ndarray, own: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
         """Return Σ_u p_u γ_ut and Σ_u γ_tu p_u [tasks]; the transitions of the case `own` are taken out of γ."""

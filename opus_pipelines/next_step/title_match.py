@@ -1,16 +1,15 @@
 """Tells how much of a task's title stands in a request: by its words, their beginnings and their letters.
 
-A piece of a title counts the more, the fewer other titles have it: of `clock_alarm_cancel` and `clock_alarm_change` it
-is the last word that tells them apart. Nothing of history is needed, so that a task that no case did has these figures,
-too. Vectors of sentences hold the same words, but two titles that share most of them are near there.
+Titles and texts are words in lower case with a space between them. A piece of a title counts the more, the fewer other
+titles have it: of *clock alarm cancel* and *clock alarm change* it is the last word that tells them apart. Nothing of
+history is needed, so that a task that no case did has these figures, too. Vectors of sentences hold the same words, but
+two titles that share most of them are near there.
 """
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
-
-from opus_pipelines.lwm.pointer.clauses import plain
 
 BEGINNING = 5  # letters of a word that count as its stem
 LETTERS = 4  # letters that stand together
@@ -20,8 +19,8 @@ class TitlePieces:
     """The pieces of all titles; the weight of one is the log of how many times more titles there are than have it."""
 
     def __init__(self, titles: Sequence[str], pieces: Callable[[str], set[str]]) -> None:
-        """Take the titles; `pieces` returns those of a text in lower case."""
-        of_title = [sorted(pieces(plain(title))) for title in titles]
+        """Take the titles; `pieces` returns those of a text."""
+        of_title = [sorted(pieces(title)) for title in titles]
         counts = Counter(piece for own in of_title for piece in own)
         self._pieces, self._place = pieces, {piece: n for n, piece in enumerate(sorted(counts))}
         found = [piece for own in of_title for piece in own]
@@ -31,11 +30,11 @@ class TitlePieces:
         self._totals = np.maximum(1e-6, np.bincount(self._titles, self._weights, len(titles)))
 
     def shares(self, text: str) -> np.ndarray:
-        """Return which share [titles] of each title's pieces, by weight, stands in a text of `plain`."""
+        """Return which share [titles] of each title's pieces, by weight, stands in a text."""
         return np.asarray(np.bincount(self._titles, self._found(text), len(self._totals)) / self._totals)
 
     def heaviest(self, text: str) -> np.ndarray:
-        """Return the weight [titles] of each title's heaviest piece in a text of `plain`, 0 where none is."""
+        """Return the weight [titles] of each title's heaviest piece in a text, 0 where none is."""
         heaviest = np.zeros(len(self._totals))
         np.maximum.at(heaviest, self._titles, self._found(text))
         return heaviest
@@ -56,9 +55,8 @@ class TitleMatch:
 
     def columns(self, text: str) -> list[np.ndarray]:
         """Return four figures [titles]: shares by words, beginnings and letters, and the weight of the rarest word."""
-        found = plain(text)
-        shares = [of.shares(found) for of in (self._words, self._beginnings, self._letters)]
-        return [*shares, self._words.heaviest(found)]
+        shares = [of.shares(text) for of in (self._words, self._beginnings, self._letters)]
+        return [*shares, self._words.heaviest(text)]
 
 
 def words(text: str) -> set[str]:
