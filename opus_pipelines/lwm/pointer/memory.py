@@ -228,6 +228,8 @@ class CaseMemory:
         words = self._words[0].transform([plain(request.text)])
         own = self.traces[hidden] if hidden is not None else []
         gamma_to, gamma_from = self._by_gamma(likelihood, own)
+        done = self.counts > 0.0
+        done[[task for task in own if self.counts[task] == 1.0]] = False  # its title may be from this very request
         columns = [
             *supports,
             nearest,
@@ -245,7 +247,7 @@ class CaseMemory:
             np.full(len(graph.tasks), likelihood.sum()),
             *by_other_kernels,
             *self._votes(cosines, near),
-            *self._title_match.columns(plain(request.text)),
+            *(column * done for column in self._title_match.columns(plain(request.text))),
         ]
         score = estimate + 0.5 * supports[1] + 0.3 * clauses.max(0)
         chosen = np.argsort(-score, kind="stable")[:most]

@@ -26,7 +26,7 @@ MOST_LISTS = 12_000  # prefixes that the network is trained on, at most
 SEED = 0
 STEP_FEATURES = 18  # features of a candidate that depend on the steps so far; see `next_step_features`
 WIDTH = len(FEATURES) + STEP_FEATURES  # features of a candidate
-VERSION = 4  # raise it when the features or the way of writing change: a network of another version is not used
+VERSION = 5  # raise it when the features or the way of writing change: a network of another version is not used
 Histories = Sequence[tuple[CaseMemory, Sequence[EncodedRequest]]]
 
 
