@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from opus_pipelines.catalogues.declared import Catalogue, DeclaredTask
-from opus_pipelines.lwm.name_coverage import words
+from opus_pipelines.procedures.name_coverage import words
 
 MOST = 400  # tools that are compared by vector; a catalogue of up to so many is taken whole
 OF_A_TEXT = 40  # tools that come into question for one text

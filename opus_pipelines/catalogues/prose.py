@@ -6,7 +6,7 @@ several sentences: each tool is compared with the whole and with its best clause
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,10 +14,10 @@ import numpy as np
 from opus_pipelines.catalogues.declared import DeclaredTask
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.embedding.text_parts import plain
-from opus_pipelines.lwm.name_coverage import NameCoverage
-from opus_pipelines.lwm.procedure_reading import ParsedProcedure, ProcedureStep, clauses, texts_to_embed
+from opus_pipelines.procedures.listed_steps import Encode
+from opus_pipelines.procedures.name_coverage import NameCoverage
+from opus_pipelines.procedures.reading import ParsedProcedure, ProcedureStep, clauses, texts_to_embed
 
-Encode = Callable[[Sequence[str]], np.ndarray]
 DESCRIPTION_WEIGHT = 0.5  # of the cosine with a description, relative to that with a name
 SHARED_WEIGHT = 0.3  # of the share of the name's words that a text has
 COVERED_WEIGHT = 0.3  # of the share of a text's words that name and description have

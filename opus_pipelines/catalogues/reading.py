@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from opus_pipelines.catalogues.declared import DeclaredTask
-from opus_pipelines.catalogues.prose import Encode, clauses_of, read_prose, read_request, sentences_of, tool_texts
+from opus_pipelines.catalogues.prose import clauses_of, read_prose, read_request, sentences_of, tool_texts
 from opus_pipelines.embedding.text_parts import Part
-from opus_pipelines.lwm.list_reading import StepKnowledge, read_listed_steps, read_steps_of_list
-from opus_pipelines.lwm.name_coverage import RequestText
-from opus_pipelines.lwm.procedure_reading import ParsedProcedure, clauses, texts_to_embed
+from opus_pipelines.procedures.list_reading import StepKnowledge, read_listed_steps, read_steps_of_list
+from opus_pipelines.procedures.listed_steps import Encode
+from opus_pipelines.procedures.reading import ParsedProcedure, clauses, texts_to_embed
+from opus_pipelines.procedures.relevant_parts import RequestText
 
 EXPLAINED_SHARE = 0.3  # least share of the sentences of prose that ask for a tool where the prose decides
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from opus_pipelines.catalogues.declared import Catalogue, DeclaredTask
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.embedding.text_parts import plain
-from opus_pipelines.lwm.procedure_reading import ParsedProcedure, ProcedureStep
+from opus_pipelines.procedures.reading import ParsedProcedure, ProcedureStep
 from opus_pipelines.task_matching.name_similarity import SHARED, opposed, same_words, unmatched
 from opus_pipelines.wkg.graph import ExecutionMode, Task, WorkGraph
 

@@ -10,9 +10,9 @@ from opus_pipelines.generation.decision_evidence import accepted_elsewhere, agre
 from opus_pipelines.generation.records import GenerationContext, Part, Refused, Request, Retrieved
 from opus_pipelines.lwm.interface import ProcessDemand, SimilarCase
 from opus_pipelines.lwm.pointer.backend import PointerBackend
-from opus_pipelines.lwm.procedure_reading import ParsedProcedure
 from opus_pipelines.planning.ranking_context import Evidence
 from opus_pipelines.planning.standing_decisions import standing_decisions
+from opus_pipelines.procedures.reading import ParsedProcedure
 from opus_pipelines.requirements.missing_part import missing_part
 from opus_pipelines.retrieval.case_memory import encoded_requests, memory_of, request_of
 from opus_pipelines.retrieval.completeness import (

@@ -11,10 +11,10 @@ from opus_pipelines.generation.records import GenerationContext, Part, Retrieved
 from opus_pipelines.intakes.elements import Element
 from opus_pipelines.lwm.interface import LargeWorkModel, ProcessDemand
 from opus_pipelines.lwm.pointer.backend import PointerBackend
-from opus_pipelines.lwm.procedure_reading import ParsedProcedure, ProcedureStep
 from opus_pipelines.lwm.step_writing.memory import TextMemory
 from opus_pipelines.lwm.step_writing.model import WrittenSteps
 from opus_pipelines.lwm.step_writing.texts import SIMILAR
+from opus_pipelines.procedures.reading import ParsedProcedure, ProcedureStep
 from opus_pipelines.retrieval.case_memory import request_of
 from opus_pipelines.retrieval.completeness import SUPPORT, Completeness
 from opus_pipelines.retrieval.consensus import Trace, consensus

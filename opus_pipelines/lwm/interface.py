@@ -15,7 +15,7 @@ from opus_pipelines.lake.layout import Lake
 if TYPE_CHECKING:  # the id of a result needs this module, and a command that only reads loads no model
     import numpy as np
 
-    from opus_pipelines.lwm.procedure_reading import ParsedProcedure
+    from opus_pipelines.procedures.reading import ParsedProcedure
     from opus_pipelines.requirements.decode import Decoded
     from opus_pipelines.wkg.graph import WorkGraph
     from opus_pipelines.wkg.steiner_tree import SubWKG

@@ -12,7 +12,6 @@ from opus_pipelines.intakes.contract_settings import Review
 from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.lwm.dependency import precedence_counts
 from opus_pipelines.lwm.interface import SimilarCase
-from opus_pipelines.lwm.procedure_reading import ParsedProcedure
 from opus_pipelines.lwm.workflow_graph import WFG
 from opus_pipelines.optimization.constraints import DeadlineCheck
 from opus_pipelines.optimization.diversity import Steps, steps_of
@@ -21,6 +20,7 @@ from opus_pipelines.optimization.reward_ranking import Ranking
 from opus_pipelines.planning.lead_times import LeadTimes
 from opus_pipelines.planning.prices import Prices
 from opus_pipelines.planning.standing_decisions import NOTHING_DECIDED, Applied, StandingDecisions
+from opus_pipelines.procedures.reading import ParsedProcedure
 from opus_pipelines.retrieval.completeness import BY_OUTCOMES, OUTCOMES, Completeness
 from opus_pipelines.retrieval.constraints_from_rules import RuleConstraints
 from opus_pipelines.retrieval.task_names import TaskNames

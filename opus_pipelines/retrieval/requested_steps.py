@@ -18,16 +18,16 @@ from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.embedding.index import VectorIndex
 from opus_pipelines.embedding.text_parts import Part, parts, plain
 from opus_pipelines.intakes.elements import Element
-from opus_pipelines.lwm.list_reading import read_listed_steps
-from opus_pipelines.lwm.listed_steps import Encode
-from opus_pipelines.lwm.name_coverage import RequestText
-from opus_pipelines.lwm.procedure_index import ProcedureIndex
-from opus_pipelines.lwm.procedure_reading import (
+from opus_pipelines.procedures.index import ProcedureIndex
+from opus_pipelines.procedures.list_reading import read_listed_steps
+from opus_pipelines.procedures.listed_steps import Encode
+from opus_pipelines.procedures.reading import (
     ParsedProcedure,
     ProcedureStep,
     parse_procedure,
     texts_to_embed,
 )
+from opus_pipelines.procedures.relevant_parts import RequestText
 from opus_pipelines.retrieval.routing import Router
 from opus_pipelines.wkg.graph import ExecutionMode, Task, WorkGraph
 

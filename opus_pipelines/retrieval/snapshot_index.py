@@ -14,7 +14,7 @@ from opus_pipelines.embedding.index import VectorIndex
 from opus_pipelines.estimates.step_times import StepTimes
 from opus_pipelines.evaluation.calendar import Calendar
 from opus_pipelines.evaluation.calendar_settings import CalendarSettings
-from opus_pipelines.lwm.procedure_index import ProcedureIndex
+from opus_pipelines.procedures.index import ProcedureIndex
 from opus_pipelines.requirements.encoder_training import OWN_CASES
 from opus_pipelines.retrieval.case_retriever import CaseRetriever
 from opus_pipelines.retrieval.similar_cases import IndustryCases

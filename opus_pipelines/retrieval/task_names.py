@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from opus_pipelines.core.word_stems import stems
-from opus_pipelines.lwm.name_coverage import rarity_among
+from opus_pipelines.procedures.name_coverage import rarity_among
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.workflow.constraints import folded
 

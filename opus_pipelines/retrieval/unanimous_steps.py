@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from opus_pipelines.core.statistics import wilson
-from opus_pipelines.lwm.procedure_reading import ParsedProcedure, ProcedureStep
+from opus_pipelines.procedures.reading import ParsedProcedure, ProcedureStep
 from opus_pipelines.wkg.graph import Task
 
 LEAST_SHARE = 0.8  # of the successes with the task, by the lower end of its interval

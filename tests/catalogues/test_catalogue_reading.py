@@ -11,10 +11,11 @@ from opus_pipelines.catalogues.prose import by_data_flow, named_tools, read_pros
 from opus_pipelines.catalogues.reading import IntakeTexts, read_with_catalogue
 from opus_pipelines.catalogues.resolution import Owner, resolve
 from opus_pipelines.embedding.text_parts import parts, plain
-from opus_pipelines.lwm.list_reading import StepKnowledge
-from opus_pipelines.lwm.name_coverage import RequestText, words
-from opus_pipelines.lwm.procedure_reading import ParsedProcedure, ProcedureStep
-from opus_pipelines.lwm.step_scorer import StepScorer
+from opus_pipelines.procedures.list_reading import StepKnowledge
+from opus_pipelines.procedures.name_coverage import words
+from opus_pipelines.procedures.reading import ParsedProcedure, ProcedureStep
+from opus_pipelines.procedures.relevant_parts import RequestText
+from opus_pipelines.procedures.step_scorer import StepScorer
 from opus_pipelines.wkg.graph import Task, WorkGraph
 
 SIZE = 512

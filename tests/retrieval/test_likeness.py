@@ -6,7 +6,7 @@ import pytest
 from opus_pipelines.embedding.text_parts import parts
 from opus_pipelines.generation.results.lacking import lacking_steps
 from opus_pipelines.lwm.interface import SimilarCase
-from opus_pipelines.lwm.procedure_reading import ParsedProcedure, ProcedureStep
+from opus_pipelines.procedures.reading import ParsedProcedure, ProcedureStep
 from opus_pipelines.retrieval.completeness import LEAST_COSINE
 from opus_pipelines.retrieval.likeness import HeldOut, Likeness
 

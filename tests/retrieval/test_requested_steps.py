@@ -10,8 +10,8 @@ from opus_pipelines.core.settings import Cost, Priors
 from opus_pipelines.lwm.dependency import precedence_counts
 from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.lwm.interface import LwmRequest, SimilarCase
-from opus_pipelines.lwm.procedure_reading import ParsedProcedure, ProcedureStep
 from opus_pipelines.optimization.node_cost import node_cost
+from opus_pipelines.procedures.reading import ParsedProcedure, ProcedureStep
 from opus_pipelines.retrieval.precedence import predecessors
 from opus_pipelines.retrieval.requested_steps import (
     required_groups,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from opus_pipelines.lwm.procedure_reading import ParsedProcedure, ProcedureStep
+from opus_pipelines.procedures.reading import ParsedProcedure, ProcedureStep
 from opus_pipelines.retrieval.requested_steps import required_groups, required_reason
 from opus_pipelines.retrieval.unanimous_steps import with_unanimous_steps
 from opus_pipelines.wkg.graph import Task

@@ -4,8 +4,8 @@ from collections.abc import Collection, Sequence
 
 from opus_pipelines.catalogues.prose import sentences_of
 from opus_pipelines.embedding.text_parts import Part
-from opus_pipelines.lwm.name_coverage import words
-from opus_pipelines.lwm.procedure_reading import ParsedProcedure
+from opus_pipelines.procedures.name_coverage import words
+from opus_pipelines.procedures.reading import ParsedProcedure
 
 MOST = 20  # statements that are named
 

@@ -9,16 +9,16 @@ import numpy as np
 import pyarrow as pa
 
 from opus_pipelines.embedding.text_parts import Part, Sentence, plain
-from opus_pipelines.lwm.list_reading import StepKnowledge
-from opus_pipelines.lwm.listed_steps import ListedSteps
-from opus_pipelines.lwm.sentence_task_model import (
+from opus_pipelines.procedures.list_reading import StepKnowledge
+from opus_pipelines.procedures.listed_steps import ListedSteps
+from opus_pipelines.procedures.sentence_task_model import (
     SentenceTaskModel,
     TaskCatalogue,
     evidence_of,
     requests_of,
     units_of,
 )
-from opus_pipelines.lwm.step_scorer import FollowedPart, StepScorer
+from opus_pipelines.procedures.step_scorer import FollowedPart, StepScorer
 from opus_pipelines.wkg.graph import WorkGraph
 
 Row = dict[str, Any]

@@ -12,17 +12,17 @@ import numpy as np
 
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.embedding.text_parts import Part, plain
-from opus_pipelines.lwm.listed_steps import Encode, ListedSteps, lists_steps
-from opus_pipelines.lwm.name_coverage import RequestText, branch_relevance, counting_sentences, relevant_part
-from opus_pipelines.lwm.procedure_reading import (
+from opus_pipelines.procedures.listed_steps import Encode, ListedSteps, lists_steps
+from opus_pipelines.procedures.reading import (
     DEPTH,
     LIKELY,
     SAME_MEANING,
     ParsedProcedure,
     ProcedureStep,
 )
-from opus_pipelines.lwm.sentence_task_model import SentenceTaskModel
-from opus_pipelines.lwm.step_scorer import StepScorer
+from opus_pipelines.procedures.relevant_parts import RequestText, branch_relevance, counting_sentences, relevant_part
+from opus_pipelines.procedures.sentence_task_model import SentenceTaskModel
+from opus_pipelines.procedures.step_scorer import StepScorer
 
 FIRST_SENTENCE = 0.5  # share of a step's highest probability with which a sentence is the first that asks for it
 

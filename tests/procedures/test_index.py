@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from opus_pipelines.embedding.text_parts import Part, Sentence
-from opus_pipelines.lwm.procedure_index import ProcedureIndex
+from opus_pipelines.procedures.index import ProcedureIndex
 from opus_pipelines.wkg.graph import WorkGraph
 
 PART = Part("Renew vehicle", (Sentence("The vehicle is registered."), Sentence("The fee is paid.")))

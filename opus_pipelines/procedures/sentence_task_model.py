@@ -17,8 +17,8 @@ from itertools import combinations
 import numpy as np
 
 from opus_pipelines.embedding.text_parts import Part, plain
-from opus_pipelines.lwm.name_coverage import NameCoverage, fit_probability
-from opus_pipelines.lwm.step_scorer import StepScorer
+from opus_pipelines.procedures.name_coverage import NameCoverage, fit_probability
+from opus_pipelines.procedures.step_scorer import StepScorer
 
 ROUNDS = 60
 CEILING = 0.999

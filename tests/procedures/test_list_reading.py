@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from opus_pipelines.embedding.text_parts import Part, object_of, parts, plain, verb_of
-from opus_pipelines.lwm.list_reading import StepKnowledge, read_listed_steps
-from opus_pipelines.lwm.listed_steps import FEATURES, ListedSteps, lists_steps
-from opus_pipelines.lwm.name_coverage import RequestText, words
-from opus_pipelines.lwm.procedure_reading import parse_procedure
-from opus_pipelines.lwm.sentence_task_model import SentenceTaskModel, TaskCatalogue, units_of
-from opus_pipelines.lwm.step_scorer import FollowedPart, StepScorer
+from opus_pipelines.procedures.list_reading import StepKnowledge, read_listed_steps
+from opus_pipelines.procedures.listed_steps import FEATURES, ListedSteps, lists_steps
+from opus_pipelines.procedures.name_coverage import words
+from opus_pipelines.procedures.reading import parse_procedure
+from opus_pipelines.procedures.relevant_parts import RequestText
+from opus_pipelines.procedures.sentence_task_model import SentenceTaskModel, TaskCatalogue, units_of
+from opus_pipelines.procedures.step_scorer import FollowedPart, StepScorer
 
 LOGGED_IN = "The person with this name has logged in before."
 BANK = f"""\

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from opus_pipelines.embedding.text_parts import Part, object_of, plain, verb_of
-from opus_pipelines.lwm.name_coverage import NameCoverage, text_words, words
+from opus_pipelines.procedures.name_coverage import NameCoverage, text_words, words
 
 Encode = Callable[[Sequence[str]], np.ndarray]
 

@@ -15,16 +15,15 @@ import numpy as np
 
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.embedding.text_parts import Part, Sentence, object_of, plain, verb_of
-from opus_pipelines.lwm.listed_steps import ListedSteps, counterparts, is_stated, lists_steps, records_of
-from opus_pipelines.lwm.name_coverage import (
-    Encode,
+from opus_pipelines.procedures.listed_steps import Encode, ListedSteps, counterparts, is_stated, lists_steps, records_of
+from opus_pipelines.procedures.name_coverage import fit_probability
+from opus_pipelines.procedures.relevant_parts import (
     RequestText,
     branch_relevance,
     counting_sentences,
-    fit_probability,
     relevant_part,
 )
-from opus_pipelines.lwm.sentence_task_model import SentenceTaskModel
+from opus_pipelines.procedures.sentence_task_model import SentenceTaskModel
 
 SAME_MEANING = 0.9  # cosine from which two sentences ask for the same tasks
 UNLIKE_MEANING = 0.6  # cosine up to which a sentence of history says nothing about a new one

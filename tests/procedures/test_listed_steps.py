@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from opus_pipelines.embedding.text_parts import parts, plain
-from opus_pipelines.lwm.listed_steps import counterparts, is_stated, records_of
-from opus_pipelines.lwm.name_coverage import RequestText, words
-from opus_pipelines.lwm.procedure_reading import parse_procedure
-from opus_pipelines.lwm.sentence_task_model import SentenceTaskModel, TaskCatalogue, units_of
-from opus_pipelines.lwm.step_scorer import StepScorer
+from opus_pipelines.procedures.listed_steps import counterparts, is_stated, records_of
+from opus_pipelines.procedures.name_coverage import words
+from opus_pipelines.procedures.reading import parse_procedure
+from opus_pipelines.procedures.relevant_parts import RequestText
+from opus_pipelines.procedures.sentence_task_model import SentenceTaskModel, TaskCatalogue, units_of
+from opus_pipelines.procedures.step_scorer import StepScorer
 
 HAS_PASSPORT = "The guest has a passport that is not null."
 CAR_SEASON = "The entry date falls within the car season of the guest."

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from opus_pipelines.embedding.text_parts import Part, Sentence, parts, plain
-from opus_pipelines.lwm.name_coverage import NameCoverage, RequestText, fit_probability, named_share, words
-from opus_pipelines.lwm.procedure_reading import clauses, parse_procedure, texts_to_embed
-from opus_pipelines.lwm.sentence_task_model import SentenceTaskModel, TaskCatalogue, requests_of, units_of
+from opus_pipelines.procedures.name_coverage import NameCoverage, fit_probability, named_share, words
+from opus_pipelines.procedures.reading import clauses, parse_procedure, texts_to_embed
+from opus_pipelines.procedures.relevant_parts import RequestText
+from opus_pipelines.procedures.sentence_task_model import SentenceTaskModel, TaskCatalogue, requests_of, units_of
 
 APPROVED, KNOWN, SMALL = (
     "The invoice is approved by the controller.",
