@@ -14,6 +14,7 @@ from opus_pipelines.core.errors import InputError, LakeError, OpusError
 from opus_pipelines.lake.layout import Lake, read_json, write_json
 
 CARD = "card.json"
+POINTER, STEP_WRITER, INTENTION = "pointer", "step_writer", "intention"  # kinds that the pointer backend opens
 KEPT = 5  # newest models that stay; the last champions stay, too
 CHAMPIONS = 3  # champions that are remembered, so that one serves where the files of a later one are damaged
 T = TypeVar("T")

@@ -59,7 +59,8 @@ def ranked(
 
     Raises LakeError naming the existing results where the filter leaves none.
     """
-    relation = select(connection, "ranked", client=client, contract=contract, intake=intake, top=top)
+    select(connection, "ranked", client=client, contract=contract, intake=intake, top=top).create("ranked_workflows")
+    relation = connection.table("ranked_workflows")  # a relation over views would run the query again at each use
     if not relation.limit(1).fetchall():
         existing = connection.sql("SELECT client || ' / ' || contract FROM current_results ORDER BY ALL").fetchall()
         raise LakeError(

@@ -9,10 +9,10 @@ from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.model_files import content_of, read_tensors, save_tensors, served_industries
-from opus_pipelines.lake.model_store import ModelStore, Opened
+from opus_pipelines.lake.model_store import INTENTION, ModelStore, Opened
 from opus_pipelines.requirements.intention_encoder import IntentionEncoder
 
-KIND, WEIGHTS = "intention", "model.safetensors"
+KIND, WEIGHTS = INTENTION, "model.safetensors"
 VERSION = 1  # raise it when what the encoder computes changes: weights of another version are not used
 
 

@@ -8,7 +8,7 @@ from opus_pipelines.core.versions import versions_of
 from opus_pipelines.embedding.encoder import ENCODERS
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.intakes.documents.formats import DOCUMENT_READERS
-from opus_pipelines.lwm.interface import LargeWorkModel, backend_of
+from opus_pipelines.lwm.interface import LargeWorkModel, version_of
 
 
 def settings_hash(settings: Settings) -> str:
@@ -32,7 +32,7 @@ def result_id(
     `attempt`: 1, or which attempt this is at the same inputs, where intakes failed before for a reason that may pass
     (time, memory); what is published is never changed, so that each attempt has an id of its own.
     """
-    version = (model or backend_of(settings)).version
+    version = model.version if model else version_of(settings)
     return id_of(contract, MadeFrom(snapshot, version, settings_hash(settings), versions_of("result")), attempt)
 
 

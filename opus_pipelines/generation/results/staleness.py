@@ -14,7 +14,7 @@ from opus_pipelines.generation.results.ids import MadeFrom, id_of, result_id, se
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.results import ResultKey
-from opus_pipelines.lwm.interface import backend_of
+from opus_pipelines.lwm.interface import version_of
 
 
 def is_current(lake: Lake, contract: ContractFolder, snapshot: str, settings: Settings) -> bool:
@@ -40,7 +40,7 @@ def input_version(contract: ContractFolder, settings: Settings) -> str:
     if contract.problem is not None:
         return digest(contract.problem)
     try:
-        made_from = MadeFrom("", backend_of(settings).version, settings_hash(settings), "")
+        made_from = MadeFrom("", version_of(settings), settings_hash(settings), "")
         return id_of(contract, made_from)
     except OSError as error:
         return digest(str(error))
@@ -105,7 +105,7 @@ def _changes(
     run: dict[str, Any] = next(iter(stated.to_pylist()), {})
     hashed, code = str(run.get("settings_hash")), str(run.get("code_version"))
     made = MadeFrom(pointer["snapshot"], pointer["model_version"], hashed, code)
-    now = MadeFrom(snapshot, backend_of(settings).version, settings_hash(settings), versions_of("result"))
+    now = MadeFrom(snapshot, version_of(settings), settings_hash(settings), versions_of("result"))
     numbers = range(len(contract.decisions.all), -1, -1)
     before = next(
         (n for n in numbers if id_of(contract, made, pointer.get("attempt", 1), n) == pointer["result"]), None

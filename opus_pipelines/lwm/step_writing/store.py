@@ -9,12 +9,12 @@ from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.model_files import content_of
-from opus_pipelines.lake.model_store import CARD, ModelStore, Opened
+from opus_pipelines.lake.model_store import CARD, STEP_WRITER, ModelStore, Opened
 from opus_pipelines.lwm.pointer.model import PointerModel
 from opus_pipelines.lwm.pointer.store import WEIGHTS, read_network, save
 from opus_pipelines.lwm.step_writing.model import WIDTH, StepWriter
 
-KIND = "step_writer"
+KIND = STEP_WRITER
 VERSION = 2  # raise it when the features or the way of writing change: a network of another version is not used
 
 

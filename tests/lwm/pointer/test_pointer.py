@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from opus_pipelines.core.settings import Paths, Settings
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.history_backend import HistoryBackend
+from opus_pipelines.lwm.interface import version_of
 from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.lwm.pointer.clauses import clauses_of, plain
 from opus_pipelines.lwm.pointer.memory import FEATURES, CaseMemory, IndustryGraph
@@ -346,6 +348,15 @@ def test_the_backend_is_the_history_backend_until_a_model_serves(model: PointerM
     lake.remove(store_of(lake).folder)
     backend.open(lake)
     assert backend.version == HistoryBackend().version
+
+
+def test_a_version_without_the_backend_is_that_of_the_backend(model: PointerModel, tmp_path: Path) -> None:
+    settings = Settings(paths=Paths(lake=tmp_path))
+    assert version_of(settings) == "history-4"
+    publish(Lake(tmp_path), model, card(retail=False))
+    assert version_of(settings) == "history-4"
+    name = publish(Lake(tmp_path), model, card(retail=True))
+    assert version_of(settings) == f"history-4 pointer-5-{name}"
 
 
 def catalogue(size: int) -> IndustryGraph:
