@@ -15,6 +15,7 @@ from opus_pipelines.core.ids import canonical, make_ids
 from opus_pipelines.core.schemas import CONTEXTS
 from opus_pipelines.estimates.case_sequences import Sequences
 from opus_pipelines.estimates.task_lists import json_lists, text_lists
+from opus_pipelines.event_logs.step_arrays import numbered
 
 DEEPEST = 10  # steps of a context, the beginning of the case counted as one
 LEAST_SEEN = 3  # times that a context of two or more steps was seen
@@ -69,22 +70,15 @@ def _levels(symbols: np.ndarray, place: np.ndarray, following: np.ndarray, weigh
     context = np.zeros(len(symbols), np.int64)
     for depth in range(1, DEEPEST + 1):
         rows = np.flatnonzero((context >= 0) & (place + 1 >= depth))
-        number, last = _numbered(context[rows] * base + symbols[rows - depth + 1])
+        number, last = numbered(context[rows] * base + symbols[rows - depth + 1])
         seen = np.bincount(number, weight[rows], len(last)).astype(np.int64)
-        pairs, pair = np.unique(number * base + following[rows], return_inverse=True)
+        pair_keys = number * base + following[rows]
+        pair, example = numbered(pair_keys)
+        pairs = pair_keys[example]
         count = np.bincount(pair, weight[rows], len(pairs)).astype(np.int64)
         yield _Level(rows[last], pairs // base, pairs % base, count, seen[pairs // base])
         context = np.full(len(symbols), -1, np.int64)
         context[rows] = np.where(seen[number] >= LEAST_SEEN, number, -1)
-
-
-def _numbered(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the number of each value among the distinct ones, and a place of each distinct value."""
-    order = np.argsort(values)
-    begins = np.append(True, values[order][1:] != values[order][:-1])[: len(values)]
-    number = np.empty(len(values), np.int64)
-    number[order] = np.cumsum(begins) - 1
-    return number, order[begins]
 
 
 def _kept(level: _Level, depth: int, least: int) -> np.ndarray:

@@ -33,20 +33,30 @@ def consecutive(lengths: np.ndarray, stated: pa.Array) -> tuple[np.ndarray, np.n
     return before, after
 
 
+def numbered(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the number of each value among the distinct ones in ascending order, and a place of each distinct one."""
+    order = np.argsort(values)
+    begins = begins_anew(values[order])
+    number = np.empty(len(values), np.int64)
+    number[order] = np.cumsum(begins) - 1
+    return number, order[begins]
+
+
 def distinct(values: np.ndarray) -> np.ndarray:
     """Returns the distinct values of an array of whole numbers, in ascending order."""
     ordered = np.sort(values)
-    return ordered[_begins(ordered)]
+    return ordered[begins_anew(ordered)]
 
 
 def distinct_counts(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Returns the distinct values of an array of whole numbers, in ascending order, and how often each occurs."""
     ordered = np.sort(values)
-    first = np.flatnonzero(_begins(ordered))
+    first = np.flatnonzero(begins_anew(ordered))
     return ordered[first], np.diff(np.append(first, len(ordered)))
 
 
-def _begins(ordered: np.ndarray) -> np.ndarray:
+def begins_anew(ordered: np.ndarray) -> np.ndarray:
+    """Returns for each of these ordered values whether it differs from the one before it; the first one does."""
     begins = np.ones(len(ordered), bool)
     np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
     return begins

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from opus_pipelines.event_logs.step_arrays import consecutive, distinct, distinct_counts
+from opus_pipelines.event_logs.step_arrays import consecutive, distinct, distinct_counts, numbered
 
 PLACES = pa.list_(pa.int32())
 
@@ -37,3 +37,14 @@ def test_no_numbers_and_no_cases() -> None:
     values, counts = distinct_counts(np.array([], np.int64))
     assert (values.tolist(), counts.tolist()) == ([], [])
     assert pairs([], []) == []
+
+
+def test_distinct_values_are_numbered_in_ascending_order() -> None:
+    number, place = numbered(np.array([7, 3, 7, 9, 3]))
+    assert number.tolist() == [1, 0, 1, 2, 0]
+    assert np.array([7, 3, 7, 9, 3])[place].tolist() == [3, 7, 9]
+
+
+def test_no_values_have_no_numbers() -> None:
+    number, place = numbered(np.array([], np.int64))
+    assert (number.tolist(), place.tolist()) == ([], [])
