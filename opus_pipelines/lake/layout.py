@@ -357,13 +357,13 @@ def write_table(dataset: Dataset, table: "pa.Table", folder: Path, name: str = P
 
 
 def write_empty(folder: Path) -> None:
-    """Writes an empty typed file for every dataset, named like its view."""
+    """Writes an empty typed file for every dataset, named like its view, in folders of its partitions."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     for dataset in DATASETS.values():
         nothing = pa.Table.from_batches([], dataset.schema)
-        write_atomically(folder / f"{dataset.view}.parquet", partial(pq.write_table, nothing))
+        write_atomically(folder / dataset.empty_file, partial(pq.write_table, nothing))
 
 
 def read_table(dataset: Dataset, *folders: Path, columns: list[str] | None = None) -> "pa.Table":

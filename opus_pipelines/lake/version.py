@@ -1,8 +1,8 @@
 """Reads and writes the format version of a lake. Older formats are taken over with a log line, newer ones are refused.
 
 `<lake>/lake.json` has `format`, the layout of folders, pointers and kept files, and `schemas`, a hash of every
-dataset's columns. A lake without that file has format 1. Tables with other columns need no migration: a missing column
-reads as NULL.
+dataset's columns and of where the typed files without rows are. A lake without that file has format 1. Tables with
+other columns need no migration: a missing column reads as NULL.
 """
 
 from pathlib import Path
@@ -19,8 +19,8 @@ _FOLDERS_OF_A_LAKE = ("wkg", "history", ".empty")
 
 
 def schemas_hash() -> str:
-    """Returns the hash of every dataset's columns and types."""
-    return digest([(name, dataset.declaration) for name, dataset in sorted(DATASETS.items())])
+    """Returns the hash of every dataset's columns and types, and of the place of its empty typed file."""
+    return digest([(name, dataset.declaration, dataset.empty_file) for name, dataset in sorted(DATASETS.items())])
 
 
 def format_of(root: Path) -> int | None:

@@ -69,7 +69,7 @@ class _Work:
         file = damage.file
         place = file.relative_to(self.lake.root)
         if place.parts[0] == ".empty":
-            self.lake.remove(file if file.is_dir() else file.parent)
+            self.lake.remove(self.lake.root / ".empty")
             self.lake.ensure_empty()
             self._note(file, "was written anew")
         elif file.suffix == ".db":

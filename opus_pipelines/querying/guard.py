@@ -37,7 +37,7 @@ def lock(connection: duckdb.DuckDBPyConnection, limits: Query, spill: Path | Non
         return
     ((readable,),) = connection.execute(
         "SELECT list_distinct(flatten(map_values(coalesce(getvariable('files'), MAP {})))"
-        " || (SELECT coalesce(list(file), []) FROM glob(coalesce(getvariable('empty'), '-') || '/*.parquet')))"
+        " || (SELECT coalesce(list(file), []) FROM glob(coalesce(getvariable('empty'), '-') || '/**/*.parquet')))"
     ).fetchall()
     for name, value in {
         "memory_limit": f"{limits.memory_mb}MiB",

@@ -9,6 +9,7 @@ import logging
 import re
 import shutil
 import tempfile
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
@@ -18,7 +19,7 @@ from string import Template
 import duckdb
 
 from opus_pipelines.core.errors import InputError, LakeError
-from opus_pipelines.core.schemas import DATASETS
+from opus_pipelines.core.schemas import DATASETS, OPTIMIZED, Dataset
 from opus_pipelines.core.settings_sections import Query
 from opus_pipelines.lake import damage, version
 from opus_pipelines.lake.layout import Lake, write_atomically, write_empty
@@ -47,8 +48,32 @@ def views_sql(lake: Lake, empty: Path | None = None) -> str:
     view = Template((folder / "dataset.sql").read_text("utf-8"))
     place = f"'{_quoted(empty)}'" if empty else "getvariable('lake') || '/.empty'"
     parts = [_HEAD.format(lake=_quoted(lake.root), empty=place), (folder / "current.sql").read_text("utf-8")]
-    parts += [f"-- {dataset.about}\n{view.substitute(view=dataset.view)}" for dataset in DATASETS.values()]
+    parts += [f"-- {about}\n{view.substitute(_of_view(dataset), view=name)}" for name, dataset, about in _views()]
     return "\n".join(parts)
+
+
+def _views() -> Iterator[tuple[str, Dataset, str]]:
+    """Each view: its name, the dataset whose columns it has, and what it is."""
+    yield from ((dataset.view, dataset, dataset.about) for dataset in DATASETS.values())
+    about = "Ranked workflows of the earlier results that retention keeps, to compare with workflows_optimized."
+    yield "workflows_earlier", OPTIMIZED, about
+
+
+def _of_view(dataset: Dataset) -> dict[str, str]:
+    """What the template of a view needs: where the folders name a client, a contract or a source, that column is read
+    from the name, so that a condition on it leaves out the files of all others before they are opened.
+    """
+    named, columns = dataset.named_by_folder, {column.name for column in dataset.columns}
+    selected = ""
+    if named:
+        values = ", ".join(f"url_decode(replace({key}, '_', '%')) AS {column}" for key, column in named.items())
+        only_folders = ", ".join(key for key in dataset.partitions if key not in columns)
+        selected = f"SELECT * EXCLUDE ({only_folders}) REPLACE ({values})\n"
+    return {
+        "selected": selected,
+        "empty_file": dataset.empty_file,
+        "partitions": "true, hive_types_autocast = false" if named else "false",
+    }
 
 
 def store_views_sql(lake: Lake, origin: Origin) -> str:
@@ -61,8 +86,11 @@ def store_views_sql(lake: Lake, origin: Origin) -> str:
     known = addresses(lake.root, origin)
     (files,) = connect(lake).execute("SELECT getvariable('files')").fetchone() or ({},)
     parts = [f"-- The datasets of {origin.url} as views over the objects of one commit."]
-    for view, empty in [*((d.view, d.view) for d in DATASETS.values()), ("workflows_earlier", "workflows_optimized")]:
-        paths = [f".empty/{empty}.parquet", *(Path(f).relative_to(lake.root).as_posix() for f in files.get(view, ()))]
+    for view, dataset, _ in _views():
+        paths = [
+            f".empty/{dataset.empty_file}",
+            *(Path(f).relative_to(lake.root).as_posix() for f in files.get(view, ())),
+        ]
         places = ",\n    ".join(f"'{known[path].replace(chr(39), chr(39) * 2)}'" for path in paths)
         stated = f"[\n    {places}\n], union_by_name = true, hive_partitioning = false"
         parts.append(f"CREATE OR REPLACE VIEW {view} AS FROM read_parquet({stated});")

@@ -137,10 +137,3 @@ SET VARIABLE files = (
     SELECT map_from_entries(list((view, files)))
     FROM (SELECT view, list(file ORDER BY file) AS files FROM found GROUP BY view)
 );
-
--- Ranked workflows of the earlier results that retention keeps, to compare with workflows_optimized.
-CREATE OR REPLACE VIEW workflows_earlier AS
-FROM read_parquet(
-    list_prepend(getvariable('empty') || '/workflows_optimized.parquet', coalesce(getvariable('files')['workflows_earlier'], [])),
-    union_by_name = true, hive_partitioning = false
-);

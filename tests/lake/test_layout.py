@@ -77,7 +77,7 @@ def test_an_unknown_column_is_an_error() -> None:
 def test_every_dataset_has_an_empty_typed_file(root: Path) -> None:
     lake = Lake(root)
     lake.ensure_empty()
-    assert {f.stem for f in (root / ".empty").glob("*.parquet")} == {d.view for d in DATASETS.values()}
+    assert {f.stem for f in (root / ".empty").rglob("*.parquet")} == {d.view for d in DATASETS.values()}
 
 
 def test_what_is_published_is_never_changed(root: Path) -> None:

@@ -36,6 +36,22 @@ def test_views_show_what_the_pointers_name(lake: Lake, sql: str, expected: list[
     assert connect(lake).sql(sql).fetchall() == expected
 
 
+@pytest.mark.parametrize(
+    ("view", "condition", "files"),
+    [
+        ("workflows_optimized", "client = '../Nord/wind 50%'", "1/2"),
+        ("workflows_optimized", "client = 'somebody else' AND contract = '007'", "0/2"),
+        ("workflows_earlier", "contract = '008'", "0/"),
+        ("history_implementations", "source = 'another'", "0/2"),
+    ],
+)
+def test_a_condition_on_a_client_or_source_opens_its_files_alone(
+    lake: Lake, view: str, condition: str, files: str
+) -> None:
+    plan = connect(lake).sql(f"EXPLAIN ANALYZE SELECT count(*) FROM {view} WHERE {condition}").fetchall()[0][1]
+    assert f"Scanning Files: {files}" in plan
+
+
 def test_the_file_alone_is_enough_for_duckdb(lake: Lake) -> None:
     connection = duckdb.connect()
     connection.execute((lake.root / "views.sql").read_text())

@@ -64,7 +64,21 @@ class Dataset:
         """The name of its DuckDB view."""
         return self.name.replace("/", "_")
 
+    @property
+    def named_by_folder(self) -> dict[str, str]:
+        """The columns whose value is in the name of the folder, as a slug: the partition, and the column."""
+        return {key: column for key, column in _OF_PARTITIONS.items() if key in self.partitions}
 
+    @property
+    def empty_file(self) -> str:
+        """The place of its typed file without rows below `.empty`. DuckDB reads partitions only where every file of a
+        view has them in its path, so this one has them, too.
+        """
+        folders = [f"{key}=none/" for key in self.partitions] if self.named_by_folder else []
+        return "".join(folders) + f"{self.view}.parquet"
+
+
+_OF_PARTITIONS = {"client_key": "client", "contract_key": "contract", "source_key": "source"}
 DATASETS: dict[str, Dataset] = {}
 STRUCTS: dict[str, tuple[tuple[str, str], ...]] = {}  # name and type of each field of a struct
 
