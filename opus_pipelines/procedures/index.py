@@ -59,7 +59,7 @@ class ProcedureIndex:
 
         A part is the same where heading and sentences have the same words. A case that was right to refuse is none.
         """
-        same = (row for row in self._parts if _words(_part(row)) == _words(part))
+        same = self._rows_by_words.get(_words(part), ())
         cases = sorted({i for row in same for i in row["implementations"] if i in self._case})
         return [
             tuple(case["tasks"])
@@ -169,6 +169,13 @@ class ProcedureIndex:
     @cached_property
     def _parts(self) -> list[Row]:
         rows: list[Row] = self._rows.sort_by([("procedure_id", "ascending"), ("part", "ascending")]).to_pylist()
+        return rows
+
+    @cached_property
+    def _rows_by_words(self) -> dict[tuple[str, frozenset[str]], list[Row]]:
+        rows: dict[tuple[str, frozenset[str]], list[Row]] = defaultdict(list)
+        for row in self._parts:
+            rows[_words(_part(row))].append(row)
         return rows
 
     @cached_property

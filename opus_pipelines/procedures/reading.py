@@ -10,6 +10,7 @@ own.
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -129,6 +130,7 @@ class _Reader:
             if part.name:
                 self.of_name.setdefault(part.name, part)
         self.bare = [p for p in self.of_name.values() if not p.sentences and not p.is_title]
+        self._scored: dict[str, np.ndarray] = {}
         verbs = frozenset(verb_of(plain(title)) for title in model.title_of.values())
         self.listed = ListedSteps(parts, encode) if model.step_scorer and lists_steps(parts, verbs) else None
 
@@ -228,7 +230,7 @@ class _Reader:
             return [], False, False
         steps: dict[str, ProcedureStep] = {}
         for text in (cause.text, *clauses(cause.text)):
-            name, probability = self._best_name(text, self.encode([text])[0], without)
+            name, probability = self._best_name(text, without)
             if name and probability >= (LIKELY if text == cause.text else CLAUSE_LIKELY):
                 step = self._step(name, cause.text, probability)
                 steps.setdefault(step.task_id, step)
@@ -279,17 +281,17 @@ class _Reader:
         These are steps whose object it states, records of which other sentences ask to test that they are `known`, and
         what a similar sentence of history asked for about another thing.
         """
-        vector, may_be = self.encode([cause.text])[0], self.model.may_be_step
-        names, scores = self._name_scores(cause.text, vector, without, may_be)
-        found = {n: float(fit_probability(s)) for n, s in zip(names, scores, strict=True) if is_stated(n, cause.text)}
-        nearest, cosine = self.model.nearest_cause(vector)
+        scores, may_be = self._name_scores(cause.text), self.model.may_be_step
+        fits = {self.names[n]: float(fit_probability(scores[n])) for n in reversed(self._candidates((), may_be))}
+        names = [self.names[n] for n in self._candidates(without, may_be)]
+        found = {name: fits[name] for name in names if is_stated(name, cause.text)}
+        nearest, cosine = self.model.nearest_cause(self.encode([cause.text])[0])
         share = (cosine - UNLIKE_MEANING) / (SAME_MEANING - UNLIKE_MEANING)
         similar = self._asked_by(nearest, share, cause.text, ()) if share > 0 else []
         tested = known - {step.task_id for step in similar if step.probability >= LIKELY}
-        for name, score in zip(*self._name_scores(cause.text, vector, (), may_be), strict=True):
-            probability = float(fit_probability(score))
-            if probability >= LIKELY and self.model.task_named(name) in tested and (of_it := records_of(name, names)):
-                found.setdefault(max(of_it, key=lambda record: scores[names.index(record)]), probability)
+        for name in reversed(fits):
+            if fits[name] >= LIKELY and self.model.task_named(name) in tested and (of_it := records_of(name, names)):
+                found.setdefault(max(of_it, key=lambda record: fits[record]), fits[name])
         for step in similar:
             for name in counterparts(step.name, self.model.causes[nearest], cause.text, names):
                 found.setdefault(name, step.probability)
@@ -309,35 +311,52 @@ class _Reader:
         ]
         return [ProcedureStep(task, model.title_of[task], sentence, p) for p, task in sorted(likely, reverse=True)]
 
-    def _best_name(self, sentence: str, vector: np.ndarray, without: Collection[str]) -> tuple[str | None, float]:
+    def _best_name(self, sentence: str, without: Collection[str]) -> tuple[str | None, float]:
         """Return the name that fits the sentence best, and its probability.
 
         Candidates are the intermediate tasks of history and the procedure's headings without text. Where none
         is likely, the final tasks that may be a step are tried too (`SentenceTaskModel.may_be_step`).
         """
         best: tuple[str | None, float] = (None, 0.0)
+        scores = self._name_scores(sentence)
         for may_be in (self.model.is_intermediate, self.model.may_be_step):
-            names, scores = self._name_scores(sentence, vector, without, may_be)
-            if names:
-                n = int(scores.round(6).argmax())
-                best = names[n], float(fit_probability(scores[n]))
+            if candidates := self._candidates(without, may_be):
+                n = max(candidates, key=lambda name: round(float(scores[name]), 6))
+                best = self.names[n], float(fit_probability(scores[n]))
             if best[1] >= LIKELY:
                 break
         return best
 
-    def _name_scores(
-        self, sentence: str, vector: np.ndarray, without: Collection[str], may_be: np.ndarray
-    ) -> tuple[list[str], np.ndarray]:
-        """Return the names of the tasks that `may_be` a step and of the headings without text, and their scores."""
-        model = self.model
-        known = [n for n, task in enumerate(model.tasks) if task not in without and may_be[n]]
-        bare = [p.head or "" for p in self.bare if model.task_named(p.head or "") not in {*model.tasks, *without}]
-        names = [*(model.title_of[model.tasks[n]] for n in known), *bare]
-        if not names:
-            return [], np.zeros(0)
-        vectors = [*model.task_vectors[known], *(self.encode([plain(b) for b in bare]) if bare else ())]
-        scores = model.name_coverage.scores([sentence], vector[None, :], names, np.stack(vectors))[0]
-        return names, scores
+    @cached_property
+    def _new_names(self) -> list[str]:
+        """Return the headings without text that name no task which the model knows."""
+        return [p.head or "" for p in self.bare if self.model.task_named(p.head or "") not in self.model.tasks]
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Return the names that a sentence may mean: the titles of the model's tasks, then `_new_names`."""
+        return [*(self.model.title_of[task] for task in self.model.tasks), *self._new_names]
+
+    def _candidates(self, without: Collection[str], may_be: np.ndarray) -> list[int]:
+        """Return the indices of the names that are no task `without`; of the model's tasks those that `may_be` a step.
+
+        `may_be` has a flag for each of the model's tasks.
+        """
+        tasks = [*self.model.tasks, *map(self.model.task_named, self._new_names)]
+        return [n for n, task in enumerate(tasks) if task not in without and (n >= len(may_be) or may_be[n])]
+
+    def _name_scores(self, sentence: str) -> np.ndarray:
+        """Return the scores [names] of all names for a sentence, or for one of its clauses."""
+        if sentence not in self._scored:
+            vectors = self._name_vectors
+            scores = self.model.name_coverage.scores([sentence], self.encode([sentence]), self.names, vectors)
+            self._scored[sentence] = scores[0]
+        return self._scored[sentence]
+
+    @cached_property
+    def _name_vectors(self) -> np.ndarray:
+        new = self.encode([plain(name) for name in self._new_names]) if self._new_names else ()
+        return np.stack([*self.model.task_vectors, *new])
 
     def _ordered(self, steps: list[ProcedureStep]) -> list[ProcedureStep]:
         """Return the steps in the order of history where it is consistent, else in that of the procedure."""
