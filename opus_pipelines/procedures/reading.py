@@ -355,6 +355,8 @@ class _Reader:
 
     @cached_property
     def _name_vectors(self) -> np.ndarray:
+        if not self.names:
+            return np.zeros((0, self.request.vector.size))
         new = self.encode([plain(name) for name in self._new_names]) if self._new_names else ()
         return np.stack([*self.model.task_vectors, *new])
 
