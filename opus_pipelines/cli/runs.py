@@ -167,6 +167,42 @@ def _told_where_the_record_is_lost() -> Iterator[None]:
         ) from error
 
 
+@contextlib.contextmanager
+def recorded_where_damage_stops_it(settings: Settings, job: str, key: str | None = None) -> Iterator[None]:
+    """Records a run that the lake's damage does not let begin as a failed one, with its alerts.
+
+    Raises LakeError with the command that repeats the run. `key`: of the contract that was named.
+    """
+    begun = datetime.now(UTC)
+    try:
+        yield
+    except LakeError as error:
+        lake = Lake(settings.paths.lake)
+        if not (lake.root / ".empty").is_dir():  # there is no lake to write to
+            raise
+        from jobs.generate import PARTITION
+        from jobs.run_record import repeat_of
+        from opus_pipelines.operations.report import report
+        from opus_pipelines.operations.runs import RunRecord
+
+        tags, ended = {PARTITION: key} if key else {}, datetime.now(UTC)
+        repeat = repeat_of(job, tags, lake.root)
+        failed = RunRecord(
+            run=str(uuid.uuid4()),
+            job=job,
+            status="failure",
+            started_at=begun,
+            ended_at=ended,
+            duration_ms=(ended - begun).total_seconds() * 1000,
+            contract_key=key,
+            reason=str(error),
+            evidence=str(lake.root),
+            repeat=repeat,
+        )
+        report(settings, failed)
+        raise LakeError(f"{error} (then repeat: {repeat})") from error
+
+
 def clean_up_dead_runs(settings: Settings) -> None:
     """Marks runs whose process died as failed and cleans up after them, where no new run does it."""
     lake = Lake(settings.paths.lake)

@@ -16,7 +16,7 @@ from opus_pipelines.cli.options import Options
 from opus_pipelines.cli.read import scoped
 from opus_pipelines.cli.show import note
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.lake.layout import Lake
+from opus_pipelines.lake.layout import Lake, slug
 
 if TYPE_CHECKING:
     import duckdb
@@ -81,7 +81,8 @@ def rebuild(
         raise InputError(
             f"{settings.paths.history}: no such history folder; say where it is with --history or OPUS_HISTORY"
         )
-    unchanged = None if full or reset_lambda or publish or allow_loss else unchanged_history(settings)
+    with runs.recorded_where_damage_stops_it(settings, "rebuild"):
+        unchanged = None if full or reset_lambda or publish or allow_loss else unchanged_history(settings)
     if unchanged is None:
         if (line := versions_since(settings)) is not None:
             note(line)
@@ -127,7 +128,9 @@ def generate(
     from opus_pipelines.cli.current import damaged_lines, split_stale, still_failed
 
     settings = options.settings(paths__intakes=intakes)
-    wanted, current = split_stale(settings, client, contract, intake, retry_failed)
+    key = f"{slug(client)}__{slug(contract)}" if client and contract else None
+    with runs.recorded_where_damage_stops_it(settings, "generate", key):
+        wanted, current = split_stale(settings, client, contract, intake, retry_failed)
     if current:
         note(f"up to date, skipped: {', '.join(f'{c.client} / {c.contract}' for c in current)}")
     if wanted:

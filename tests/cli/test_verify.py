@@ -12,6 +12,7 @@ from opus_pipelines.core.schemas import DECISIONS, OPTIMIZED, RUNS
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.results import ResultKey
 from opus_pipelines.lifecycle.erasure import remove_decisions
+from opus_pipelines.operations.runs import latest
 from tests.published_lake import SNAPSHOT, as_older_version
 from tests.published_lake import publish as publish_lake
 
@@ -64,6 +65,24 @@ def test_a_damaged_snapshot_stops_every_reader(lake: Lake, capsys: pytest.Captur
     assert "1 files are damaged" in shown.err
 
 
+def test_what_damage_does_not_let_begin_is_recorded_and_told(
+    lake: Lake, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = lake.snapshot_folder(SNAPSHOT) / "tasks" / "part-00000.parquet"
+    file.write_bytes(b"damaged")
+    monkeypatch.setenv("OPUS_ALERTS_WEBHOOK", "http://127.0.0.1:9/nobody")  # nobody listens, which the log says
+    contract = ["--client", "Acme", "--contract", "Retail"]
+    assert opus(lake, "generate", "--intakes", str(lake.root.parent), *contract) == 1
+    repeat = f"opus --lake {lake.root} generate --client Acme --contract Retail"
+    said = capsys.readouterr().err
+    assert f"(then repeat: {repeat})" in said
+    assert "the alert by webhook was not sent" in said
+    (run,) = latest(lake, "generate", 9)
+    assert (run.status, run.contract_key, run.repeat) == ("failure", "Acme__Retail", repeat)
+    assert run.reason is not None
+    assert str(file) in run.reason
+
+
 def test_a_damaged_result_costs_its_contract_alone(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     (ACME.folder(lake, OPTIMIZED) / "part-00000.parquet").unlink()
     assert opus(lake, "query", "SELECT client, contract, reason FROM damaged_results", "--format", "json") == 0
@@ -79,6 +98,8 @@ def test_a_rebuild_does_not_begin_on_damage(lake: Lake, tmp_path: Path, capsys: 
     (lake.kept / "ids.parquet").unlink()
     assert opus(lake, "rebuild", "--history", str(tmp_path / "history")) == 1
     assert "ids.parquet is missing; nothing was begun" in capsys.readouterr().err
+    (run,) = latest(lake, "rebuild", 9)
+    assert (run.status, run.repeat) == ("failure", f"opus --lake {lake.root} rebuild")
 
 
 @pytest.mark.parametrize("name", ["wkg/current.json", "wkg/kept/ids.parquet", "wkg/kept/lambda.json"])
