@@ -3,9 +3,11 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
+from opus_pipelines.core.same_object import SameObject
 from opus_pipelines.estimates.step_times import DEPENDENT, StepTimes, is_person
 from opus_pipelines.evaluation.calendar import Calendar
 from opus_pipelines.evaluation.duration_quantiles import DurationQuantiles
@@ -17,6 +19,7 @@ from opus_pipelines.workflow.constraints import StepDeadline, folded
 from opus_pipelines.workflow.model import TaskNode, Workflow
 
 HOURS_A_DAY = 24
+KEPT = 1_024  # lead times of workflows, 16 kB each: many intakes of a contract lead to the same workflows
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,13 @@ class LeadTimes:
 
     def of(self, workflow: Workflow) -> LeadTime:
         """Returns the lead time of a workflow; it is unknown where history has no time of one of its steps."""
+        used = {task.task_id for task in workflow.tasks}
+        nearest = tuple(sorted((new, known) for new, known in self.nearest.items() if new in used))
+        times = _Times(SameObject(self.waiting), self.correlation, self.seed, SameObject(self.calendar), nearest)
+        return _lead_time_of(workflow, times)
+
+    def drawn(self, workflow: Workflow) -> LeadTime:
+        """Returns what `of` does, without its cache."""
         of_steps = lead_time(workflow, self._steps(workflow), self._sampling)
         whole = self._whole(workflow) if abs(self.correlation) >= DEPENDENT else None
         if whole is None:
@@ -160,6 +170,22 @@ class LeadTimes:
 
     def _known(self, task: TaskNode) -> str:
         return self.nearest.get(task.task_id, task.task_id)
+
+
+class _Times(NamedTuple):
+    """All that the lead time of a workflow depends on besides the workflow."""
+
+    waiting: SameObject[StepTimes]
+    correlation: float
+    seed: int
+    calendar: SameObject[Calendar | None]
+    nearest: tuple[tuple[str, str], ...]
+
+
+@lru_cache(KEPT)
+def _lead_time_of(workflow: Workflow, times: _Times) -> LeadTime:
+    nearest = dict(times.nearest)
+    return LeadTimes(times.waiting.value, times.correlation, times.seed, times.calendar.value, nearest).drawn(workflow)
 
 
 def _node(workflow: Workflow, names: TaskNames, name: str) -> str | None:

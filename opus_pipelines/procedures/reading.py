@@ -10,11 +10,12 @@ own.
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from opus_pipelines.core.ids import make_id
+from opus_pipelines.core.same_object import SameObject
 from opus_pipelines.embedding.text_parts import Part, Sentence, object_of, plain, verb_of
 from opus_pipelines.procedures.listed_steps import Encode, ListedSteps, counterparts, is_stated, lists_steps, records_of
 from opus_pipelines.procedures.name_coverage import fit_probability
@@ -37,6 +38,7 @@ DEPTH = 3  # levels of parts that are followed from step to step
 # share of a procedure's headings that name known tasks, from which an unknown heading names a new step
 STEP_HEADINGS = 0.25
 CLAUSE_WORDS = 3
+KEPT = 32  # procedures whose steps are kept: all intakes of a contract inherit its documents
 _CLAUSE_ENDS = re.compile(r"(?<=[.;])\s+|,?\s+and\s+(?:then\s+)?|,\s+then\s+")
 
 
@@ -97,20 +99,35 @@ def texts_to_embed(parts: Sequence[Part]) -> list[str]:
     return sorted(texts - {""})
 
 
+Steps = tuple[list[ProcedureStep], float, float]  # the steps of a part, and its explained and similar share
+
+
+@lru_cache(KEPT)
+def _steps_by_part(
+    parts: tuple[Part, ...], industry: str | None, model: SameObject[SentenceTaskModel]
+) -> dict[Part, Steps]:
+    """Return what was read of these parts before: an empty dictionary, to be filled, for parts that are new."""
+    return {}
+
+
 def parse_procedure(
     request: RequestText, parts: Sequence[Part], industry: str | None, model: SentenceTaskModel, encode: Encode
 ) -> ParsedProcedure | None:
     """Return the steps that the parts ask for, for a request.
 
-    `encode` returns the vectors [n, d] of n texts. Returns None where the parts ask for no step that can be
-    identified.
+    `encode` returns the vectors [n, d] of n texts by the encoder of the model. What was read is kept for the next
+    request with the same parts and model. Returns None where the parts ask for no step that can be identified.
     """
     if not parts:
         return None
     reader = _Reader(request, parts, industry, model, encode)
     own = [part for part in parts if not part.is_declared]
     part = relevant_part(request, parts if reader.listed else own, model.requests, encode)
-    steps, explained_share, similar_share = reader.steps(part)
+    known = _steps_by_part(tuple(parts), industry, SameObject(model))
+    found = known.get(part) or reader.steps(part)
+    if not reader.has_compared:
+        known[part] = found
+    steps, explained_share, similar_share = found
     return ParsedProcedure(part.head or "", tuple(steps), explained_share, similar_share) if steps else None
 
 
@@ -125,6 +142,7 @@ class _Reader:
     ) -> None:
         self.request = request
         self.parts, self.industry, self.model, self.encode = parts, industry, model, encode
+        self.has_compared = False  # whether the request decided between branches
         self.of_name: dict[str, Part] = {}
         for part in parts:
             if part.name:
@@ -134,7 +152,7 @@ class _Reader:
         verbs = frozenset(verb_of(plain(title)) for title in model.title_of.values())
         self.listed = ListedSteps(parts, encode) if model.step_scorer and lists_steps(parts, verbs) else None
 
-    def steps(self, part: Part) -> tuple[list[ProcedureStep], float, float]:
+    def steps(self, part: Part) -> Steps:
         """Return the steps of the part in order, with its goal last.
 
         The two figures are the explained and the similar share of its sentences.
@@ -183,7 +201,7 @@ class _Reader:
             make_id("t", "new", self.industry or "", plain(name)), name, sentence, chance, True, instructions
         )
 
-    def _likely_steps(self, part: Part, without: Collection[str]) -> tuple[list[ProcedureStep], float, float]:
+    def _likely_steps(self, part: Part, without: Collection[str]) -> Steps:
         """Return the likely steps of the part's sentences in order, and the explained and the similar share.
 
         Of alternatives ("either ... or"), the sentences of one branch count (`counting_sentences`).
@@ -206,7 +224,7 @@ class _Reader:
         for n in counting_sentences(
             causes,
             [[s.task_id for s in steps if s.probability >= LIKELY] for steps, *_ in by_cause],
-            lambda branch: branch_relevance(self.request, [causes[n].text for n in branch], self.encode),
+            lambda branch: self._relevance([causes[n].text for n in branch]),
         ):
             for step in by_cause[n][0]:
                 steps_by_task.setdefault(step.task_id, step)
@@ -216,6 +234,11 @@ class _Reader:
         explained = sum(is_explained for _, is_explained, _ in of_sentences) / len(of_sentences)
         similar = sum(is_similar for *_, is_similar in of_sentences) / len(of_sentences)
         return steps, explained, similar
+
+    def _relevance(self, sentences: Sequence[str]) -> float:
+        """Return how relevant a branch is to the request."""
+        self.has_compared = True
+        return branch_relevance(self.request, sentences, self.encode)
 
     def _steps_of(self, cause: Sentence, head: str, without: Collection[str]) -> tuple[list[ProcedureStep], bool, bool]:
         """Return the steps that one sentence of the part `head`, in plain words, asks for.

@@ -8,10 +8,12 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 
 from opus_pipelines.intakes.elements import Element
 
+KEPT = 256  # documents whose sentences are kept: an intake's are asked for several times, a contract's by each intake
 PAGE = "\f"  # stands between the pages of a document that has pages
 _ABBREVIATIONS = frozenset(
     (
@@ -83,6 +85,7 @@ class _Block:
     shape: str
 
 
+@lru_cache(KEPT)
 def sentences_of(element: Element) -> tuple[Sentence, ...]:
     """Return every sentence of an element, in order; none where it has no text."""
     if not element.text:

@@ -5,16 +5,40 @@ means no task. The thresholds are this project's own; on the sample's rules they
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 
 import numpy as np
 
+from opus_pipelines.core.same_object import SameObject
 from opus_pipelines.core.word_stems import same, stems, within
 from opus_pipelines.retrieval.task_names import TaskNames
 from opus_pipelines.wkg.graph import WorkGraph
 
 LEAST_COSINE = 0.50  # least cosine between a clause and the text of its task
 LEAST_LEAD = 0.10  # least lead of that cosine over the next task
+MOST = 3  # nearest tasks that are named
+KEPT = 32  # sets of tasks for which the answers are kept: all intakes of a contract ask for its rules
+Question = tuple[str, str, bool]  # a clause, a verb, and whether the vector of the clause is known
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """What was matched before, by question."""
+
+    tasks: dict[Question, str | None] = field(default_factory=dict)
+    nearest: dict[Question, tuple[str, ...]] = field(default_factory=dict)
+
+
+@lru_cache(KEPT)
+def _answers(
+    names: SameObject[TaskNames],
+    graph: SameObject[WorkGraph],
+    tasks: tuple[str, ...],
+    vectors: SameObject[Mapping[str, np.ndarray]],
+) -> _Answers:
+    """Return the answers for these tasks: empty ones, to be filled, where they are new."""
+    return _Answers()
 
 
 @dataclass(frozen=True)
@@ -36,10 +60,16 @@ class TaskMatcher:
         `verb`: a stem that one of the task's names must have. Only where it is "" may a clause of one word
         match the task that begins with it.
         """
-        words = stems(clause)
-        return (
-            self._by_name(words, verb) or (None if verb else self._by_verb(words)) or self._by_text(clause, words, verb)
-        )
+        asked = clause, verb, clause in self.clauses
+        known = self._known.tasks
+        if asked not in known:
+            words = stems(clause)
+            known[asked] = (
+                self._by_name(words, verb)
+                or (None if verb else self._by_verb(words))
+                or self._by_text(clause, words, verb)
+            )
+        return known[asked]
 
     def stemmed_names(self, task: str) -> tuple[tuple[str, ...], ...]:
         """Return the names of a task as stems; a new step has only its title."""
@@ -50,11 +80,22 @@ class TaskMatcher:
         tasks = _longest({t: names for t in self.graph.tasks for names in [self.stemmed_names(t)]}, stems(clause), verb)
         return min(tasks) if tasks else None
 
-    def nearest(self, clause: str, most: int = 3) -> tuple[str, ...]:
-        """Return the titles of the tasks nearest to a clause, nearest first.
+    def nearest(self, clause: str) -> tuple[str, ...]:
+        """Return the titles of the at most `MOST` tasks nearest to a clause, nearest first.
 
         The score is the share of common words, plus the cosine where the vector of the clause is known.
         """
+        asked = clause, "", clause in self.clauses
+        known = self._known.nearest
+        if asked not in known:
+            known[asked] = self._nearest(clause)
+        return known[asked]
+
+    @cached_property
+    def _known(self) -> _Answers:
+        return _answers(SameObject(self.names), SameObject(self.graph), tuple(self.tasks), SameObject(self.vectors))
+
+    def _nearest(self, clause: str) -> tuple[str, ...]:
         words, vector = stems(clause), self.clauses.get(clause)
 
         def near(task: str) -> float:
@@ -64,7 +105,7 @@ class TaskMatcher:
             return round(shared + close, 6)
 
         ranked = sorted(self.tasks, key=lambda task: (-near(task), self.graph.tasks[task].title))
-        return tuple(dict.fromkeys(self.graph.tasks[task].title for task in ranked))[:most]
+        return tuple(dict.fromkeys(self.graph.tasks[task].title for task in ranked))[:MOST]
 
     def _by_name(self, words: tuple[str, ...], verb: str) -> str | None:
         tasks = _longest({t: self.stemmed_names(t) for t in self.tasks}, words, verb)

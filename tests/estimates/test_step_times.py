@@ -104,6 +104,17 @@ def test_a_working_time_that_nobody_knows_is_not_assumed_to_be_0() -> None:
     assert LeadTimes(StepTimes.of_cases(table(*apart))).of(steps).basis == "waiting and work"
 
 
+def test_the_lead_time_of_a_workflow_is_kept_for_the_same_times_alone() -> None:
+    slow, fast = (StepTimes.of_cases(table(*pairs(20, hours))) for hours in (120, 5))
+    steps, same = (workflow(("a", "human"), ("b", "human")) for _ in range(2))
+    hours = [(LeadTimes(times).of(one).p50_ms or 0) / HOUR for times in (slow, fast, slow) for one in (steps, same)]
+    assert hours == pytest.approx([122, 122, 7, 7, 122, 122])
+    assert LeadTimes(slow).of(steps) is LeadTimes(slow).of(same)
+    assert LeadTimes(slow, seed=1).of(steps) is not LeadTimes(slow).of(steps)
+    unlike = LeadTimes(slow, nearest={"b": "a"}).of(steps)  # what the new step b waits for is that of a
+    assert (LeadTimes(slow).of(steps).steps["b"].wait_basis, unlike.steps["b"].wait_basis) == ("edge_way", "resource")
+
+
 def test_a_step_that_history_never_timed_makes_the_lead_time_unknown() -> None:
     waiting = StepTimes.of_cases(table(*pairs(20, 5)))
     found = LeadTimes(waiting).of(workflow(("a", "human"), ("z", "model")))

@@ -459,3 +459,17 @@ def test_a_choice_or_a_deadline_that_cannot_be_held_says_why(text: str, more: di
     assert found.constraints == Constraints()
     assert why in {d.effect for d in found.rules}
     assert found.not_applied == (0 if "5,000" in text else 1)
+
+
+def test_what_a_clause_means_is_kept_for_the_same_tasks_and_for_known_vectors_alone() -> None:
+    names, vectors = TaskNames(GRAPH, []), {"e": np.array([1.0, 0.0]), "p": np.array([0.0, 1.0])}
+    clause = "estimate what it will take to mend"
+    without = TaskMatcher(names, GRAPH, ["e", "p"], vectors, {})
+    known = TaskMatcher(names, GRAPH, ["e", "p"], vectors, {clause: np.array([1.0, 0.0])})
+    others = TaskMatcher(names, GRAPH, ["a", "p"], vectors, {clause: np.array([1.0, 0.0])})
+    for _ in range(2):
+        assert [matcher.match(clause) for matcher in (without, known, others)] == [None, "e", None]
+        assert [matcher.nearest(clause)[0] for matcher in (known, others)] == [
+            "Estimate Repair Cost",
+            "Approve Settlement",
+        ]
