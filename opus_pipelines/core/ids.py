@@ -1,10 +1,15 @@
-"""Computes ids and content hashes. They depend on their input only, on no clock and no randomness."""
+"""Computes ids and content hashes. They depend on their input only, on no clock and no randomness.
+
+`SameObject` is the key of a cache in one process, for an object that is too large to be compared by its content.
+"""
 
 import hashlib
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
 
 
 def canonical(value: Any) -> str:
@@ -47,3 +52,16 @@ def file_hash(path: Path) -> str:
     """Returns 32 hex digits of SHA-256 over the bytes of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:32]
+
+
+class SameObject(Generic[T]):
+    """A key that equals only a key of the same object. It keeps the object alive, so that no other has its identity."""
+
+    def __init__(self, value: T) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SameObject) and other.value is self.value

@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from opus_pipelines.core.same_object import SameObject
+from opus_pipelines.core.ids import SameObject
 from opus_pipelines.estimates.step_times import DEPENDENT, StepTimes, is_person
 from opus_pipelines.evaluation.calendar import Calendar
 from opus_pipelines.evaluation.duration_quantiles import DurationQuantiles

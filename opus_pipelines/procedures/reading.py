@@ -14,8 +14,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from opus_pipelines.core.ids import make_id
-from opus_pipelines.core.same_object import SameObject
+from opus_pipelines.core.ids import SameObject, make_id
 from opus_pipelines.embedding.text_parts import Part, Sentence, object_of, plain, verb_of
 from opus_pipelines.procedures.listed_steps import Encode, ListedSteps, counterparts, is_stated, lists_steps, records_of
 from opus_pipelines.procedures.name_coverage import fit_probability

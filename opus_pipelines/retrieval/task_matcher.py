@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from opus_pipelines.core.same_object import SameObject
+from opus_pipelines.core.ids import SameObject
 from opus_pipelines.core.word_stems import same, stems, within
 from opus_pipelines.retrieval.task_names import TaskNames
 from opus_pipelines.wkg.graph import WorkGraph
