@@ -16,16 +16,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from opus_pipelines.column_reading.blocks import CaseBlocks
 from opus_pipelines.column_reading.cases import Maps
 from opus_pipelines.column_reading.flat_buckets import IN_MEMORY, FlatBuckets, buckets_of
-from opus_pipelines.column_reading.flat_rows import Part, Rows, as_texts, redacted, times_of
-from opus_pipelines.column_reading.flat_texts import FlatTexts, coded_texts, in_one, together
-from opus_pipelines.column_reading.row_checks import RowChecks
+from opus_pipelines.column_reading.flat_rows import Part, Rows
+from opus_pipelines.column_reading.flat_texts import FlatTexts, in_one, together
+from opus_pipelines.column_reading.row_reader import RowReader
 from opus_pipelines.column_reading.tasks import (
-    COMPLETE,
     NO_WORK,
-    START,
     Spans,
     TooLongError,
     repeated_events,
@@ -34,16 +31,37 @@ from opus_pipelines.column_reading.tasks import (
 from opus_pipelines.column_reading.times import NO_TIME
 from opus_pipelines.column_reading.values import Coded, Level, UnusualError
 from opus_pipelines.event_logs.arrow_arrays import Bools, Ints, Longs, booleans_of, strings
-from opus_pipelines.event_logs.assembler import Assembler
 from opus_pipelines.event_logs.column_mapping import ATTRIBUTE, OF_CASE, unprefixed
-from opus_pipelines.event_logs.records import HOPELESS
-from opus_pipelines.event_logs.source_settings import SourceSettings
 from opus_pipelines.event_logs.values import BadValueError
 
 BLOCK_EVENTS = 400_000  # of whole cases that are built at once
 _BLOCK_CELLS = 1 << 24
 _ACTOR_GROUP = "actor_group"
-_TIMES = ("start", "end", "time")
+
+
+class ColumnLog(Protocol):
+    """Reads the rows of a flat log that a format's reader gives as columns, see `FlatLog`.
+
+    `distinct` are columns of mostly different texts, which are best given without dictionary encoding.
+    """
+
+    distinct: frozenset[str]
+
+    def wanted(self, schema: pa.Schema) -> list[str]:
+        """Returns the names of the columns of the file that it reads."""
+        ...
+
+    def add(self, rows: Rows) -> None:
+        """Adds rows of the file."""
+        ...
+
+    def refuse(self, refusal: "Refusal") -> None:
+        """Adds a row that cannot be split."""
+        ...
+
+    def finish(self) -> None:
+        """Ends the file."""
+        ...
 
 
 class Records(Protocol):
@@ -77,83 +95,41 @@ class FlatLog:
     """Collects the rows of one file.
 
     A caller gives Arrow batches to `add`, in the order of the file or of any part of it that has all rows of its cases,
-    and then calls `finish`, which hands the implementations to `sink` as Arrow batches. So a reader of parts of a file
-    (byte ranges of a CSV, row groups of a Parquet file) distributes the batches by case first.
+    and then calls `finish`, which hands the implementations to the sink as Arrow batches. So a reader of parts of a
+    file (byte ranges of a CSV, row groups of a Parquet file) distributes the batches by case first.
 
-    `records` creates the reading by records, for the rows that need it. Raises UnusualError, here, in `add`, or in
-    `finish` before anything is handed on, if the whole file must be read by records. Rows beyond `in_memory` bytes are
-    stored on disk in buckets of whole cases.
+    `records` creates the reading by records, for the rows that need it. Raises UnusualError, in `add`, or in `finish`
+    before anything is handed on, if the whole file must be read by records. Rows beyond `in_memory` bytes are stored on
+    disk in buckets of whole cases.
     """
 
-    def __init__(
-        self,
-        maps: Maps,
-        settings: SourceSettings,
-        sink: Assembler,
-        records: Callable[[], Records],
-        in_memory: int = IN_MEMORY,
-    ) -> None:
-        self._maps, self._settings, self._sink, self._records = maps, settings, sink, records
-        self._plan = maps.events.plan()
-        self._blocks = CaseBlocks(settings, maps, sink)
-        self._checks = RowChecks(settings, maps, sink)
-        keys = self._plan.keys
-        self._times = {name: keys[name] for name in _TIMES if keys[name]}
-        self._compared = {maps.id_key, keys["activity"], keys["transition"], keys["instance"]}
-        self._zero_is_missing = {keys["transition"], keys["instance"], keys["task_title"]}
-        self._stored = FlatBuckets(maps.id_key, self._texts, sink.folder, in_memory)
-        self._good = self._bad = 0
-        self._has_work = False
+    def __init__(self, reader: RowReader, records: Callable[[], Records], in_memory: int = IN_MEMORY) -> None:
+        self.distinct: frozenset[str] = frozenset()
+        self._reader, self._records = reader, records
+        self._maps, self._sink, self._plan, self._blocks = reader.maps, reader.sink, reader.plan, reader.blocks
+        self._stored = FlatBuckets(reader.maps.id_key, reader.texts, reader.sink.folder, in_memory)
         self._refusals: list[Refusal] = []
-        others = {key for _, _, key in (*self._plan.fields, *self._plan.amounts)} | set(maps.own.keys)
-        others |= {key for name, key in keys.items() if name not in _TIMES}
-        is_forgotten = sink.is_forgotten(settings.constant("client"))
-        if not self._blocks.usable or self._plan.template is not None or is_forgotten:
-            raise UnusualError
-        if others & set(self._times.values()) or self._plan.group in self._times.values():
-            raise UnusualError
+
+    def wanted(self, schema: pa.Schema) -> list[str]:
+        """Returns the columns that it reads: all of the file."""
+        names: list[str] = schema.names
+        return names
 
     def add(self, rows: Rows) -> None:
         """Adds rows of the file."""
-        if not len(rows.positions):
-            return
-        columns: dict[str, pa.Array] = {}
-        for name, column in rows.columns.items():
-            is_moment = name in self._times.values() and pa.types.is_timestamp(column.type)
-            if is_moment and not self._settings.time_format and not self._sink.redactor.names(name):
-                columns[name] = column
-                continue
-            kept = redacted(self._texts(name, column), name, self._sink.redactor)
-            if kept is not None:
-                columns[name] = kept
-        moments, bad = {}, np.zeros(len(rows.positions), bool)
-        for name, key in self._times.items():
-            if key in columns:
-                moments[name], unread = times_of(columns[key], self._plan.times, not self._settings.time_format)
-                bad |= unread
-        coded = {
-            name: coded_texts(column) for name, column in columns.items() if not pa.types.is_timestamp(column.type)
-        }
-        bad |= self._checks.bad(coded, len(bad))
-        if "start" in moments and "end" in moments:
-            start, end = moments["start"], moments["end"]
-            bad |= (start != NO_TIME) & (end != NO_TIME) & (end < start)
-        self._check_that_it_is_a_log(bad)
-        if (transition := coded.get(self._plan.keys["transition"])) is not None:
-            kind = self._blocks.kinds(transition)
-            self._has_work |= bool((((kind == START) | (kind == COMPLETE)) & ~bad).any())
-        self._stored.add(Part(Rows(columns, rows.positions), moments, bad, rows.some(np.flatnonzero(bad))))
-
-    def _texts(self, name: str, column: pa.Array) -> pa.Array:
-        return as_texts(column, name in self._zero_is_missing, name in self._compared)
+        if len(rows.positions):
+            read = self._reader.read(rows)
+            bad_rows = rows.some(np.flatnonzero(read.bad))
+            self._stored.add(Part(Rows(read.columns, rows.positions), read.moments, read.bad, bad_rows))
 
     def refuse(self, refusal: Refusal) -> None:
         """Adds a row that cannot be split."""
+        self._reader.refused += 1
         self._refusals.append(refusal)
 
     def finish(self) -> None:
         """Ends the file and hands over all cases."""
-        if not self._good + self._bad:
+        if self._reader.is_empty:
             raise UnusualError
         records = self._records()
         for number, parts in self._stored.buckets():
@@ -167,9 +143,9 @@ class FlatLog:
             records.refuse(*astuple(refusal))
         if not parts:
             return
-        table = _Table.of(parts, frozenset(self._times.values()))
+        table = _Table.of(parts, frozenset(self._reader.times.values()))
         case = table.columns[self._maps.id_key]
-        has_work = self._has_work or self._sink.log_has_work
+        has_work = self._reader.has_work or self._sink.log_has_work
         unusual = self._unusual_cases(table, case, refusals, has_work)
         by_records = table.bad | ((case.codes >= 0) & unusual[case.codes])
         try:
@@ -182,14 +158,6 @@ class FlatLog:
         )
         for _, read in steps:
             read()
-
-    def _check_that_it_is_a_log(self, bad: Bools) -> None:
-        """Raises UnusualError if the reading by records might find that hardly a row can be used."""
-        rejected = self._bad + len(self._refusals) + np.cumsum(bad)
-        used = self._good + np.cumsum(~bad)
-        if ((rejected > HOPELESS) & (rejected > 99 * used)).any():
-            raise UnusualError
-        self._bad, self._good = self._bad + int(bad.sum()), self._good + int((~bad).sum())
 
     def _unusual_cases(self, table: "_Table", case: Coded, refusals: list[Refusal], has_work: bool) -> Bools:
         """Tells which cases must be read by records."""

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from opus_pipelines.column_reading.cases import Maps
 from opus_pipelines.column_reading.values import Coded, UnusualError, dollars
 from opus_pipelines.event_logs import values
-from opus_pipelines.event_logs.arrow_arrays import Bools, booleans_of, numbers
+from opus_pipelines.event_logs.arrow_arrays import Bools, array, booleans_of, numbers
 from opus_pipelines.event_logs.assembler import Assembler
 from opus_pipelines.event_logs.column_mapping import OUTCOME
 from opus_pipelines.event_logs.money import DOLLAR, Money
@@ -95,9 +95,23 @@ def _unreadable(texts: pa.Array, judge: Judge, is_number: bool) -> Bools:
 def _blank(texts: pa.Array) -> Bools:
     """Tells which texts consist of white space."""
     blank = np.zeros(len(texts), bool)
-    for place in np.flatnonzero(~booleans_of(pc.match_substring_regex(texts, r"[\x21-\x7e]"))):
-        blank[place] = not (texts[int(place)].as_py() or "").strip()
+    places = np.flatnonzero(~_begins_visibly(texts))
+    if not len(places):
+        return blank
+    some = texts.take(array(places, pa.int64()))
+    for place in np.flatnonzero(~booleans_of(pc.match_substring_regex(some, r"[\x21-\x7e]"))):
+        blank[places[place]] = not (some[int(place)].as_py() or "").strip()
     return blank
+
+
+def _begins_visibly(texts: pa.Array) -> Bools:
+    """Tells which texts begin with a visible character of ASCII, as nearly all ids and names do."""
+    content = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
+    starts = np.frombuffer(texts.buffers()[1], np.int32, len(texts) + 1, texts.offset * 4)
+    if not len(content):
+        return np.zeros(len(texts), bool)
+    first = content[np.minimum(starts[:-1], len(content) - 1)]
+    return (starts[1:] > starts[:-1]) & (first > 0x20) & (first < 0x7F)
 
 
 def _mark(bad: Bools, column: Coded, bad_values: Bools) -> None:

@@ -33,6 +33,7 @@ _MONTH_STARTS = np.array([0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 3
 _MONTH_DAYS = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], np.int64)
 _EPOCH_DAY = 719_162  # days from 0001-01-01 to 1970-01-01
 _EPOCH, _DAY = datetime(1970, 1, 1), 86_400_000_000
+_MOST_DAYS = 1 << 17  # between the first and the last one, up to which each has a place in a table
 _FIRST_DAY, _LAST_DAY = -_EPOCH_DAY + 366, 2_932_896 - 366
 
 
@@ -88,8 +89,18 @@ def in_utc(local: Longs, parser: TimeParser) -> tuple[Longs, Bools]:
     if not len(local):
         return local, np.zeros(0, bool)
     day = local // _DAY
-    days, place = np.unique(day, return_inverse=True)
-    offsets = np.array([_offset(parser, int(one)) for one in days.tolist()], np.int64)[place]
+    first = int(day.min())
+    if int(day.max()) - first < _MOST_DAYS:
+        place = day - first
+        present = np.zeros(int(place.max()) + 1, bool)
+        present[place] = True
+        of_day = np.zeros(len(present), np.int64)
+        days = np.flatnonzero(present)
+        of_day[days] = [_offset(parser, first + one) for one in days.tolist()]
+        offsets = of_day[place]
+    else:
+        days, place = np.unique(day, return_inverse=True)
+        offsets = np.array([_offset(parser, int(one)) for one in days.tolist()], np.int64)[place]
     return np.where(offsets == NO_TIME, local, local - offsets), offsets != NO_TIME
 
 

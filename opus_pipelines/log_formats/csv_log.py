@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from opus_pipelines.column_reading.csv_blocks import CsvColumns, CsvSplitter
 from opus_pipelines.column_reading.csv_records import Row, rows_of
-from opus_pipelines.column_reading.flat_log import FlatLog, Refusal
+from opus_pipelines.column_reading.flat_log import ColumnLog, Refusal
 from opus_pipelines.column_reading.flat_rows import Rows
 from opus_pipelines.column_reading.values import UnusualError
 from opus_pipelines.core.errors import InputError
@@ -27,7 +27,7 @@ from opus_pipelines.event_logs.source_settings import SourceSettings
 from opus_pipelines.event_logs.times import day_comes_first, is_numeric_date
 from opus_pipelines.event_logs.values import BadValueError
 from opus_pipelines.log_formats.encoding_detection import Encoding, detect_delimiter, detect_encoding
-from opus_pipelines.log_formats.table_log import TableLog
+from opus_pipelines.log_formats.table_log import ColumnLogOf, TableLog
 
 UNDECODED = re.compile("[\ud800-\udfff]")  # what the decoder makes of bytes that are no text in the encoding
 _SAMPLE_LINES = 60
@@ -161,12 +161,13 @@ def read_by_columns(
     open_file: Callable[[], BinaryIO],
     settings: SourceSettings,
     sink: Assembler,
-    few: int = FEW_BYTES,
-    block: int = BLOCK,
+    sizes: tuple[int, int] = (FEW_BYTES, BLOCK),
+    log_of: ColumnLogOf = TableLog.by_columns,
 ) -> bool:
     """Does what `read` does, and returns whether it was done by columns.
 
-    Files of at most `few` bytes, and those that need it, are read by records. `block` is the bytes of a block.
+    `sizes`: files of at most so many bytes are read by records, as are those that need it, and the bytes of a block.
+    `log_of` makes the reading by columns.
     """
     text = TextLines(open_file, settings)
     sink.encoding, sink.mixed_encodings = text.encoding, text.mixed
@@ -176,7 +177,8 @@ def read_by_columns(
     table = TableLog(_header(first, text), settings, sink)
     table.times.day_first = _day_first(open_file, text, delimiter, table.time_columns, sink)
     reader = _RowReader(table, text, delimiter, sink)
-    if first is not None and _by_columns(open_file, reader, first.position + first.lines - 1, (few, block)):
+    header_lines = 0 if first is None else first.position + first.lines - 1
+    if first is not None and _by_columns(open_file, reader, log_of(table), header_lines, sizes):
         return True
     with open_file() as file:
         for number, row in enumerate(rows_of(text.lines(file), delimiter)):
@@ -188,11 +190,14 @@ def read_by_columns(
 
 
 def _by_columns(
-    open_file: Callable[[], BinaryIO], reader: "_RowReader", header_lines: int, sizes: tuple[int, int]
+    open_file: Callable[[], BinaryIO],
+    reader: "_RowReader",
+    log: ColumnLog | None,
+    header_lines: int,
+    sizes: tuple[int, int],
 ) -> bool:
     """Reads the file by columns. Returns False, with nothing read, if it must be read by records."""
     table, text = reader.table, reader.text
-    log = table.by_columns()
     if log is None or text.is_several:
         return False
     line, records, rest = 1, 0, b""
@@ -249,7 +254,7 @@ class _RowReader:
         else:
             self.table.row(row.position, dict(zip(self.table.header, row.fields or [], strict=True)))
 
-    def add(self, split: CsvColumns, log: FlatLog) -> None:
+    def add(self, split: CsvColumns, log: ColumnLog) -> None:
         """Adds the rows of a block to the reading by columns."""
         rows = []
         for row in split.odd:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from opus_pipelines.column_reading.flat_log import ColumnLog
 from opus_pipelines.column_reading.flat_rows import Rows
 from opus_pipelines.column_reading.plain_values import plain_values
 from opus_pipelines.column_reading.values import UnusualError
@@ -16,7 +17,7 @@ from opus_pipelines.core.errors import InputError
 from opus_pipelines.event_logs.assembler import Assembler
 from opus_pipelines.event_logs.source_settings import SourceSettings
 from opus_pipelines.event_logs.values import BadValueError
-from opus_pipelines.log_formats.table_log import TableLog
+from opus_pipelines.log_formats.table_log import ColumnLogOf, TableLog
 
 BATCH_ROWS, BATCH_BYTES = 10_000, 1 << 24
 COLUMN_ROWS, COLUMN_BYTES = 1 << 18, 1 << 26  # of a batch that is read by columns
@@ -36,16 +37,20 @@ def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Asse
 
 
 def read_by_columns(
-    open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Assembler, few: int = FEW_ROWS
+    open_file: Callable[[], BinaryIO],
+    settings: SourceSettings,
+    sink: Assembler,
+    few: int = FEW_ROWS,
+    log_of: ColumnLogOf = TableLog.by_columns,
 ) -> bool:
     """Does what `read` does, and returns whether it was done by columns.
 
-    Files of fewer than `few` rows, and those that need it, are read by records.
+    Files of fewer than `few` rows, and those that need it, are read by records. `log_of` makes the reading by columns.
     """
     with open_file() as file:
         seekable = file if file.seekable() else _in_memory(file)
         try:
-            return _read(seekable, settings, sink, few)
+            return _read(seekable, settings, sink, few, log_of)
         except (pa.ArrowException, OSError) as error:
             raise InputError(
                 f"the Parquet file is broken or cut off ({' '.join(str(error).split())[:200]}); fetch it again"
@@ -61,12 +66,10 @@ def _in_memory(file: BinaryIO) -> BinaryIO:
     return io.BytesIO(content)
 
 
-def _read(file: BinaryIO, settings: SourceSettings, sink: Assembler, few: int) -> bool:
+def _read(file: BinaryIO, settings: SourceSettings, sink: Assembler, few: int, log_of: ColumnLogOf) -> bool:
     size = file.seek(0, io.SEEK_END)
     file.seek(0)
-    parquet = pq.ParquetFile(file)
-    texts = [field.name for field in parquet.schema_arrow if pa.types.is_string(field.type)]
-    parquet = pq.ParquetFile(file, metadata=parquet.metadata, read_dictionary=texts)  # repeated values are stored once
+    parquet = _opened(file)
     if parquet.metadata.num_rows > max(BOMB_ROWS, BOMB_RATIO * size):
         raise InputError(
             f"it claims {parquet.metadata.num_rows:,} rows in {size:,} bytes, as no log does; write it anew if "
@@ -74,7 +77,8 @@ def _read(file: BinaryIO, settings: SourceSettings, sink: Assembler, few: int) -
         )
     limit = max(BOMB_BYTES, BOMB_BYTES_RATIO * size)
     table = TableLog(_header(parquet.schema_arrow.names), settings, sink)
-    if parquet.metadata.num_rows >= few and _by_columns(parquet, table, sink, limit):
+    log = log_of(table) if parquet.metadata.num_rows >= few else None
+    if log is not None and _by_columns(_opened(file, log.distinct), table.header, log, sink, limit):
         return True
     for position, fields in enumerate(_rows(parquet, table.header, limit), start=1):
         table.row(position, fields)
@@ -83,16 +87,24 @@ def _read(file: BinaryIO, settings: SourceSettings, sink: Assembler, few: int) -
     return False
 
 
-def _by_columns(parquet: pq.ParquetFile, table: TableLog, sink: Assembler, limit: int) -> bool:
+def _opened(file: BinaryIO, distinct: frozenset[str] = frozenset()) -> pq.ParquetFile:
+    """Opens the file so that repeated texts are stored once, but for columns whose texts are mostly `distinct`."""
+    plain = pq.ParquetFile(file)
+    texts = [field.name for field in plain.schema_arrow if pa.types.is_string(field.type)]
+    return pq.ParquetFile(file, metadata=plain.metadata, read_dictionary=[t for t in texts if t not in distinct])
+
+
+def _by_columns(parquet: pq.ParquetFile, header: list[str], log: ColumnLog, sink: Assembler, limit: int) -> bool:
     """Reads the file by columns. Returns False, with nothing read, if it must be read by records."""
-    log = table.by_columns()
-    if log is None:
-        return False
     position = 0
+    names = log.wanted(
+        pa.schema([field.with_name(name) for field, name in zip(parquet.schema_arrow, header, strict=True)])
+    )
+    wanted = names if parquet.schema_arrow.names == header else header
     try:
-        for batch in _batches(parquet, limit, COLUMN_ROWS, COLUMN_BYTES):
+        for batch in _batches(parquet, limit, COLUMN_ROWS, COLUMN_BYTES, wanted):
             positions = np.arange(position + 1, position + 1 + batch.num_rows)
-            log.add(Rows(dict(zip(table.header, batch.columns, strict=True)), positions))
+            log.add(Rows(dict(zip(wanted, batch.columns, strict=True)), positions))
             position += batch.num_rows
             sink.report_progress(position)
         log.finish()
@@ -119,12 +131,14 @@ def _rows(parquet: pq.ParquetFile, header: list[str], limit: int) -> Iterator[di
             yield dict(zip(header, values, strict=True))
 
 
-def _batches(parquet: pq.ParquetFile, limit: int, rows: int, most_bytes: int) -> Iterator[pa.RecordBatch]:
-    """Yields batches of at most that many rows and about that many bytes."""
+def _batches(
+    parquet: pq.ParquetFile, limit: int, rows: int, most_bytes: int, columns: list[str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yields batches of at most that many rows and about that many bytes, with some columns of the file or all."""
     groups = [parquet.metadata.row_group(n) for n in range(parquet.metadata.num_row_groups)]
     widest = max((group.total_byte_size // group.num_rows for group in groups if group.num_rows), default=0)
     size = 0
-    for batch in parquet.iter_batches(max(1, min(rows, most_bytes // max(1, widest)))):
+    for batch in parquet.iter_batches(max(1, min(rows, most_bytes // max(1, widest))), columns=columns):
         size += sum(_size(column) for column in batch.columns)
         if size > limit:
             raise InputError(

@@ -1,10 +1,11 @@
 """Reads event logs that are tables, in any file format: a row is an event, and the rows of a case may be anywhere."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from opus_pipelines.column_reading.cases import Maps
-from opus_pipelines.column_reading.flat_log import FlatLog, only_one_attribute_each
+from opus_pipelines.column_reading.flat_log import ColumnLog, FlatLog, only_one_attribute_each
+from opus_pipelines.column_reading.row_reader import RowReader
 from opus_pipelines.column_reading.values import UnusualError
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import canonical
@@ -21,6 +22,7 @@ from opus_pipelines.log_formats.csv_columns import tell_columns
 
 IN_MEMORY = 1 << 28  # bytes of the events that are collected, before they are stored on disk
 _EVENT = 2_400  # bytes of an event without its texts
+ColumnLogOf = Callable[["TableLog"], ColumnLog | None]
 _STATED = object()  # the value of a field that is stored on disk
 
 
@@ -57,15 +59,23 @@ class TableLog:
         self._used = 0
         self.is_whole = True  # it gets all rows of the file
 
-    def by_columns(self) -> FlatLog | None:
-        """Returns the reading of the same file by columns, or None if its settings need the reading by records."""
+    def by_columns(self, is_whole: bool = True) -> FlatLog | None:
+        """Returns the reading of the same file by columns, or None if its settings need the reading by records.
+
+        `is_whole`: it gets all rows of the file.
+        """
+        reader = self.row_reader(is_whole=is_whole)
+        return None if reader is None else FlatLog(reader, self._some_rows, self._in_memory)
+
+    def row_reader(self, encodes_cases: bool = True, is_whole: bool = True) -> RowReader | None:
+        """Returns the reading of the columns of rows, or None if the settings need the reading by records."""
         maps = Maps(
             CaseMap({"case": self._case_key}, None, self._sink.money), self._own_map, self._events, self._case_key
         )
         if not only_one_attribute_each(self.header, maps):
             return None
         try:
-            return FlatLog(maps, self._settings, self._sink, self._some_rows, self._in_memory)
+            return RowReader(maps, self._settings, self._sink, encodes_cases, is_whole)
         except UnusualError:
             return None
 

@@ -29,6 +29,7 @@ from opus_pipelines.event_logs.source_settings import SourceSettings
 from opus_pipelines.log_formats import csv_log, parquet_log
 from opus_pipelines.log_formats.table_log import TableLog
 from tests.campaigns import examples
+from tests.made_logs import CELLS, CLOCKS, SETTINGS, TYPED, tables, written
 
 ALWAYS, NEVER = -1, 1 << 60
 DATA = Path(os.environ.get("OPUS_TEST_DATA", Path(__file__).parents[3] / "shared" / "data")) / "event_logs"
@@ -55,7 +56,7 @@ class Read:
         self.by_columns = False
         try:
             if kind == "csv":
-                self.by_columns = csv_log.read_by_columns(lambda: io.BytesIO(content), typed, sink, few, block)
+                self.by_columns = csv_log.read_by_columns(lambda: io.BytesIO(content), typed, sink, (few, block))
             else:
                 self.by_columns = parquet_log.read_by_columns(lambda: io.BytesIO(content), typed, sink, few)
             sink.finish()
@@ -173,78 +174,6 @@ def test_held_and_forgotten_cases() -> None:
     assert "c3" not in {row["case_id"] for row in read.rows}
 
 
-CELLS = {
-    "case_id": st.sampled_from(["a", "b", "c", "d", "4111111111111111", "", " "]),
-    "activity": st.sampled_from(["A", "B", "call 06-12345678", 'say "hi"', "two\nlines", "a,b", "", "é"]),
-    "lifecycle": st.sampled_from(["", "", "start", "Complete", "schedule", "odd"]),
-    "instance": st.sampled_from(["", "1", "2"]),
-    "resource": st.sampled_from(["", "Ann", "ann@example.com"]),
-    "cost": st.sampled_from(["", "3", "4.5", "$5", "1e3", "-1", "dear", "7 EUR", "1_0"]),
-    "case_cost": st.sampled_from(["", "", "10", "x"]),
-    "note": st.sampled_from(["", "n", "n2", " "]),
-    "case:size": st.sampled_from(["", "5", "6"]),
-    "client": st.sampled_from(["", "acme", "gone"]),
-    "verdict": st.sampled_from(["", "true", "no", "1"]),
-}
-MOMENTS = st.sampled_from(
-    [
-        "2026-01-01T00:00:00Z",
-        "2026-01-01 00:00:00.5+01:00",
-        "2026-03-29T02:30:00",
-        "2026-10-25 02:30:00.123",
-        "2026-01-03",
-        "1767225600",
-        "soon",
-        "2026-13-01T00:00:00",
-        "03/04/2026 10:00",
-        "",
-    ]
-)
-WELL = {
-    "case_id": st.sampled_from("abcdefgh"),
-    "activity": st.sampled_from(["A", "B", "C"]),
-    "cost": st.sampled_from(["", "3", "4.5"]),
-    "case_cost": st.just(""),
-}
-SETTINGS = st.fixed_dictionaries(
-    {
-        "columns": st.sampled_from(
-            [
-                {"case_cost": "case_cost", "transition": "lifecycle", "instance": "instance"},
-                {"actor_group": "note", "attributes": ["case:size"], "task_success": "verdict"},
-                {"instructions": "resource", "title": "note"},
-            ]
-        ),
-        "client": st.just({"column": "client"}),
-        "success": st.sampled_from(
-            [{}, {"column": "verdict", "equals": True}, {"contains_activity": ["B"]}, {"last_activity_in": ["A"]}]
-        ),
-        "duplicates": st.sampled_from(["drop", "keep"]),
-        "rates": st.sampled_from([{}, {"Ann": 30.0, "n": 20.0}]),
-        "redact": st.sampled_from([{}, {"hash": ["case_id", "resource"], "drop": ["note"], "mask": ["case:size"]}]),
-    },
-    optional={"timezone": st.just("Europe/Amsterdam"), "decimal": st.sampled_from([".", ","])},
-)
-
-
-@st.composite
-def tables(draw: Any) -> tuple[list[str], list[list[str]]]:
-    interval = draw(st.booleans())
-    times = ["start_time", "end_time"] if interval else ["timestamp"]
-    good = st.fixed_dictionaries({**CELLS, **WELL, **{t: st.just("2026-01-05T08:00:00Z") | MOMENTS for t in times}})
-    wild = st.fixed_dictionaries({**CELLS, **dict.fromkeys(times, MOMENTS)})
-    header = [*CELLS, *times]
-    rows = draw(st.lists(good, min_size=6, max_size=25)) + draw(st.lists(wild, max_size=4))
-    return header, [[row[name] for name in header] for row in draw(st.permutations(rows))]
-
-
-def written(header: list[str], rows: list[list[str]], quoting: int) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, quoting=quoting, lineterminator="\n")
-    writer.writerows([header, *rows])
-    return text.getvalue()
-
-
 @pytest.mark.long
 @settings(max_examples=examples(60), deadline=None)
 @given(
@@ -272,18 +201,6 @@ def test_made_tables_often_go_by_columns() -> None:
     rows = [[f"c{n % 9}" if name == "case_id" else row.get(name, "") for name in header] for n in range(60)]
     wild = [["c1", "A", "", "", "", "dear", "", "", "", "", "", "2026-01-05T08:00:00Z"]]
     assert both(written(header, rows + wild, csv.QUOTE_MINIMAL).encode()).by_columns
-
-
-TYPED = {
-    "case_id": st.integers(0, 5),
-    "activity": st.sampled_from(["A", "B", "", None]),
-    "lifecycle:transition": st.sampled_from(["start", "complete", "", None]),
-    "concept:instance": st.sampled_from([0, 1, None]),
-    "cost": st.sampled_from([0.0, 1.5, 1e13, -2.0, None, 1e-7]),
-    "flag": st.sampled_from([True, False, None]),
-    "share": st.sampled_from([0.1, 1e16, None]),
-}
-CLOCKS = st.sampled_from([0, 1_767_225_600_000_000, 1_774_748_700_123_456, 1 << 60, -(1 << 59), None])
 
 
 @pytest.mark.long

@@ -1,0 +1,154 @@
+"""Counts the edges of a flat log by columns, without making implementations.
+
+Rows are read as `FlatLog` reads them. Of each stay a number for its case, codes for its activity, transition and
+instance, and its times. Cases that have an unusual row (a value to reject, an event that may occur twice) are left out,
+and their keys are kept, so that the ordinary reading can read them alone.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from opus_pipelines.column_reading.flat_log import FlatLog, Refusal
+from opus_pipelines.column_reading.flat_rows import Rows
+from opus_pipelines.column_reading.row_reader import RowReader
+from opus_pipelines.column_reading.times import NO_TIME
+from opus_pipelines.column_reading.values import Coded, UnusualError
+from opus_pipelines.discovery.case_keys import Keys, case_keys
+from opus_pipelines.discovery.event_parts import IN_MEMORY, Columns, EventParts
+from opus_pipelines.discovery.ordered_events import in_order, without
+from opus_pipelines.discovery.tallies import Names, Steps, Tally
+from opus_pipelines.event_logs.arrow_arrays import Ints, Longs, strings
+from opus_pipelines.event_logs.records import Counts
+
+_NEVER_TOO_LONG = (
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_boolean,
+    pa.types.is_date,
+    pa.types.is_time,
+    pa.types.is_timestamp,
+)
+
+
+class EdgeLog:
+    """Collects the rows of one file, and adds their edges and tasks to `tally` at its end.
+
+    `unusual` are the keys of the cases that were left out, and `has_more` tells that records are left out with them.
+    `counts` are those of all other records. Raises UnusualError if the settings give cases a weight of their own.
+    """
+
+    def __init__(
+        self, reader: RowReader, tally: Tally, weight: int, folder: Path | None, in_memory: int = IN_MEMORY
+    ) -> None:
+        if any(name == "weight" for name, _, _ in reader.maps.own.plan().fields):
+            raise UnusualError
+        self.distinct = frozenset({reader.maps.id_key})
+        self.counts, self.unusual = Counts(), np.zeros(0, np.uint64)
+        self.has_more = False
+        self._reader, self._tally, self._weight = reader, tally, weight
+        self._activities, self._instances = Names(), Names()
+        self._parts = EventParts(folder, in_memory)
+        self._found: list[Keys] = []
+
+    @property
+    def has_work(self) -> bool:
+        """Tells whether a row that is surely used is a start or a complete."""
+        return self._reader.has_work
+
+    def wanted(self, schema: pa.Schema) -> list[str]:
+        """Returns the columns with a meaning, and those whose values may be too long to be read."""
+        kept = self._reader.named
+        return [f.name for f in schema if f.name in kept or not any(known(f.type) for known in _NEVER_TOO_LONG)]
+
+    def add(self, rows: Rows) -> None:
+        """Adds rows of the file."""
+        if not len(rows.positions):
+            return
+        read, keys = self._reader.read(rows), self._reader.plan.keys
+        ids, activity = read.columns.get(self._reader.maps.id_key), read.coded.get(keys["activity"])
+        if ids is None or activity is None:
+            raise UnusualError
+        case, events = case_keys(ids), dict(read.moments)
+        if not events:
+            events["time"] = np.full(len(case), NO_TIME, np.int64)
+        events["activity"] = _codes(activity, self._activities)
+        if read.kind is not None:
+            events["kind"] = read.kind.astype(np.int8)
+        if (instance := read.coded.get(keys["instance"])) is not None:
+            events["instance"] = _codes(instance, self._instances)
+        if read.bad.any():
+            self._found.append(np.unique(case[read.bad]))
+            self.has_more = True
+            good = ~read.bad
+            case, events = case[good], {name: column[good] for name, column in events.items()}
+        self._parts.add(case, events)
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Adds a row that cannot be split: the ordinary reading rejects it."""
+        self._reader.refused += 1
+        self.has_more = True
+        if refusal.case_id is not None:
+            self._found.append(case_keys(strings([refusal.case_id])))
+
+    def finish(self) -> None:
+        """Counts all cases that have no unusual row."""
+        if self._reader.is_empty:
+            raise UnusualError
+        self.unusual = np.unique(np.concatenate([self.unusual, *self._found]))
+        names = self._reader.sink.redactor.task_names(self._activities.texts())
+        tasks = self._tally.names.codes(names)
+        later: list[Keys] = []
+        for events in self._parts.parts():
+            left_out = self._count(without(events, self.unusual), tasks)
+            later.append(left_out)
+        self.unusual = np.unique(np.concatenate([self.unusual, *later]))
+        self.has_more |= len(self.unusual) > 0
+
+    def _count(self, events: Columns, tasks: Longs) -> Keys:
+        """Counts the cases of these events, and returns the keys of those that were left out."""
+        if not len(events["case"]):
+            return np.zeros(0, np.uint64)
+        steps = in_order(events, self._reader.plan.interval, self.has_work)
+        self._tally.add(Steps(steps.lengths, tasks[steps.activity], steps.seen, self._weight))
+        left_out = np.count_nonzero(np.isin(events["case"], steps.unusual)) if len(steps.unusual) else 0
+        records = len(events["case"]) - left_out
+        self.counts.records += records
+        self.counts.used += records - steps.not_work
+        self.counts.not_work += steps.not_work
+        self.counts.implementations += len(steps.lengths)
+        self.counts.task_implementations += len(steps.activity)
+        return steps.unusual
+
+
+class UnusualCases:
+    """Passes on to the ordinary reading the rows of some cases, and those of no case. `keys` are those of the cases."""
+
+    def __init__(self, reader: RowReader, log: FlatLog, keys: Keys) -> None:
+        self.distinct: frozenset[str] = frozenset()
+        self._reader, self._log, self._keys = reader, log, keys
+
+    def wanted(self, schema: pa.Schema) -> list[str]:
+        """Returns the columns that it reads: all of the file."""
+        return self._log.wanted(schema)
+
+    def add(self, rows: Rows) -> None:
+        """Adds rows of the file, of which those of other cases are left out."""
+        ids = self._reader.id_texts(rows)
+        chosen = np.isin(case_keys(ids), self._keys) | np.asarray(ids.is_null())
+        if chosen.any():
+            self._log.add(rows.some(np.flatnonzero(chosen)))
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Adds a row that cannot be split."""
+        self._log.refuse(refusal)
+
+    def finish(self) -> None:
+        """Ends the file."""
+        self._log.finish()
+
+
+def _codes(column: Coded, names: Names) -> Ints:
+    """Returns the code of each text, and -1 where there is none."""
+    return np.append(names.codes(column.values), -1).astype(np.int32)[column.codes]
