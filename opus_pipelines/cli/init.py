@@ -1,14 +1,19 @@
-"""The commands `opus init` and `opus check`: from a client's export to tested settings, in seconds, without Spark."""
+"""The commands `opus init`, `opus check` and `opus discover`: a client's export in seconds, without Spark."""
 
 import re
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from opus_pipelines.cli import show
 from opus_pipelines.cli.options import Options
 from opus_pipelines.core.errors import CheckFailed, InputError
 from opus_pipelines.core.settings import Settings
+
+if TYPE_CHECKING:
+    from opus_pipelines.discovery.discover import Discovered
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -116,6 +121,85 @@ def check(options: Options, source: str, history: Path | None) -> None:
             raise CheckFailed("\nopus: ".join(complaints(trial) or [f"{source}: no case can be read of it"]))
         for line in complaints(trial):
             click.echo(line, err=True)
+
+
+@click.command()
+@click.argument("log")
+@click.option(
+    "--history", type=click.Path(path_type=Path), help="Folder of history, where LOG is a name (or OPUS_HISTORY)."
+)
+@click.option("--timezone", help="Zone of the file's times that state none, e.g. Europe/Berlin. Default: UTC")
+@click.option("--case", help="Column of the case's id, where it is not detected.")
+@click.option("--activity", help="Column of the activity.")
+@click.option("--time", help="Column of the time.")
+@click.option("--tasks", "of_tasks", is_flag=True, help="Rows of tasks instead of edges, in the formats for programs.")
+@click.option("--top", type=click.IntRange(min=1), default=30, show_default=True, help="How many rows a table shows.")
+@show.format_option
+@click.pass_obj
+def discover(
+    options: Options,
+    log: str,
+    history: Path | None,
+    timezone: str | None,
+    case: str | None,
+    activity: str | None,
+    time: str | None,
+    of_tasks: bool,
+    top: int,
+    form: str,
+) -> None:
+    """Show which steps follow each other in a log that nobody prepared, and how often, without a rebuild.
+
+    LOG is a file, or a source with its settings (its folder, or its name in the history folder). Flat logs (CSV,
+    Parquet) are counted without making implementations of them, in seconds for ten million events. The counts are
+    those of mining before task resolution: names that differ are different tasks.
+
+    \b
+    Example:
+      opus discover export.parquet
+      opus discover export.csv --timezone Europe/Berlin --format csv > edges.csv
+      opus discover claims --history history --tasks --format json
+    """
+    import duckdb
+
+    from opus_pipelines.discovery.summary import complaints, headline, tables
+
+    columns = {role: column for role, column in (("case", case), ("activity", activity), ("time", time)) if column}
+    found = _discovered(options, log, history, timezone, columns)
+    if not found.counts.implementations:
+        raise CheckFailed("\nopus: ".join(complaints(found) or [f"{log}: no case can be read of it"]))
+    if form == "table":
+        click.echo(headline(log, found))
+        for title, names, rows in tables(found, top):
+            show.table(names, rows, title)
+    else:
+        with duckdb.connect() as connection:
+            connection.execute("SET TimeZone = 'UTC'")
+            show.relation(connection.from_arrow(found.tasks if of_tasks else found.edges), form)
+    for line in complaints(found):
+        click.echo(line, err=True)
+
+
+def _discovered(
+    options: Options, log: str, history: Path | None, timezone: str | None, columns: dict[str, str]
+) -> "Discovered":
+    from opus_pipelines.discovery.discover import discover as discover_source
+    from opus_pipelines.discovery.discover import discover_file
+    from opus_pipelines.discovery.guess import settings_of_file
+    from opus_pipelines.event_logs.formats import LOG_FORMATS
+    from opus_pipelines.ingestion.onboarding.draft import Stated
+
+    if not Path(log).is_file():
+        if columns or timezone:
+            raise click.UsageError(
+                "--case, --activity, --time and --timezone are for a file; a source has its settings"
+            )
+        settings = options.settings(paths__history=history)
+        return discover_source(_folder(settings, log), settings.currency.usd_per_unit)
+    guessed, notes = settings_of_file(Path(log), Stated(timezone=timezone, columns=columns))
+    for line in notes:
+        click.echo(line, err=True)
+    return discover_file(Path(log), LOG_FORMATS.get(str(guessed.format)), guessed)
 
 
 def _is_contract(folder: Path) -> bool:

@@ -21,7 +21,7 @@ MODULES = {  # the commands of each module of this package; a module is imported
     "forecast": ("forecast",),
     "forget": ("forget",),
     "graph": ("graph",),
-    "init": ("init", "check"),
+    "init": ("init", "check", "discover"),
     "program": ("program",),
     "read": ("best", "explain", "query", "report", "status", "tasks"),
     "score": ("score",),

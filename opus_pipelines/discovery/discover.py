@@ -3,8 +3,8 @@
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
-from functools import partial
+from dataclasses import dataclass, field, fields
+from functools import cached_property, partial
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -55,7 +55,7 @@ _FLAT: Mapping[str, _ReadByColumns] = {  # small files as well
 
 
 def discover(place: Path, usd_per_unit: Mapping[str, float]) -> Discovered:
-    """Returns what the source in this folder shows. Raises InputError if a file of it cannot be read.
+    """Returns what the source in this folder shows. Raises InputError if nothing of it can be read.
 
     `usd_per_unit` has the exchange rates of opus.toml.
     """
@@ -95,24 +95,24 @@ def _by_columns(first: "_Reading") -> Discovered:
     return whole.found(whole.sink.counts)
 
 
+@dataclass
 class _Reading:
     """One pass over a file, whose implementations are counted and then forgotten."""
 
-    def __init__(
-        self,
-        file: Path,
-        kind: Format,
-        settings: SourceSettings,
-        folder: Path,
-        in_memory: int,
-        tally: Tally | None = None,
-        has_work: bool = False,
-    ) -> None:
-        self.file, self.kind, self.settings, self.folder, self.in_memory = file, kind, settings, folder, in_memory
-        self.tally = tally or Tally()
-        self.rejects: Counter[tuple[str, str]] = Counter()
-        outlets = Outlets(partial(add_implementations, self.tally), self._reject, folder=folder)
-        self.sink = Assembler(LogFile(file.name, file.name, kind), settings, OtherFiles(has_work=has_work), outlets)
+    file: Path
+    kind: Format
+    settings: SourceSettings
+    folder: Path
+    in_memory: int
+    tally: Tally = field(default_factory=Tally)
+    has_work: bool = False
+    rejects: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    @cached_property
+    def sink(self) -> Assembler:
+        outlets = Outlets(partial(add_implementations, self.tally), self._reject, folder=self.folder)
+        log = LogFile(self.file.name, self.file.name, self.kind)
+        return Assembler(log, self.settings, OtherFiles(has_work=self.has_work), outlets)
 
     def by_records(self) -> None:
         self.kind.reader()(partial(open_data, self.file), self.settings, self.sink)
@@ -162,7 +162,9 @@ def _of_source(place: Path, usd_per_unit: Mapping[str, float]) -> Discovered:
             with pq.ParquetFile(file) as stored:
                 for batch in stored.iter_batches(columns=list(COLUMNS)):
                     add_implementations(tally, batch)
-        counts = Counts(**{name: trial.total(column) for name, column in _OF_FILES.items()})
+        counts = Counts()
+        for name, column in _OF_FILES.items():
+            setattr(counts, name, trial.total(column))
         return Discovered(tally.edges(), tally.tasks(), counts, trial.rejects)
 
 

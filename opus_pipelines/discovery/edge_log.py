@@ -70,7 +70,8 @@ class EdgeLog:
         ids, activity = read.columns.get(self._reader.maps.id_key), read.coded.get(keys["activity"])
         if ids is None or activity is None:
             raise UnusualError
-        case, events = case_keys(ids), dict(read.moments)
+        case = case_keys(ids)
+        events: Columns = dict(read.moments)
         if not events:
             events["time"] = np.full(len(case), NO_TIME, np.int64)
         events["activity"] = _codes(activity, self._activities)
@@ -112,8 +113,7 @@ class EdgeLog:
             return np.zeros(0, np.uint64)
         steps = in_order(events, self._reader.plan.interval, self.has_work)
         self._tally.add(Steps(steps.lengths, tasks[steps.activity], steps.seen, self._weight))
-        left_out = np.count_nonzero(np.isin(events["case"], steps.unusual)) if len(steps.unusual) else 0
-        records = len(events["case"]) - left_out
+        records = len(without(events, steps.unusual)["case"])
         self.counts.records += records
         self.counts.used += records - steps.not_work
         self.counts.not_work += steps.not_work

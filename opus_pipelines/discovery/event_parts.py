@@ -64,7 +64,7 @@ class EventParts:
         if self._file is None:
             if self._folder is not None:
                 self._folder.mkdir(parents=True, exist_ok=True)
-            self._file = TemporaryFile(dir=self._folder)
+            self._file = TemporaryFile(dir=self._folder)  # noqa: SIM115 - closed behind the last part
         for number, batch in enumerate(self._batches):
             if batch.columns:
                 places = {}

@@ -137,7 +137,7 @@ def _repeated(events: Columns, rows: Longs, case: Ints, interval: bool) -> Bools
 
 
 def _spans(events: Columns, rows: Longs, interval: bool) -> Spans:
-    times = {name: events[name][rows] for name in ("time", "start", "end") if name in events}
+    times: dict[str, Longs] = {name: events[name][rows] for name in ("time", "start", "end") if name in events}
     return Spans.of(times, interval)
 
 

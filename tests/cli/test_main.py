@@ -25,6 +25,7 @@ def test_the_commands_are_these() -> None:
         "best",
         "check",
         "decide",
+        "discover",
         "errors",
         "evaluate",
         "explain",

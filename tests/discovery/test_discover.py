@@ -1,7 +1,9 @@
 """Discovery by columns: the same edges, counts and rejects as the ordinary reading followed by mining."""
 
 import csv
+import gzip
 import io
+import os
 import re
 from collections import Counter
 from dataclasses import asdict
@@ -28,6 +30,7 @@ from opus_pipelines.mining.queries import Source
 from tests.campaigns import examples
 from tests.made_logs import CLOCKS, SETTINGS, TYPED, tables, written
 
+DATA = Path(os.environ.get("OPUS_TEST_DATA", Path(__file__).parents[3] / "shared" / "data")) / "event_logs"
 HEAD = "case_id,activity,timestamp,resource"
 
 
@@ -238,6 +241,24 @@ def test_typed_columns_give_the_same_edges(
     buffer = io.BytesIO()
     pq.write_table(pa.table(dict(zip([*TYPED, "timestamp"], columns, strict=True))), buffer)
     both(buffer.getvalue(), stated, tmp_path, "parquet")
+
+
+@pytest.mark.data
+@pytest.mark.skipif(not DATA.is_dir(), reason="needs the real data")
+@pytest.mark.parametrize(
+    ("name", "stated"),
+    [
+        ("eventdataR_hospital_billing.csv.gz", {"timezone": "Europe/Amsterdam"}),
+        ("eventdataR_traffic_fines.csv.gz", {"timezone": "Europe/Rome", "columns": {"cost": "expense"}}),
+        ("real_start_end_BPIC_2017_W.csv.gz", {"timezone": "UTC", "redact": {"hash": ["case_id"]}}),
+    ],
+)
+def test_real_logs_give_the_same_edges(name: str, stated: dict[str, Any], tmp_path: Path) -> None:
+    with gzip.open(DATA / name) as file:
+        content = b"".join(next(file) for _ in range(5_000))
+    found = both(content, stated, tmp_path)
+    assert found is not None
+    assert found.without_implementations > 0.8 * found.counts.implementations
 
 
 def test_a_source_of_several_files_is_counted_by_its_implementations(tmp_path: Path) -> None:

@@ -51,10 +51,10 @@ def propose_settings(name: str, files: Sequence[Path], stated: Stated) -> Iterat
 
     The proposal is valid as long as the context lasts. Raises InputError if the files cannot be read.
     """
-    kinds = [_kind(file) for file in files]
+    kinds = [kind_of(file) for file in files]
     with trial_lake(name, files, stated.rates) as trials:
         sample = read_sample(files[0], kinds[0]) if kinds[0] in TABLES else None
-        draft = _for_all(_first_draft(files, kinds, sample, stated), files, kinds, sample)
+        draft = _for_all(first_draft(files, kinds, sample, stated), files, kinds, sample)
         trial = trials.read(source_text(draft))
         if any(code == "no_timezone" for code, _ in trial.rejects):
             zone = stated.timezone or ASSUMED_ZONE
@@ -76,7 +76,7 @@ def propose_settings(name: str, files: Sequence[Path], stated: Stated) -> Iterat
         yield Proposal(draft, toml, trial, findings, trials.source, sample)
 
 
-def _kind(file: Path) -> str:
+def kind_of(file: Path) -> str:
     """Returns the format of a file: by its name, else by its first character."""
     if format_ := format_of(file.name):
         return format_.name
@@ -87,7 +87,8 @@ def _kind(file: Path) -> str:
     return "jsonl" if head.startswith(b"{") else "csv"
 
 
-def _first_draft(files: Sequence[Path], kinds: Sequence[str], sample: TableSample | None, stated: Stated) -> Draft:
+def first_draft(files: Sequence[Path], kinds: Sequence[str], sample: TableSample | None, stated: Stated) -> Draft:
+    """Returns what the first rows of the files show, before anything is read with it."""
     plain: dict[str, str | list[str]] = {k: v for k in ("industry", "client", "contract") if (v := getattr(stated, k))}
     draft = Draft(plain)
     if format_of(files[0].name) is None:
