@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from opus_pipelines.core.errors import PluginError, SettingsError
 from opus_pipelines.core.registry import Registry, lacks, takes
 from opus_pipelines.core.settings import Encoder as EncoderSettings
-from opus_pipelines.embedding.onnx_bert import OnnxBert, threads
+from opus_pipelines.embedding.onnx_bert import Bert, OnnxBert
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,7 +52,8 @@ class Encoder:
     is read in windows of that length, and the mean is over the tokens of all windows, so that nothing is cut off. (Most
     passages of tables, of technical text and of languages that the model does not know have more tokens than their
     words suggest.) With ONNX Runtime a vector depends on its text only; with torch its last digits (about 1e-7) depend
-    on the other texts of its batch, too. The vectors of the two differ by less than 1e-6.
+    on the other texts of its batch, too. The vectors of the two differ by less than 1e-6. With `encoder.precision` =
+    bfloat16 OpenVINO runs the BERT; the precision is part of the encoder's name then.
 
     `changed` are weights that replace those of the model with the same names, and `label` names them: it becomes part
     of the encoder's name, so that no vector of the plain model is taken for one of the changed model.
@@ -71,8 +71,9 @@ class Encoder:
 
     @property
     def name(self) -> str:
-        """The model as the settings name it, with the label of changed weights."""
-        return f"{self.settings.model}+{self.label}" if self.label else self.settings.model
+        """The model as the settings name it, with the precision and the label of changed weights."""
+        precision = "" if self.settings.precision == "float32" else f"@{self.settings.precision}"
+        return self.settings.model + precision + (f"+{self.label}" if self.label else "")
 
     @property
     def max_tokens(self) -> int:
@@ -92,7 +93,7 @@ class Encoder:
         import numpy as np
 
         if self._bert is not None:
-            return self._side_by_side(self._bert, texts, progress)
+            return self._by_bert(self._bert, texts, progress)
         vectors = np.zeros((len(texts), self.dimension), np.float32)
         order = sorted(
             range(len(texts)), key=lambda i: len(texts[i])
@@ -104,20 +105,17 @@ class Encoder:
                 progress(min(start + len(rows), len(order)), len(order))
         return vectors
 
-    def _side_by_side(
-        self, bert: OnnxBert, texts: Sequence[str], progress: Callable[[int, int], None] | None
-    ) -> "np.ndarray":
-        """Returns as `encode` does; each thread encodes one text after the other."""
+    def _by_bert(self, bert: Bert, texts: Sequence[str], progress: Callable[[int, int], None] | None) -> "np.ndarray":
         import numpy as np
 
         vectors = np.zeros((len(texts), bert.dimension), np.float32)
-        with ThreadPoolExecutor(threads()) as pool:
-            for start in range(0, len(texts), self.settings.batch_size):
-                windows = bert.windows(texts[start : start + self.settings.batch_size])
-                end = start + len(windows)
-                vectors[start:end] = list(pool.map(bert.mean, windows))
-                if progress:
-                    progress(end, len(texts))
+        at_once = max(self.settings.batch_size, bert.texts_at_once)
+        for start in range(0, len(texts), at_once):
+            windows = bert.windows(texts[start : start + at_once])
+            end = start + len(windows)
+            vectors[start:end] = bert.means(windows)
+            if progress:
+                progress(end, len(texts))
         return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), np.float32(1e-12))
 
     def token_states(self, texts: Sequence[str], most_tokens: int, upper: int) -> "list[np.ndarray]":
@@ -177,11 +175,23 @@ class Encoder:
         return torch.nn.functional.normalize(sums / counts.clamp(min=1e-9), dim=1).numpy()
 
     @cached_property
-    def _bert(self) -> OnnxBert | None:
-        """The model as ONNX Runtime runs it, or None where it is no plain BERT in a local folder."""
+    def _bert(self) -> Bert | None:
+        """The model as ONNX Runtime or OpenVINO runs it, or None where it is no plain BERT in a local folder.
+
+        Raises SettingsError where the precision asks for what the model or this machine does not have.
+        """
         place, is_local = locate(self.settings.model)
-        fits = is_local and OnnxBert.fits(Path(place))
-        return OnnxBert(Path(place), self.max_tokens, self.changed) if fits else None
+        fits = is_local and Bert.fits(Path(place))
+        if self.settings.precision == "float32":
+            return OnnxBert(Path(place), self.max_tokens, self.changed) if fits else None
+        if not fits:
+            raise SettingsError(
+                f"encoder.precision = {self.settings.precision!r} needs a BERT in a local folder, and encoder.model = "
+                f"{self.settings.model!r} is none: set float32"
+            )
+        from opus_pipelines.embedding.openvino_bert import OpenVinoBert
+
+        return OpenVinoBert(Path(place), self.max_tokens, self.changed)
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:

@@ -1,13 +1,15 @@
-"""A BERT checkpoint as an ONNX graph, run by ONNX Runtime: the token sums of a text without loading torch.
+"""A BERT checkpoint as an ONNX graph, run by ONNX Runtime or OpenVINO: the token sums of a text without loading torch.
 
 The graph is made in memory from `config.json` and `model.safetensors`, so that there is no converted file that could
-be older than its checkpoint. All numbers stay float32: weights of eight bits found other neighbours
+be older than its checkpoint. ONNX Runtime keeps all numbers float32: weights of eight bits found other neighbours
 (docs/explanation/speed.md).
 """
 
 import json
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,13 +22,16 @@ MICROSOFT = "com.microsoft"  # the domain of ONNX Runtime's own operators: whole
 _OPSET, _IR = 18, 9
 
 
-class OnnxBert:
+class Bert(ABC):
     """A BERT encoder with its tokenizer. Raises ValueError where the checkpoint is no plain BERT (see `fits`).
 
     `changed` are weights that replace those of the checkpoint with the same names.
     """
 
+    texts_at_once = 1  # the least that `means` should get
+
     def __init__(self, folder: Path, max_tokens: int, changed: "Mapping[str, np.ndarray] | None" = None) -> None:
+        from safetensors.numpy import load_file
         from tokenizers import Tokenizer
 
         if (config := _config(folder)) is None:
@@ -35,7 +40,7 @@ class OnnxBert:
         self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(max_tokens)
-        self._session = _session(config, folder / WEIGHTS, changed or {})
+        self._load(Graph.of_bert(config, load_file(folder / WEIGHTS) | dict(changed or {})))
 
     @staticmethod
     def fits(folder: Path) -> bool:
@@ -46,17 +51,47 @@ class OnnxBert:
         """Returns the token ids of the windows of each text, each window with its start and end tokens."""
         return [[one.ids for one in (found, *found.overflowing)] for found in self._tokenizer.encode_batch(list(texts))]
 
-    def mean(self, windows: Sequence[Sequence[int]]) -> "np.ndarray":
-        """Returns the mean [dimension] of the last states of all tokens of a text's windows.
+    @abstractmethod
+    def means(self, texts: "Sequence[Sequence[Sequence[int]]]") -> "np.ndarray":
+        """Returns for each text, as its windows, the mean [texts, dimension] of the last states of all its tokens.
 
-        Each window is run alone, so that the result depends on no other text.
+        A row depends on its own text only.
         """
+
+    @abstractmethod
+    def _load(self, graph: "Graph") -> None:
+        """Makes the graph ready to run."""
+
+
+class OnnxBert(Bert):
+    """BERT in float32 by ONNX Runtime. Each window is run alone: in a batch its last digits would depend on others."""
+
+    def means(self, texts: "Sequence[Sequence[Sequence[int]]]") -> "np.ndarray":
+        """Returns as `Bert.means` does; each thread encodes one text after the other."""
+        import numpy as np
+
+        with ThreadPoolExecutor(threads()) as pool:
+            return np.stack(list(pool.map(self._mean, texts)))
+
+    def _mean(self, windows: Sequence[Sequence[int]]) -> "np.ndarray":
         import numpy as np
 
         total = np.zeros(self.dimension, np.float32)
         for window in windows:
             total += self._session.run(None, {"tokens": np.array([window], np.int64)})[0][0]
         return total / np.float32(sum(map(len, windows)))
+
+    def _load(self, graph: "Graph") -> None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1  # texts are encoded side by side
+        options.log_severity_level = 3
+        names = list(graph.weights)
+        options.add_external_initializers(
+            names, [onnxruntime.OrtValue.ortvalue_from_numpy(graph.weights[n]) for n in names]
+        )  # the session shares the weights with NumPy
+        self._session = onnxruntime.InferenceSession(graph.model(self.dimension), options, ["CPUExecutionProvider"])
 
 
 def threads() -> int:
@@ -74,31 +109,15 @@ def _config(folder: Path) -> dict[str, Any] | None:
     return config if is_bert and (config.get("hidden_act"), positions) == ("gelu", "absolute") else None
 
 
-def _session(config: Mapping[str, Any], weights: Path, changed: "Mapping[str, np.ndarray]") -> Any:
-    """Returns the ONNX Runtime session of the graph, whose weights it shares with NumPy."""
-    import onnxruntime
-    from safetensors.numpy import load_file
-
-    graph = _Graph.of_bert(config, load_file(weights) | dict(changed))
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1  # texts are encoded side by side
-    options.log_severity_level = 3
-    names = list(graph.weights)
-    options.add_external_initializers(
-        names, [onnxruntime.OrtValue.ortvalue_from_numpy(graph.weights[n]) for n in names]
-    )
-    return onnxruntime.InferenceSession(graph.model(config["hidden_size"]), options, ["CPUExecutionProvider"])
-
-
 @dataclass
-class _Graph:
+class Graph:
     """The nodes of a graph, and its weights by name."""
 
     nodes: list[Any] = field(default_factory=list)
     weights: "dict[str, np.ndarray]" = field(default_factory=dict)
 
     @classmethod
-    def of_bert(cls, config: Mapping[str, Any], tensors: "Mapping[str, np.ndarray]") -> "_Graph":
+    def of_bert(cls, config: Mapping[str, Any], tensors: "Mapping[str, np.ndarray]") -> "Graph":
         """Returns the graph from `tokens` [texts, n] to `sums` [texts, dimension]: embeddings, then the layers."""
         graph = cls()
         graph._embed(tensors, config["layer_norm_eps"])
@@ -108,13 +127,17 @@ class _Graph:
         graph._add("ReduceSum", [states, graph._constant("second", [1])], "sums", keepdims=0)
         return graph
 
-    def model(self, dimension: int) -> bytes:
-        """Returns the graph without its weights, which the session gets as they are."""
-        from onnx import TensorProto, helper
+    def model(self, dimension: int, with_weights: bool = False) -> bytes:
+        """Returns the graph as ONNX; without its weights, a session gets them as they are."""
+        from onnx import TensorProto, helper, numpy_helper
 
         tokens = helper.make_tensor_value_info("tokens", TensorProto.INT64, ["texts", "n"])
         sums = helper.make_tensor_value_info("sums", TensorProto.FLOAT, ["texts", dimension])
-        made = helper.make_graph(self.nodes, "bert", [tokens], [sums], [_outside(*one) for one in self.weights.items()])
+        declared = [
+            numpy_helper.from_array(values, name) if with_weights else _outside(name, values)
+            for name, values in self.weights.items()
+        ]
+        made = helper.make_graph(self.nodes, "bert", [tokens], [sums], declared)
         opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(MICROSOFT, 1)]
         written: bytes = helper.make_model(made, opset_imports=opsets, ir_version=_IR).SerializeToString()
         return written
