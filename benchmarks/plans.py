@@ -8,7 +8,8 @@ HISTORY and INTAKES have the form that the benchmark's own script writes: {"id",
 a line, an intake without plan and links. The plans become one history source (a link makes its first tool a predecessor
 of its second), every request an intake of its text alone. A prediction is the rank-1 workflow with the pairs to be
 expected: {"id", "plan", "links"}. --catalogue: a JSONL of {"tool", "description"}, also as .gz; the tools of history
-get their descriptions from it. A tool that no plan of history has is not a task, so it is not predicted.
+get their descriptions from it, and it is the catalogue of the contract, so that a tool that no plan of history has can
+be predicted.
 """
 
 import argparse
@@ -48,28 +49,28 @@ def main() -> int:
     parser.add_argument("--work", type=Path, help=KEPT)
     arguments = parser.parse_args()
     with workplace(arguments.work, "plans") as work:
-        ids = write_inputs(arguments.history, arguments.intakes, work, described(arguments.catalogue))
+        ids = write_inputs(arguments.history, arguments.intakes, work, listed(arguments.catalogue))
         rebuild_and_generate(work, ["--fine-tune"] if arguments.fine_tune else [])
         whole, _ = predict(work)
         write_predictions(arguments.predictions, "id", ids, whole, NOTHING)
     return 0
 
 
-def described(catalogue: Path | None) -> dict[str, str]:
-    """The descriptions of the tools; none without a catalogue."""
+def listed(catalogue: Path | None) -> dict[str, str | None]:
+    """The tools of the catalogue with their descriptions; none without a catalogue."""
     if catalogue is None:
         return {}
     with gzip.open(catalogue, "rt") if catalogue.suffix == ".gz" else catalogue.open() as file:
         rows = [json.loads(line) for line in file if line.strip()]
-    return {row["tool"]: row["description"] for row in rows if row.get("description")}
+    return {row["tool"]: row.get("description") or None for row in rows}
 
 
-def write_inputs(history: Path, intakes: Path, work: Path, descriptions: dict[str, str]) -> dict[str, str]:
-    """History source and intake folders below `work`; returns the id of every intake folder."""
+def write_inputs(history: Path, intakes: Path, work: Path, tools: dict[str, str | None]) -> dict[str, str]:
+    """History source, intake folders and catalogue below `work`; returns the id of every intake folder."""
     source = work / "history" / "plans"
     source.mkdir(parents=True, exist_ok=True)
     with (source / "plans.jsonl").open("w") as file:
-        file.writelines(json.dumps(record(row, descriptions), ensure_ascii=False) + "\n" for row in read(history))
+        file.writelines(json.dumps(record(row, tools), ensure_ascii=False) + "\n" for row in read(history))
     (source / "source.toml").write_text(SOURCE)
     ids = {}
     for number, row in enumerate(read(intakes)):
@@ -77,11 +78,15 @@ def write_inputs(history: Path, intakes: Path, work: Path, descriptions: dict[st
         (folder / "input").mkdir(parents=True, exist_ok=True)
         (folder / "input" / "request.txt").write_text(text_of(row))
         ids[folder.name] = row["id"]
-    (work / "intakes" / "client" / "contract" / "contract.toml").write_text('industry = "plans"\n')
+    contract = work / "intakes" / "client" / "contract"
+    (contract / "contract.toml").write_text('industry = "plans"\n')
+    if tools:
+        rows = ({"name": tool, "description": description} for tool, description in tools.items())
+        (contract / "catalogue.jsonl").write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
     return ids
 
 
-def record(row: dict[str, Any], descriptions: dict[str, str]) -> dict[str, Any]:
+def record(row: dict[str, Any], descriptions: dict[str, str | None]) -> dict[str, Any]:
     """A plan as a case: each tool once, with the places of the tools that are linked to it."""
     tools = list(dict.fromkeys(row["plan"]))
     place = {tool: n for n, tool in enumerate(tools)}

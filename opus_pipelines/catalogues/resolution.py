@@ -1,7 +1,7 @@
 """What the tools of a catalogue are: tasks that history knows, or tasks that only this contract declares."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from opus_pipelines.catalogues.declared import Catalogue, DeclaredTask
@@ -63,10 +63,10 @@ class ResolvedCatalogue:
             steps.setdefault(step.task_id, step)
         return replace(procedure, steps=tuple(steps.values()))
 
-    def declared(self, steps: Sequence[ProcedureStep]) -> dict[str, Task]:
-        """Returns the steps that only the catalogue has, as tasks by id."""
-        ids = {step.task_id for step in steps if step.is_new}
-        return {found.task_id: found.task for found in self.by_name.values() if found.task_id in ids}
+    def declared(self, ids: Collection[str]) -> dict[str, Task]:
+        """Returns those of the tasks that only the catalogue has, by id."""
+        found = (tool for tool in self.by_name.values() if not tool.is_known)
+        return {tool.task_id: tool.task for tool in found if tool.task_id in ids}
 
 
 NOTHING_DECLARED = ResolvedCatalogue({})

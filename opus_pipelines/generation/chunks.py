@@ -156,13 +156,16 @@ class WorkerState:
         intake = read_intake(contract, folder, self.setup.settings, inherited.elements)
         texts: dict[str, None] = {}
         if not intake.refusal:
-            history = self.catalogue(contract.folder, intake, inherited).history(intake.industry)
+            catalogue = self.catalogue(contract.folder, intake, inherited)
+            history = catalogue.history(intake.industry)
             texts |= dict.fromkeys(
                 p.text for p in passages_of(intake.elements, words_of(self.setup.settings.encoder.max_tokens))
             )
             texts |= dict.fromkeys(texts_to_encode(intake.elements, intake.industry, history))
-            if isinstance(self.model, PointerBackend) and self.model.serves(intake.industry):
+            industry, model = intake.industry, self.model
+            if industry is not None and isinstance(model, PointerBackend) and model.serves(industry):
                 texts |= dict.fromkeys(texts_of([request_of(intake.elements)]))
+                texts |= dict.fromkeys(catalogue.texts_to_encode(intake.elements, industry))
             texts |= dict.fromkeys(texts_to_write(intake.elements, intake.industry, self.model, self.index))
         own = [element for element in intake.elements if element.role != INHERITED]
         return replace(intake, elements=own), None, list(texts)

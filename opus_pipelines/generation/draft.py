@@ -36,15 +36,14 @@ def draft(retrieved: Retrieved, context: GenerationContext) -> Drafted:
     sequences = {make_id("q", request.intention_id, s.subgraph, s.tasks): s for s in written}
     wfg = workflow_graph({name: _dag(s.tasks, retrieved.stitched) for name, s in sequences.items()}, graph)
     wfg = join_components(wfg, graph, index.task_similarity)
-    procedure = evidence.procedure
-    if procedure is None:
-        return Drafted(retrieved, sequences, wfg, graph, {}, usage)
     industry = request.intake.industry
     like = None if index.unknown_industry_reason(industry) else industry  # no task of an unknown industry is known
     if industry is None and retrieved.unlike:
         industry = UNKNOWN_INDUSTRY
-    declared = context.history(industry).resolved.declared(procedure.steps)
-    new = [step for step in procedure.steps if step.task_id not in declared]
+    steps = evidence.procedure.steps if evidence.procedure else ()
+    asked_for = {*evidence.completeness.consensus_tasks, *(step.task_id for step in steps)}
+    declared = context.history(industry).resolved.declared(asked_for)
+    new = [step for step in steps if step.task_id not in declared]
     nearest = nearest_tasks(new, graph, index.index, like, context.encoder)
     whole = with_new_steps(graph, new, nearest)
     whole = replace(whole, tasks=whole.tasks | declared) if declared else whole

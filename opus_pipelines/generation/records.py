@@ -4,6 +4,7 @@
 and the rows of a result read every figure from the record that introduced it. All are frozen.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -19,6 +20,7 @@ from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.embedding.passages import unit
 from opus_pipelines.evaluation.calendar_settings import CalendarSettings
 from opus_pipelines.intakes.contract_settings import Review
+from opus_pipelines.intakes.elements import Element
 from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.lwm.interface import LargeWorkModel, ProcessDemand, TaskSequence, Usage
 from opus_pipelines.lwm.workflow_graph import WFG
@@ -26,6 +28,7 @@ from opus_pipelines.optimization.baseline import Baseline, TaskBaselines
 from opus_pipelines.planning.candidates import PlannedCandidates
 from opus_pipelines.planning.ranking_context import Candidate, Evidence, RankingContext
 from opus_pipelines.requirements.encode import Intention
+from opus_pipelines.retrieval.case_memory import IndustryMemory, memory_of
 from opus_pipelines.retrieval.contract_catalogue import ContractCatalogue
 from opus_pipelines.retrieval.requested_steps import History, required_groups
 from opus_pipelines.retrieval.routing import Routed
@@ -93,6 +96,12 @@ class GenerationContext:
     def history(self, industry: str | None) -> History:
         """What reading the procedure of an intake of the industry needs."""
         return self.catalogue.history(industry) if self.catalogue else History(self.index.procedures)
+
+    def memory(self, elements: Sequence[Element], industry: str) -> IndustryMemory | None:
+        """The memory of the industry's cases, with the tools that only the contract's catalogue has; None without."""
+        if self.catalogue is None:
+            return memory_of(self.index, industry)
+        return self.catalogue.memory(elements, industry, self.encoder)
 
 
 @dataclass(frozen=True)

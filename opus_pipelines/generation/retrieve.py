@@ -14,7 +14,7 @@ from opus_pipelines.planning.ranking_context import Evidence
 from opus_pipelines.planning.standing_decisions import standing_decisions
 from opus_pipelines.procedures.reading import ParsedProcedure
 from opus_pipelines.requirements.missing_part import missing_part
-from opus_pipelines.retrieval.case_memory import encoded_requests, memory_of, request_of
+from opus_pipelines.retrieval.case_memory import encoded_requests, request_of
 from opus_pipelines.retrieval.completeness import (
     OUTCOMES,
     SUPPORT,
@@ -225,7 +225,7 @@ def expected_by_model(request: Request, context: GenerationContext) -> Consensus
     intake, model = request.intake, context.model
     if not isinstance(model, PointerBackend) or intake.industry is None or not model.serves(intake.industry):
         return None
-    memory, text = memory_of(context.index, intake.industry), request_of(intake.elements)
+    memory, text = context.memory(intake.elements, intake.industry), request_of(intake.elements)
     if memory is None or not text.strip():
         return None
     vector = request.input_vector

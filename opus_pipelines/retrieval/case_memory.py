@@ -1,7 +1,7 @@
 """The cases of an industry as the pointer model reads them: requests with a text, and their tasks in order."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -54,6 +54,10 @@ class IndustryMemory:
             tuple(self.clients[n] for n in kept) if self.clients else (),
             tuple(self.links[n] for n in kept) if self.links else (),
         )
+
+    def with_declared(self, tasks: Sequence[str], titles: Sequence[str], vectors: np.ndarray) -> "IndustryMemory":
+        """Return the memory with further tasks that no case did, see `CaseMemory.with_declared`."""
+        return replace(self, memory=self.memory.with_declared(tasks, titles, vectors))
 
     def trace(self, tasks: Sequence[str], before: Sequence[Sequence[int]] | None = None) -> Trace:
         """Return a written sequence as a trace; where history branches, links are those that most cases have.

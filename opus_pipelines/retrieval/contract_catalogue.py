@@ -1,13 +1,18 @@
 """A contract's catalogue against one snapshot: which tools are known tasks, and what reading an intake needs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from opus_pipelines.catalogues.candidates import Candidates
 from opus_pipelines.catalogues.declared import NO_CATALOGUE, Catalogue
-from opus_pipelines.catalogues.resolution import Owner, ResolvedCatalogue, resolve
+from opus_pipelines.catalogues.resolution import Owner, Resolved, ResolvedCatalogue, resolve
+from opus_pipelines.embedding.encoder import TextEncoder
+from opus_pipelines.intakes.elements import Element
+from opus_pipelines.retrieval.case_memory import IndustryMemory, memory_of
 from opus_pipelines.retrieval.requested_steps import History
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
+from opus_pipelines.wkg.vectors import task_text
 
 
 @dataclass(frozen=True)
@@ -18,6 +23,7 @@ class ContractCatalogue:
     client: str = ""
     contract: str = ""
     catalogue: Catalogue = NO_CATALOGUE
+    _memories: dict[tuple[str, ...], IndustryMemory] = field(default_factory=dict, repr=False, compare=False)
     _resolved: dict[str | None, ResolvedCatalogue] = field(default_factory=dict, repr=False, compare=False)
 
     def history(self, industry: str | None) -> History:
@@ -25,6 +31,33 @@ class ContractCatalogue:
         if not self.catalogue:
             return History(self.index.procedures)
         return History(self.index.procedures, self.resolved(industry), self._candidates)
+
+    def declared(self, elements: Sequence[Element], industry: str) -> tuple[Resolved, ...]:
+        """Return the tools that come into question for an intake and that history of the industry lacks."""
+        known = self.resolved(industry).by_name
+        tools = (known[tool.plain] for tool in self.history(industry).tools(elements))
+        return tuple(tool for tool in tools if not tool.is_known)
+
+    def texts_to_encode(self, elements: Sequence[Element], industry: str) -> list[str]:
+        """Return the texts of these tools that are embedded: the same as of a task of history."""
+        declared = self.declared(elements, industry)
+        return [task_text(one.title, one.tool.description, [industry], None) for one in declared]
+
+    def memory(self, elements: Sequence[Element], industry: str, encoder: TextEncoder) -> IndustryMemory | None:
+        """Return the memory of an industry's cases with the tools that no case did; None where there is no memory.
+
+        That of the last tools is kept: a catalogue that is taken whole has the same ones for every intake.
+        """
+        memory, declared = memory_of(self.index, industry), self.declared(elements, industry)
+        if memory is None or not declared:
+            return memory
+        tasks = tuple(tool.task_id for tool in declared)
+        key = (industry, *tasks)
+        if key not in self._memories:
+            vectors = encoder.encode(self.texts_to_encode(elements, industry))
+            self._memories.clear()
+            self._memories[key] = memory.with_declared(tasks, [tool.title for tool in declared], vectors)
+        return self._memories[key]
 
     def resolved(self, industry: str | None) -> ResolvedCatalogue:
         """Return what each tool is for an intake of the industry."""

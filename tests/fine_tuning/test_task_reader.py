@@ -12,8 +12,9 @@ from opus_pipelines.embedding.encoder import Encoder
 from opus_pipelines.fine_tuning.task_reader import QUERIES, SCALES, TaskReader
 from opus_pipelines.fine_tuning.training import FineTuningError, ReadCases, ReaderFitting, fit, out_of_fold
 from opus_pipelines.lake.layout import Lake
+from opus_pipelines.lwm.pointer.candidates import FEATURES
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest, clauses_of
-from opus_pipelines.lwm.pointer.memory import FEATURES, CaseMemory
+from opus_pipelines.lwm.pointer.memory import CaseMemory
 from opus_pipelines.lwm.pointer.model import PointerModel, train
 from opus_pipelines.lwm.pointer.store import READER, keep, opened, store_of
 from tests.fine_tuning.tiny_encoder import write_tiny_encoder

@@ -7,20 +7,26 @@ should do where there are none is learnt from cases that are seen without them:
     client       a quarter of the clients is
     tasks        history knows nothing of a quarter of the tasks: they have a name and a text alone
     industry     history knows nothing of any task
+
+Without any of these, half of the cases are asked twice: as they are, and with a few tasks that history knows nothing
+of. So a model learns when to choose a tool that only a contract's catalogue has.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from opus_pipelines.core.ids import digest
-from opus_pipelines.lwm.pointer.memory import FEATURES, FEW, PRIOR, SHARPNESS, Candidates, CaseMemory
+from opus_pipelines.lwm.pointer.candidates import FEATURES, Candidates
+from opus_pipelines.lwm.pointer.memory import CaseMemory
 
 NEAR = 0.75  # cosine of two requests from which they are of one group
 FOLDS = 4  # one group, or client, of so many is hidden at once
 UNKNOWN_TASKS = 0.25  # share of the tasks that are hidden at once
+UNKNOWN_RATE = 0.2  # share of the tasks of one case that are unknown at once; of n cases the n-th part of it
+SEEN_TWICE = 0.5  # share of the cases that are asked a second time, with unknown tasks
 LEAST_LEFT = 20  # cases that a memory must have left; of a smaller one nothing more is hidden
 OWN, NEAR_CASES, CLIENT, TASKS, INDUSTRY = "own", "near cases", "client", "tasks", "industry"
 
@@ -34,19 +40,6 @@ OF_TEXTS = (  # features that no history is needed for
     "rarest word of the title",
 )
 OF_THE_REQUEST = ("nearest case", "rank", "expected steps")  # they are computed anew, or are of the request
-WITHOUT_HISTORY: Mapping[str, float] = {  # the other features of a task that no case did
-    **{f"support {sharpness}": 0.0 for sharpness in SHARPNESS},
-    "nearest case with the task": -1.0,
-    "kernel regression": 0.0,
-    "task reader": np.nan,
-    "log frequency": float(np.log(PRIOR)),
-    "gamma to": 0.0,
-    "gamma from": 0.0,
-    "together": 0.0,
-    "kernel regression of words": 0.0,
-    "kernel regression of vectors": 0.0,
-    **{f"vote of {few}": 0.0 for few in FEW},
-}
 
 
 @dataclass(frozen=True)
@@ -118,28 +111,23 @@ def memories(
 
 def blinded(candidates: Candidates, tasks: np.ndarray) -> Candidates:
     """Return the candidates as if no case had done some of them; `tasks` [k] says which."""
-    features, likelihood = candidates.features.copy(), candidates.likelihood.copy()
-    for name, value in WITHOUT_HISTORY.items():
-        column = FEATURES.index(name)
-        features[tasks & np.isfinite(features[:, column]), column] = value
-    likelihood[tasks] = PRIOR
+    found = candidates.without_history_of(tasks)
+    features, likelihood = found.features, found.likelihood
     features[:, FEATURES.index("rank")] = (-likelihood).argsort(kind="stable").argsort(kind="stable")
     features[:, FEATURES.index("expected steps")] = likelihood.sum()
     if tasks.all():
         features[:, FEATURES.index("nearest case")] = -1.0
-    seen = ~tasks
-    both = seen[:, None] & seen
-    return replace(
-        candidates,
-        features=features,
-        likelihood=likelihood,
-        before=candidates.before * both,
-        direct=candidates.direct * both,
-        begins=candidates.begins * seen,
-        ends=candidates.ends * seen,
-        counts=candidates.counts * seen,
-        mean_place=np.where(seen, candidates.mean_place, 0.5),
-    )
+    return found
+
+
+def unknown_tasks(memory: CaseMemory, draw: np.random.Generator) -> np.ndarray:
+    """Return which tasks [tasks] a case is asked without, as if a catalogue declared them and no case had done them.
+
+    A task of n cases is drawn with `UNKNOWN_RATE` / n, because what history lacks is rare. Where tasks are words
+    instead of names, those of one case are not drawn: their titles may be from the very request.
+    """
+    drawn = draw.random(len(memory.counts)) * memory.counts < UNKNOWN_RATE
+    return np.asarray(drawn & (memory.counts > (0.0 if memory.has_names else 1.0)))
 
 
 def seen(candidates: Candidates, kind: str, draw: np.random.Generator) -> Candidates:

@@ -6,6 +6,7 @@ sees what generation will see: a request that history has not seen yet.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, pairwise
@@ -17,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from opus_pipelines.fine_tuning.task_reader import TaskReader
 from opus_pipelines.fine_tuning.training import ReadCases
+from opus_pipelines.lwm.pointer.candidates import FEATURES, FEW, PRIOR, SHARPNESS, Candidates
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest, plain
 from opus_pipelines.next_step.title_match import TitleMatch
 
@@ -24,15 +26,15 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 NEAREST = 60  # cases that support a task by the similarity of their requests
-SHARPNESS = (0.02, 0.05, 0.1)  # a case that is so much less similar than the most similar one has 1/e of its weight
 KERNEL_WIDTH = 0.7  # of the Gaussian kernel between unit vectors
 # share of a kernel regression's kernel that compares words, the rest compares vectors; and its ridge
 REGRESSIONS = ((0.5, 0.15), (1.0, 0.3), (0.0, 0.05))  # the first one is the likelihood of a task
-FEW = (5, 15)  # nearest cases that vote for a task by their cosines
 PLACE_SHARPNESS = 0.05  # of the softmax over clauses that tells where a request speaks of a task
 COVERED = 0.15  # cosine of a clause and a task from which the task explains something of the clause
+OF_TEXTS = 0.3  # weight of what texts say of a task, beside history's estimate, in the choice of candidates
+MOST_UNKNOWN = 12  # candidates that no case did, at most
+FREE_WORDS = 0.5  # share of the steps that one case alone has, from which tasks are words instead of names
 READ = 0.5  # share of the task reader in the likelihood of a task; the rest is the kernel regression
-PRIOR = 0.001  # share of the cases that a task without any is taken to have
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class IndustryGraph:
     """The tasks of one industry and their edges.
 
     Attributes:
-        tasks: ids, sorted.
+        tasks: ids, sorted; those that a catalogue declares stand behind them.
         titles: their titles.
         vectors: unit vectors [tasks, d] of their texts.
         gamma: γ of LWM (2) [tasks, tasks], 0 where there is no edge.
@@ -54,6 +56,17 @@ class IndustryGraph:
     vectors: np.ndarray
     gamma: "csr_array"
     transitions: "csr_array"
+
+    def with_tasks(self, tasks: Sequence[str], titles: Sequence[str], vectors: np.ndarray) -> "IndustryGraph":
+        """Return the graph with further tasks behind its own, without edges."""
+        size = len(self.tasks) + len(tasks)
+        return IndustryGraph(
+            (*self.tasks, *tasks),
+            (*self.titles, *titles),
+            np.concatenate([self.vectors, vectors]),
+            _grown(self.gamma, size),
+            _grown(self.transitions, size),
+        )
 
     def without(self, traces: Iterable[Sequence[int]]) -> "IndustryGraph":
         """Return the graph without the transitions of these traces; γ falls as LWM (2) says."""
@@ -70,66 +83,6 @@ class IndustryGraph:
         )
 
 
-@dataclass(frozen=True)
-class Candidates:
-    """The likeliest tasks of one request, with the features that do not depend on the steps so far.
-
-    Attributes:
-        tasks: places of the tasks in `IndustryGraph.tasks` [k].
-        features: [k, f], one column for each of `FEATURES`.
-        likelihood: estimated probability that the work has the task [k].
-        place: where the request speaks of the task, as a share of its words [k].
-        similarity: cosine of each clause and each task [c, k].
-        before: number of cases that did a task at any time before another [k, k].
-        direct: number of transitions of the WKG's edges [k, k].
-        begins, ends: number of cases that began, or ended, with the task [k].
-        counts: number of cases with the task [k].
-        mean_place: mean place of the task in its cases, 0 for the first and 1 for the last step [k].
-    """
-
-    tasks: np.ndarray
-    features: np.ndarray
-    likelihood: np.ndarray
-    place: np.ndarray
-    similarity: np.ndarray
-    before: np.ndarray
-    direct: np.ndarray
-    begins: np.ndarray
-    ends: np.ndarray
-    counts: np.ndarray
-    mean_place: np.ndarray
-
-    @cached_property
-    def precedes(self) -> np.ndarray:
-        """How much more often a task came before another than after it, as the log of the ratio [k, k]."""
-        return np.asarray(np.log((self.before + 0.5) / (self.before.T + 0.5)))
-
-
-FEATURES = (
-    *(f"support {sharpness}" for sharpness in SHARPNESS),
-    "nearest case with the task",
-    "kernel regression",
-    "task reader",
-    "cosine",
-    "cosine of the best clause",
-    "common words",
-    "log frequency",
-    "gamma to",
-    "gamma from",
-    "together",
-    "nearest case",
-    "rank",
-    "expected steps",
-    "kernel regression of words",
-    "kernel regression of vectors",
-    *(f"vote of {few}" for few in FEW),
-    "words of the title",
-    "beginnings of the title",
-    "letters of the title",
-    "rarest word of the title",
-)
-
-
 def sparse(places: tuple[Sequence[int], Sequence[int]], values: ArrayLike, size: int) -> "csr_array":
     """Return the square matrix [size, size] with these values at (rows, columns), added up; zeros are not stored."""
     from scipy.sparse import coo_array
@@ -137,6 +90,13 @@ def sparse(places: tuple[Sequence[int], Sequence[int]], values: ArrayLike, size:
     matrix = coo_array((np.asarray(values, np.float64), places), shape=(size, size)).tocsr()
     matrix.eliminate_zeros()
     return matrix
+
+
+def _grown(matrix: "csr_array", size: int) -> "csr_array":
+    """Return the square matrix [size, size] with these values at its beginning."""
+    found = matrix.copy()
+    found.resize((size, size))
+    return found
 
 
 def at(matrix: "csr_array", rows: Sequence[int], columns: Sequence[int]) -> np.ndarray:
@@ -185,6 +145,31 @@ class CaseMemory:
             self.holds[row, trace] = 1.0
         self.counts = self.holds.sum(0).astype(np.float64)
         self._own_case, self._own_task = np.nonzero(self.holds)
+        self.declared = np.zeros(size, bool)
+
+    def with_declared(self, tasks: Sequence[str], titles: Sequence[str], vectors: np.ndarray) -> "CaseMemory":
+        """Return the memory with further tasks that no case did and a catalogue declares; `vectors` [n, d].
+
+        What was computed of the cases is not computed anew.
+        """
+        from scipy.sparse import vstack
+
+        words, of_cases, of_titles = self._words
+        graph, more = self.graph.with_tasks(tasks, titles, vectors), len(tasks)
+        size = len(graph.tasks)
+        other = copy(self)
+        vars(other).update(
+            graph=graph,
+            before=_grown(self.before, size),
+            together=_grown(self.together, size),
+            holds=np.pad(self.holds, ((0, 0), (0, more))),
+            declared=np.pad(self.declared, (0, more), constant_values=True),
+            _regressions=[(np.pad(weights, ((0, 0), (0, more))), own) for weights, own in self._regressions],
+            _words=(words, of_cases, vstack([of_titles, words.transform([plain(title) for title in titles])])),
+            _title_match=TitleMatch([plain(title) for title in graph.titles]),
+            **{name: np.pad(getattr(self, name), (0, more)) for name in ("place_sum", "begins", "ends", "counts")},
+        )
+        return other
 
     def without(self, hidden: Collection[int]) -> "CaseMemory":
         """Return the memory of the other cases; the transitions of the hidden ones are taken out of the edges."""
@@ -206,9 +191,21 @@ class CaseMemory:
         """The cases as a task reader learns from them."""
         return ReadCases(self._texts, self.holds, self.graph.tasks, self.graph.vectors)
 
-    def candidates(self, request: EncodedRequest, most: int, hidden: int | None = None) -> Candidates:
-        """Return the `most` likeliest tasks of a request; `hidden`: the case that is left out, None for none."""
+    @cached_property
+    def has_names(self) -> bool:
+        """Whether tasks have names that cases share; otherwise most steps are words of their case alone."""
+        return float((self.counts == 1.0).sum()) < FREE_WORDS * float(self.counts.sum())
+
+    def candidates(
+        self, request: EncodedRequest, most: int, hidden: int | None = None, unknown: np.ndarray | None = None
+    ) -> Candidates:
+        """Return the `most` likeliest tasks of a request, and at most `MOST_UNKNOWN` unknown ones whose texts are near.
+
+        `hidden`: the case that is left out, None for none. `unknown` [tasks]: which tasks are seen as if no case had
+        done them; None: the declared ones.
+        """
         graph, cosines = self.graph, self.vectors @ request.vector
+        unknown = self.declared if unknown is None else unknown
         if hidden is not None:
             cosines[hidden] = -1.0
         near = np.argsort(-cosines, kind="stable")[:NEAREST]
@@ -223,13 +220,14 @@ class CaseMemory:
         if request.likely is not None:
             read = request.likely
             estimate = (1 - READ) * np.clip(by_kernel, 0.0, 1.0) + READ * read
-        likelihood = np.clip(estimate, PRIOR, 1.0)
+        likelihood = np.where(unknown, PRIOR, np.clip(estimate, PRIOR, 1.0))
         clauses = request.clauses @ graph.vectors.T
         words = self._words[0].transform([plain(request.text)])
         own = self.traces[hidden] if hidden is not None else []
         gamma_to, gamma_from = self._by_gamma(likelihood, own)
-        done = self.counts > 0.0
-        done[[task for task in own if self.counts[task] == 1.0]] = False  # its title may be from this very request
+        titled = self.declared | self.has_names | (self.counts > 0.0)
+        if not self.has_names:  # the title of a task that no other case did may be from this very request
+            titled[[task for task in own if self.counts[task] == 1.0]] = False
         columns = [
             *supports,
             nearest,
@@ -247,10 +245,13 @@ class CaseMemory:
             np.full(len(graph.tasks), likelihood.sum()),
             *by_other_kernels,
             *self._votes(cosines, near),
-            *(column * done for column in self._title_match.columns(plain(request.text))),
+            *(column * titled for column in self._title_match.columns(plain(request.text))),
         ]
-        score = estimate + 0.5 * supports[1] + 0.3 * clauses.max(0)
-        chosen = np.argsort(-score, kind="stable")[:most]
+        by_texts = OF_TEXTS * clauses.max(0)
+        chosen = _highest(estimate + 0.5 * supports[1] + by_texts, ~unknown, most)
+        if unknown.any():
+            titles = columns[FEATURES.index("words of the title")]
+            chosen = np.concatenate([chosen, _highest(by_texts + OF_TEXTS * titles, unknown, MOST_UNKNOWN)])
         features, similarity = np.stack(columns, 1)[chosen], clauses[:, chosen]
         place_of = {task: n for n, task in enumerate(chosen.tolist())}
         before, direct = block(self.before, chosen), block(self.graph.transitions, chosen)
@@ -267,7 +268,7 @@ class CaseMemory:
             counts[a] -= 1
         contrast = similarity - 0.5 * similarity.mean(1, keepdims=True)
         weights = np.exp((contrast - contrast.max(0)) / PLACE_SHARPNESS)
-        return Candidates(
+        found = Candidates(
             chosen,
             features,
             likelihood[chosen],
@@ -280,6 +281,7 @@ class CaseMemory:
             counts,
             (places + 0.5) / (counts + 1),
         )
+        return found.without_history_of(unknown[chosen]) if unknown.any() else found
 
     def _votes(self, cosines: np.ndarray, near: np.ndarray) -> list[np.ndarray]:
         """Return for each of `FEW` the share [tasks] of the nearest cases that have a task, by their cosines."""
@@ -348,6 +350,11 @@ class CaseMemory:
         words = TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True, token_pattern=r"\S+")
         words.fit([*texts, *titles, *titles])  # titles twice, so that no word of a title is dropped as rare
         return words, words.transform(texts), words.transform(titles)
+
+
+def _highest(scores: np.ndarray, among: np.ndarray, most: int) -> np.ndarray:
+    """Return the places of the `most` highest scores, at most, of those that are `among` them."""
+    return np.argsort(np.where(among, -scores, np.inf), kind="stable")[: min(most, int(among.sum()))]
 
 
 def _relative(place: int, length: int) -> float:

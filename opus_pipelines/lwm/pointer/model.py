@@ -13,9 +13,10 @@ import numpy as np
 
 from opus_pipelines.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.fine_tuning.task_reader import TaskReader
+from opus_pipelines.lwm.pointer.candidates import FEATURES, Candidates
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest
-from opus_pipelines.lwm.pointer.hiding import Hiding, memories, seen
-from opus_pipelines.lwm.pointer.memory import COVERED, FEATURES, Candidates, CaseMemory
+from opus_pipelines.lwm.pointer.hiding import SEEN_TWICE, Hiding, memories, seen, unknown_tasks
+from opus_pipelines.lwm.pointer.memory import COVERED, CaseMemory
 from opus_pipelines.next_step.network import Fitting, Network
 from opus_pipelines.next_step.network import train as train_network
 from opus_pipelines.next_step.writing import Rules, Written, by_beam, sampled
@@ -26,7 +27,7 @@ MOST_LISTS = 12_000  # prefixes that the network is trained on, at most
 SEED = 0
 STEP_FEATURES = 18  # features of a candidate that depend on the steps so far; see `next_step_features`
 WIDTH = len(FEATURES) + STEP_FEATURES  # features of a candidate
-VERSION = 5  # raise it when the features or the way of writing change: a network of another version is not used
+VERSION = 6  # raise it when the features or the way of writing change: a network of another version is not used
 Histories = Sequence[tuple[CaseMemory, Sequence[EncodedRequest]]]
 
 
@@ -77,7 +78,7 @@ class Learning:
         report: called after every epoch with its number and the mean loss in nats.
         seed: of the draw of cases, the initial weights, the order of the examples and dropout.
         checkpoints: where an interrupted training goes on from; None: it starts anew.
-        hiding: what is hidden from cases beyond themselves; None: nothing.
+        hiding: what is hidden from cases beyond themselves; None: tasks alone, see `hiding.unknown_tasks`.
         clients: for each history the client of each case, None where nobody knows it.
         links: for each history the links of each case, see `retrieval.case_memory`; () where they are consecutive.
         most_prefixes: prefixes that are learnt from, at most.
@@ -125,14 +126,18 @@ def asked_cases(
 ) -> Iterator[tuple[tuple[int, int], Candidates]]:
     """Yield each case, as the number of its history and its own there, with its candidates as they are seen.
 
-    `order` numbers the cases of all histories. Where more than the case itself is hidden, so many cases are asked that
-    they have `most_prefixes`, and the order is by what is hidden.
+    `order` numbers the cases of all histories. Some cases come twice, the second time with unknown tasks. Where more
+    than the case itself is hidden, each comes once, so many cases are asked that they have `most_prefixes`, and the
+    order is by what is hidden.
     """
     cases = [(history, n) for history, (memory, _) in enumerate(histories) for n in range(len(memory.traces))]
     if how.hiding is None:
         for history, n in (cases[number] for number in order):
             memory, requests = histories[history]
-            yield (history, n), memory.candidates(requests[n], most_candidates(memory), n)
+            most = most_candidates(memory)
+            yield (history, n), memory.candidates(requests[n], most, n)
+            if draw.random() < SEEN_TWICE:
+                yield (history, n), memory.candidates(requests[n], most, n, unknown_tasks(memory, draw))
         return
     prefixes = np.cumsum([1 + len(histories[cases[n][0]][0].traces[cases[n][1]]) for n in order])
     taken = [cases[n] for n, before in zip(order, [0, *prefixes.tolist()], strict=False) if before < how.most_prefixes]

@@ -16,8 +16,9 @@ from opus_pipelines.core.errors import OpusError
 from opus_pipelines.fine_tuning.checkpoints import Checkpoint
 from opus_pipelines.fine_tuning.resuming import Resumable
 from opus_pipelines.fine_tuning.task_reader import TaskReader
+from opus_pipelines.lwm.pointer.candidates import Candidates
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest
-from opus_pipelines.lwm.pointer.memory import Candidates, CaseMemory
+from opus_pipelines.lwm.pointer.memory import CaseMemory
 from opus_pipelines.lwm.pointer.model import (
     Histories,
     Learning,

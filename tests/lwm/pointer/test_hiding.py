@@ -5,6 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from opus_pipelines.lwm.pointer.candidates import FEATURES, PRIOR, WITHOUT_HISTORY
 from opus_pipelines.lwm.pointer.hiding import (
     CLIENT,
     INDUSTRY,
@@ -13,7 +14,6 @@ from opus_pipelines.lwm.pointer.hiding import (
     OF_THE_REQUEST,
     OWN,
     TASKS,
-    WITHOUT_HISTORY,
     Hiding,
     blinded,
     folds_of,
@@ -21,7 +21,6 @@ from opus_pipelines.lwm.pointer.hiding import (
     memories,
     seen,
 )
-from opus_pipelines.lwm.pointer.memory import FEATURES, PRIOR
 from opus_pipelines.lwm.pointer.model import Learning, train
 from tests.lwm.pointer.pointer_fixtures import asks_for, memory, plans, request
 

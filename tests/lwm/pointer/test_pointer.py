@@ -13,8 +13,9 @@ from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.lwm.interface import version_of
 from opus_pipelines.lwm.pointer.backend import PointerBackend
+from opus_pipelines.lwm.pointer.candidates import FEATURES
 from opus_pipelines.lwm.pointer.clauses import clauses_of, plain
-from opus_pipelines.lwm.pointer.memory import FEATURES, CaseMemory, IndustryGraph
+from opus_pipelines.lwm.pointer.memory import CaseMemory, IndustryGraph
 from opus_pipelines.lwm.pointer.model import PointerModel, examples, train
 from opus_pipelines.lwm.pointer.store import WEIGHTS, keep, opened, save, store_of
 from opus_pipelines.next_step.network import Fitting, Network, TrainingError
