@@ -144,7 +144,7 @@ def test_steps_get_the_ids_of_the_catalogue_each_once_and_a_price_is_declared() 
     assert procedure is not None
     assert titles(procedure) == ["send_letter", "Approve invoice", "new one"]
     assert [step.is_new for step in procedure.steps] == [True, False, True]
-    (task,) = resolved.declared(procedure.steps).values()
+    (task,) = resolved.declared([step.task_id for step in procedure.steps]).values()
     (mode,) = task.execution_modes
     assert (mode.cost_usd_mean, mode.cost_basis, task.p) == (0.5, "declared", None)
 

@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import pytest
 
+from opus_pipelines.core.settings import Settings
 from opus_pipelines.generation.records import GenerationContext, Request
 from opus_pipelines.generation.retrieve import expected_by_model
 from opus_pipelines.lwm.pointer.backend import PointerBackend
@@ -45,8 +46,8 @@ def asked(industry: str | None, serves: str) -> Any:
     text = asks_for([A, B])
     intake = SimpleNamespace(industry=industry, elements=[SimpleNamespace(role="input", text=text)])
     request = SimpleNamespace(intake=intake, input_vector=vector(text))
-    context = SimpleNamespace(index=index, model=backend, encoder=Encoder())
-    return expected_by_model(cast(Request, request), cast(GenerationContext, context))
+    context = GenerationContext(cast(Any, index), cast(Any, Encoder()), backend, Settings(), cast(Any, None))
+    return expected_by_model(cast(Request, request), context)
 
 
 def test_the_workflow_begins_with_the_step_that_most_sequences_begin_with() -> None:

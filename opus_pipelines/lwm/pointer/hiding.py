@@ -8,8 +8,8 @@ should do where there are none is learnt from cases that are seen without them:
     tasks        history knows nothing of a quarter of the tasks: they have a name and a text alone
     industry     history knows nothing of any task
 
-Without any of these, half of the cases are asked twice: as they are, and with a few tasks that history knows nothing
-of. So a model learns when to choose a tool that only a contract's catalogue has.
+Without any of these, a case is asked twice: as it is, and with a few rare tasks that history knows nothing of. So a
+model learns when to choose a tool that only a contract's catalogue has.
 """
 
 from collections import defaultdict
@@ -26,7 +26,6 @@ NEAR = 0.75  # cosine of two requests from which they are of one group
 FOLDS = 4  # one group, or client, of so many is hidden at once
 UNKNOWN_TASKS = 0.25  # share of the tasks that are hidden at once
 UNKNOWN_RATE = 0.2  # share of the tasks of one case that are unknown at once; of n cases the n-th part of it
-SEEN_TWICE = 0.5  # share of the cases that are asked a second time, with unknown tasks
 LEAST_LEFT = 20  # cases that a memory must have left; of a smaller one nothing more is hidden
 OWN, NEAR_CASES, CLIENT, TASKS, INDUSTRY = "own", "near cases", "client", "tasks", "industry"
 

@@ -15,7 +15,7 @@ from opus_pipelines.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.fine_tuning.task_reader import TaskReader
 from opus_pipelines.lwm.pointer.candidates import FEATURES, Candidates
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest
-from opus_pipelines.lwm.pointer.hiding import SEEN_TWICE, Hiding, memories, seen, unknown_tasks
+from opus_pipelines.lwm.pointer.hiding import Hiding, memories, seen, unknown_tasks
 from opus_pipelines.lwm.pointer.memory import COVERED, CaseMemory
 from opus_pipelines.next_step.network import Fitting, Network
 from opus_pipelines.next_step.network import train as train_network
@@ -23,7 +23,7 @@ from opus_pipelines.next_step.writing import Rules, Written, by_beam, sampled
 
 LEAST_CANDIDATES = 20  # tasks that a request may be given, at least
 MOST_CANDIDATES = 60
-MOST_LISTS = 12_000  # prefixes that the network is trained on, at most
+MOST_LISTS = 18_000  # prefixes that the network is trained on, at most
 SEED = 0
 STEP_FEATURES = 18  # features of a candidate that depend on the steps so far; see `next_step_features`
 WIDTH = len(FEATURES) + STEP_FEATURES  # features of a candidate
@@ -113,7 +113,7 @@ def train(histories: Histories, how: Learning = Learning()) -> PointerModel:
     for case, candidates in asked_cases(histories, order, how, draw):
         trace = histories[case[0]][0].traces[case[1]]
         for features, place in examples_of(candidates, trace):
-            lists.append(features)
+            lists.append(features.astype(np.float32))
             chosen.append(place)
         if how.hiding is None and len(lists) >= how.most_prefixes:
             break
@@ -126,9 +126,9 @@ def asked_cases(
 ) -> Iterator[tuple[tuple[int, int], Candidates]]:
     """Yield each case, as the number of its history and its own there, with its candidates as they are seen.
 
-    `order` numbers the cases of all histories. Some cases come twice, the second time with unknown tasks. Where more
-    than the case itself is hidden, each comes once, so many cases are asked that they have `most_prefixes`, and the
-    order is by what is hidden.
+    `order` numbers the cases of all histories. A case comes a second time with unknown tasks, if any are drawn. Where
+    more than the case itself is hidden, each comes once, so many cases are asked that they have `most_prefixes`, and
+    the order is by what is hidden.
     """
     cases = [(history, n) for history, (memory, _) in enumerate(histories) for n in range(len(memory.traces))]
     if how.hiding is None:
@@ -136,8 +136,8 @@ def asked_cases(
             memory, requests = histories[history]
             most = most_candidates(memory)
             yield (history, n), memory.candidates(requests[n], most, n)
-            if draw.random() < SEEN_TWICE:
-                yield (history, n), memory.candidates(requests[n], most, n, unknown_tasks(memory, draw))
+            if (unknown := unknown_tasks(memory, draw)).any():
+                yield (history, n), memory.candidates(requests[n], most, n, unknown)
         return
     prefixes = np.cumsum([1 + len(histories[cases[n][0]][0].traces[cases[n][1]]) for n in order])
     taken = [cases[n] for n, before in zip(order, [0, *prefixes.tolist()], strict=False) if before < how.most_prefixes]

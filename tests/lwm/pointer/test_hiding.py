@@ -20,9 +20,10 @@ from opus_pipelines.lwm.pointer.hiding import (
     groups_of,
     memories,
     seen,
+    unknown_tasks,
 )
 from opus_pipelines.lwm.pointer.model import Learning, train
-from tests.lwm.pointer.pointer_fixtures import asks_for, memory, plans, request
+from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans, request
 
 CASES = plans(60)
 
@@ -94,3 +95,19 @@ def test_a_model_that_learnt_with_hidden_industries_reads_a_request_that_nobody_
     unknown = blinded(candidates, np.ones(8, bool))
     first = int(model.probabilities(unknown, [()])[0].argmax())
     assert whole.graph.tasks[int(candidates.tasks[first])] in case
+
+
+def test_a_task_of_n_cases_is_unknown_a_fifth_of_the_time_divided_by_n() -> None:
+    cases = [*[(TOOLS[0],)] * 4, *[(TOOLS[1], TOOLS[2])] * 2, (TOOLS[3], TOOLS[0], TOOLS[1])]
+    whole, draw = memory(cases), np.random.default_rng(0)
+    assert whole.counts.tolist() == [5, 3, 2, 1, 0, 0, 0, 0]
+    times = sum(unknown_tasks(whole, draw).astype(int) for _ in range(4_000))
+    assert times[:4] / 4_000 == pytest.approx([0.04, 0.067, 0.1, 0.2], abs=0.02)
+    assert times[4:].tolist() == [0, 0, 0, 0], "no case would need it"
+
+
+def test_where_tasks_are_words_those_of_one_case_are_never_unknown() -> None:
+    words = memory([(TOOLS[0], TOOLS[1]), (TOOLS[0], TOOLS[2]), (TOOLS[3], TOOLS[4]), (TOOLS[5], TOOLS[6])])
+    draw = np.random.default_rng(0)
+    times = sum(unknown_tasks(words, draw).astype(int) for _ in range(500))
+    assert np.flatnonzero(times).tolist() == [0]
