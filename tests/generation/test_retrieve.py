@@ -5,13 +5,18 @@ from typing import Any, cast
 
 import pytest
 
+from opus_pipelines.catalogues.declared import Catalogue, DeclaredTask
+from opus_pipelines.core.ids import make_id
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.generation.records import GenerationContext, Request
 from opus_pipelines.generation.retrieve import expected_by_model
 from opus_pipelines.lwm.pointer.backend import PointerBackend
+from opus_pipelines.lwm.pointer.memory import CaseMemory
 from opus_pipelines.lwm.pointer.store import Champion
 from opus_pipelines.next_step.writing import Written
 from opus_pipelines.retrieval.case_memory import IndustryMemory
+from opus_pipelines.retrieval.contract_catalogue import ContractCatalogue
+from opus_pipelines.wkg.graph import Task
 from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans, vector
 
 CASES = plans(60)
@@ -29,6 +34,15 @@ class WritesAlwaysTheSame:
         return [Written(tuple(map(TOOLS.index, tools)), weight / total) for tools, weight in WRITTEN.items()]
 
 
+class WritesTheLastTask:
+    """A model that writes the last task of the memory alone."""
+
+    reader = None
+
+    def sequences(self, _: object, known: CaseMemory) -> list[Written]:
+        return [Written((len(known.graph.tasks) - 1,), 1.0)]
+
+
 class Encoder:
     """Encodes a text as the words of the fixtures."""
 
@@ -36,17 +50,22 @@ class Encoder:
         return [vector(text) for text in texts]
 
 
-def asked(industry: str | None, serves: str) -> Any:
-    """Return what is expected of a request of an industry, by a model that serves one."""
+def asked(industry: str | None, serves: str, model: object = WritesAlwaysTheSame(), *tools: str) -> Any:
+    """Return what a model that serves one industry expects of a request; the contract declares `tools`."""
     backend = PointerBackend()
-    backend.champion = Champion("m1", cast(Any, WritesAlwaysTheSame()), frozenset({serves}))
+    backend.champion = Champion("m1", cast(Any, model), frozenset({serves}))
     texts = tuple(asks_for(case) for case in CASES)
     known = IndustryMemory(memory(CASES), tuple(map(str, range(len(CASES)))), texts, is_chain=True)
-    index = SimpleNamespace(memories={"plans": known})
+    graph = SimpleNamespace(tasks={tool: Task(tool, tool, industries=("plans",)) for tool in TOOLS})
+    names = SimpleNamespace(tasks=lambda name: frozenset({name} & set(TOOLS)))
+    index = cast(Any, SimpleNamespace(memories={"plans": known}, graph=graph, names=names, procedures=None))
+    declared = Catalogue(tuple(DeclaredTask(tool, "catalogue.csv", n) for n, tool in enumerate(tools, 1)))
+    catalogue = ContractCatalogue(index, "client", "contract", declared)
     text = asks_for([A, B])
     intake = SimpleNamespace(industry=industry, elements=[SimpleNamespace(role="input", text=text)])
     request = SimpleNamespace(intake=intake, input_vector=vector(text))
-    context = GenerationContext(cast(Any, index), cast(Any, Encoder()), backend, Settings(), cast(Any, None))
+    terms, encoder = cast(Any, None), cast(Any, Encoder())
+    context = GenerationContext(index, encoder, backend, Settings(), terms, catalogue=catalogue if tools else None)
     return expected_by_model(cast(Request, request), context)
 
 
@@ -61,3 +80,10 @@ def test_the_workflow_begins_with_the_step_that_most_sequences_begin_with() -> N
 def test_a_model_that_does_not_serve_the_industry_is_not_asked(industry: str | None) -> None:
     assert asked(industry, serves="plans") is None
     assert asked("plans", serves="other") is None
+
+
+def test_a_tool_that_only_the_catalogue_of_the_contract_has_can_be_expected() -> None:
+    parcel = make_id("t", "declared", "client", "contract", "send parcel")
+    assert asked("plans", "plans", WritesTheLastTask(), "send_invoice", "send_parcel").tasks == (parcel,)
+    assert asked("plans", "plans", WritesTheLastTask(), "send_invoice").tasks == (TOOLS[-1],), "it is a known task"
+    assert asked("plans", "plans", WritesTheLastTask()).tasks == (TOOLS[-1],)
