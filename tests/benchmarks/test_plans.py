@@ -18,14 +18,28 @@ CATALOGUE = [{"tool": "send_sms", "description": "sends a text"}, {"tool": "rent
 def test_the_catalogue_describes_the_tools_of_history(tmp_path: Path, name: str) -> None:
     lines = "".join(json.dumps(row) + "\n" for row in CATALOGUE).encode()
     (tmp_path / name).write_bytes(gzip.compress(lines) if name.endswith(".gz") else lines)
-    descriptions = plans.described(tmp_path / name)
-    assert descriptions == {"send_sms": "sends a text"}
+    tools = plans.listed(tmp_path / name)
+    assert tools == {"send_sms": "sends a text", "rent": None}
     row = {"id": "a", "request": "text me", "plan": ["rent", "send_sms"], "links": [["rent", "send_sms"]]}
-    assert plans.record(row, descriptions)["steps"] == [
+    assert plans.record(row, tools)["steps"] == [
         {"tool": "rent", "description": None, "predecessors": []},
         {"tool": "send_sms", "description": "sends a text", "predecessors": [0]},
     ]
 
 
+def test_the_catalogue_is_that_of_the_contract(tmp_path: Path) -> None:
+    (tmp_path / "history.jsonl").write_text('{"id": "a", "request": "text me", "plan": ["send_sms"], "links": []}\n')
+    (tmp_path / "intakes.jsonl").write_text('{"id": "b", "request": "rent a car"}\n')
+    files = tmp_path / "history.jsonl", tmp_path / "intakes.jsonl"
+    assert plans.write_inputs(*files, tmp_path / "with", {"send_sms": "sends a text", "rent": None}) == {
+        "request000000": "b"
+    }
+    contract = tmp_path / "with" / "intakes" / "client" / "contract"
+    tools = [json.loads(line) for line in (contract / "catalogue.jsonl").read_text().splitlines()]
+    assert tools == [{"name": "send_sms", "description": "sends a text"}, {"name": "rent", "description": None}]
+    plans.write_inputs(*files, tmp_path / "without", {})
+    assert not list((tmp_path / "without").rglob("catalogue.jsonl"))
+
+
 def test_without_a_catalogue_nothing_is_described() -> None:
-    assert plans.described(None) == {}
+    assert plans.listed(None) == {}
