@@ -31,7 +31,7 @@ KERNEL_WIDTH = 0.7  # of the Gaussian kernel between unit vectors
 REGRESSIONS = ((0.5, 0.15), (1.0, 0.3), (0.0, 0.05))  # the first one is the likelihood of a task
 PLACE_SHARPNESS = 0.05  # of the softmax over clauses that tells where a request speaks of a task
 COVERED = 0.15  # cosine of a clause and a task from which the task explains something of the clause
-OF_TEXTS = 0.3  # weight of what texts say of a task, beside history's estimate, in the choice of candidates
+TEXTS_WEIGHT = 0.3  # weight of what texts say of a task, beside history's estimate, in the choice of candidates
 MOST_UNKNOWN = 12  # candidates that no case did, at most
 FREE_WORDS = 0.5  # share of the steps that one case alone has, from which tasks are words instead of names
 READ = 0.5  # share of the task reader in the likelihood of a task; the rest is the kernel regression
@@ -247,11 +247,11 @@ class CaseMemory:
             *self._votes(cosines, near),
             *(column * titled for column in self._title_match.columns(plain(request.text))),
         ]
-        by_texts = OF_TEXTS * clauses.max(0)
+        by_texts = TEXTS_WEIGHT * clauses.max(0)
         chosen = _highest(estimate + 0.5 * supports[1] + by_texts, ~unknown, most)
         if unknown.any():
             titles = columns[FEATURES.index("words of the title")]
-            chosen = np.concatenate([chosen, _highest(by_texts + OF_TEXTS * titles, unknown, MOST_UNKNOWN)])
+            chosen = np.concatenate([chosen, _highest(by_texts + TEXTS_WEIGHT * titles, unknown, MOST_UNKNOWN)])
         features, similarity = np.stack(columns, 1)[chosen], clauses[:, chosen]
         place_of = {task: n for n, task in enumerate(chosen.tolist())}
         before, direct = block(self.before, chosen), block(self.graph.transitions, chosen)
