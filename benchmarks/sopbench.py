@@ -46,6 +46,7 @@ drop_tasks = ["exit_conversation"]
 
 [task]
 activity = "tool"
+result = "result"
 
 [success]
 column = "eval.success"

@@ -76,6 +76,7 @@ def _parsers(decimal: str | None) -> dict[str, tuple[str, Parse]]:
         "task_success": ("success", values.boolean),
         "inputs": ("inputs", values.texts),
         "outputs": ("outputs", values.texts),
+        "result": ("outputs", values.field_names),
         "duration_ms": ("duration_ms", partial(values.duration, decimal=decimal)),
         "tokens_in": ("tokens_in", count),
         "tokens_out": ("tokens_out", count),

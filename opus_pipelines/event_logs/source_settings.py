@@ -89,6 +89,10 @@ class EventNames(Section):
     instructions: str | None = Field(None, description="how it was to be done")
     inputs: str | None = Field(None, description="data it takes")
     outputs: str | None = Field(None, description="data it leaves")
+    result: str | None = Field(
+        None,
+        description="what it returned, an object: the names of its fields become `outputs`, what they hold is left out",
+    )
     duration_ms: str | None = Field(None, description="working time, milliseconds, where it is stated")
     tokens_in: str | None = Field(None, description="tokens read")
     tokens_out: str | None = Field(None, description="tokens written")

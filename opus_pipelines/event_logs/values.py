@@ -1,5 +1,6 @@
 """Converts written values to numbers, booleans, lists and texts. A value that cannot be read raises `BadValueError`."""
 
+import ast
 import json
 import math
 import re
@@ -164,6 +165,35 @@ def texts(value: Any) -> list[str]:
     if isinstance(value, list):
         return [text(v) for v in value if v not in (None, "")]
     return [part.strip() for part in re.split(r"[;|\n]", text(value)) if part.strip()]
+
+
+def field_names(value: Any) -> list[str]:
+    """Reads the names of the fields of an object, or of the objects in a list.
+
+    The value may be a text that JSON or Python wrote. What the fields hold is left out. A value without fields has no
+    names.
+    """
+    if isinstance(value, str):
+        value = _written(text(value))
+    names: dict[str, None] = {}
+    values = [value]
+    while values:
+        inner = values.pop(0)
+        if isinstance(inner, dict):
+            names.update((str(name), None) for name in inner)
+        elif isinstance(inner, list | tuple):
+            values.extend(inner)
+    return list(names)
+
+
+def _written(written: str) -> Any:
+    """Returns the value that a text states as JSON or as a literal of Python; None where it states none."""
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return read(written)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+    return None
 
 
 def instructions(value: Any) -> list[str]:

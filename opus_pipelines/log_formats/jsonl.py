@@ -133,10 +133,17 @@ class _JsonReader:
             if not isinstance(task, dict):
                 raise BadValueError("bad_task", f"task {place} is neither an object nor a name")
             try:
-                events.append(self._events.event(flatten(task), place, currency=currency))
+                events.append(self._events.event(self._flat(task), place, currency=currency))
             except BadValueError as error:
                 raise BadValueError(error.code, f"task {place}: {error.reason}") from None
         return _without(events, self._dropped)
+
+    def _flat(self, task: dict[str, Any]) -> dict[str, Any]:
+        """Flattens a task, but not what it returned, whose fields are no attributes of the task."""
+        flat, path = flatten(task), self._task_names.get("result")
+        if path is None or not isinstance(result := at_path(task, path), dict):
+            return flat
+        return {key: value for key, value in flat.items() if not key.startswith(f"{path}.")} | {path: result}
 
 
 def _without(events: list[Event], dropped: frozenset[str]) -> list[Event]:

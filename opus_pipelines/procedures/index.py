@@ -122,7 +122,11 @@ class ProcedureIndex:
             requests,
             self._vectors,
             TaskCatalogue(
-                titles, lambda head: self._task(head, industry), lambda: self._scorer, lambda: self.model(None)
+                titles,
+                lambda head: self._task(head, industry),
+                lambda: self._scorer,
+                lambda: self.model(None),
+                {task: self._graph.tasks[task].outputs for task in titles},
             ),
         )
 

@@ -12,6 +12,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -47,6 +48,8 @@ RECORD_WORDS = frozenset(
 CHECKING_WORDS = frozenset(
     {"available", "check", "confirm", "exist", "has", "have", "is", "valid", "validate", "verify"}
 )
+# words of a sentence that says that there is a thing, and nothing about it
+EXISTENCE_WORDS = frozenset({"exist", "exists", "existing", "null", "own", "owns"})
 STATED_WORDS = 2  # least words of an object that a sentence states
 _SUBJECT = re.compile(r"^(.*?)\b(must|is|are|has|have|falls|should|exists?|owns?|can|will)\b", re.IGNORECASE)
 
@@ -124,6 +127,15 @@ class ListedSteps:
     def position(self, name: str) -> int | None:
         """Return the index of a name in plain words, None where the procedure does not list it."""
         return self.names.index(name) if name in self.parts else None
+
+    @cached_property
+    def tests(self) -> list[tuple[int, int]]:
+        """Return the pairs of a step that tests a record and a step that reads it."""
+        return [
+            (n, self.names.index(record))
+            for n, name in enumerate(self.names)
+            for record in records_of(name, self.names)
+        ]
 
     def features(self, head: str, sentences: Sequence[str], verb_shares: np.ndarray) -> np.ndarray:
         """Return the figures [sentences, steps, features] of the sentences of the part `head`, in plain words.
@@ -212,6 +224,11 @@ def is_stated(name: str, sentence: str) -> bool:
     )
 
 
+def states_existence(sentence: str) -> bool:
+    """Return whether the sentence says that there is a thing, or that there is none."""
+    return not EXISTENCE_WORDS.isdisjoint(plain(sentence).split())
+
+
 def records_of(check: str, names: Sequence[str]) -> list[str]:
     """Return the names of steps that read the record which the step `check` tests; none where it tests nothing."""
     if not CHECKING_WORDS.intersection(plain(check).split()):
@@ -225,6 +242,23 @@ def records_of(check: str, names: Sequence[str]) -> list[str]:
         and thing
         and _thing(name) == thing
     ]
+
+
+def are_of_one_record(name: str, other: str) -> bool:
+    """Return whether two steps read or test one record: all words of what one is about stand in the other's.
+
+    "has credit card" and "get credit card details" are, and so are "get balance" and "get owed balance".
+    """
+    if verb_of(plain(name)) not in READING_WORDS or verb_of(plain(other)) not in READING_WORDS:
+        return False
+    of_name, of_other = _thing(name), _thing(other)
+    return bool(of_name and of_other) and (of_name <= of_other or of_other <= of_name)
+
+
+def states_output(outputs: Sequence[str], sentence: str) -> bool:
+    """Return whether the sentence has every word of one of the outputs of a step, so that it speaks of its result."""
+    present = text_words(sentence)
+    return any(output <= present for output in map(words, outputs) if output)
 
 
 def counterparts(name: str, its_sentence: str, sentence: str, names: Sequence[str]) -> list[str]:

@@ -16,7 +16,15 @@ import numpy as np
 
 from opus_pipelines.core.ids import SameObject, make_id
 from opus_pipelines.embedding.text_parts import Part, Sentence, object_of, plain, verb_of
-from opus_pipelines.procedures.listed_steps import Encode, ListedSteps, counterparts, is_stated, lists_steps, records_of
+from opus_pipelines.procedures.listed_steps import (
+    Encode,
+    ListedSteps,
+    are_of_one_record,
+    counterparts,
+    is_stated,
+    lists_steps,
+    records_of,
+)
 from opus_pipelines.procedures.name_coverage import fit_probability
 from opus_pipelines.procedures.relevant_parts import (
     RequestText,
@@ -24,7 +32,7 @@ from opus_pipelines.procedures.relevant_parts import (
     counting_sentences,
     relevant_part,
 )
-from opus_pipelines.procedures.sentence_task_model import SentenceTaskModel
+from opus_pipelines.procedures.sentence_task_model import OUTPUT_WEIGHT, SentenceTaskModel
 
 SAME_MEANING = 0.9  # cosine from which two sentences ask for the same tasks
 UNLIKE_MEANING = 0.6  # cosine up to which a sentence of history says nothing about a new one
@@ -32,7 +40,7 @@ UNLIKE_MEANING = 0.6  # cosine up to which a sentence of history says nothing ab
 MEANING_ABROAD = 0.65
 CLAUSE_LIKELY = 0.6  # probability from which a clause of a sentence asks for a step of its own
 LIKELY = 0.5  # probability from which a task is a step
-NEGLIGIBLE = 0.15  # probabilities below it are noise and do not add up
+NEGLIGIBLE = 0.3  # probabilities below it are noise and do not add up
 DEPTH = 3  # levels of parts that are followed from step to step
 # share of a procedure's headings that name known tasks, from which an unknown heading names a new step
 STEP_HEADINGS = 0.25
@@ -300,13 +308,17 @@ class _Reader:
     def _kin_steps(self, cause: Sentence, known: set[str], without: Collection[str]) -> list[ProcedureStep]:
         """Return the steps that a new sentence asks for beside the one whose name fits it best.
 
-        These are steps whose object it states, records of which other sentences ask to test that they are `known`, and
-        what a similar sentence of history asked for about another thing.
+        These are steps whose object or output it states, records of which other sentences ask to test that they are
+        `known`, and what a similar sentence of history asked for about another thing.
         """
         scores, may_be = self._name_scores(cause.text), self.model.may_be_step
         fits = {self.names[n]: float(fit_probability(scores[n])) for n in reversed(self._candidates((), may_be))}
         names = [self.names[n] for n in self._candidates(without, may_be)]
         found = {name: fits[name] for name in names if is_stated(name, cause.text)}
+        stated = [n for n in np.flatnonzero(self.model.states_outputs(cause.text)) if self.names[n] in names]
+        if stated:
+            n = max(stated, key=lambda name: round(float(scores[name]), 6))
+            found.setdefault(self.names[n], float(fit_probability(scores[n] + OUTPUT_WEIGHT)))
         nearest, cosine = self.model.nearest_cause(self.encode([cause.text])[0])
         share = (cosine - UNLIKE_MEANING) / (SAME_MEANING - UNLIKE_MEANING)
         similar = self._asked_by(nearest, share, cause.text, ()) if share > 0 else []
@@ -322,7 +334,8 @@ class _Reader:
     def _asked_by(self, cause: int, share: float, sentence: str, without: Collection[str]) -> list[ProcedureStep]:
         """Return the steps that a sentence of history asked for, likeliest first, with this share of their probability.
 
-        Those of a negligible probability are left out.
+        Those of a negligible probability are left out. Of steps that read or test one record the likeliest alone
+        counts: cases that do both do one of them for its own sake.
         """
         model = self.model
         weights = share * model.cause_weights[cause]
@@ -331,7 +344,12 @@ class _Reader:
             for n, task in enumerate(model.tasks)
             if weights[n] >= NEGLIGIBLE and task not in without
         ]
-        return [ProcedureStep(task, model.title_of[task], sentence, p) for p, task in sorted(likely, reverse=True)]
+        found: list[ProcedureStep] = []
+        for p, task in sorted(likely, reverse=True):
+            name = model.title_of[task]
+            if not any(are_of_one_record(name, step.name) for step in found):
+                found.append(ProcedureStep(task, name, sentence, p))
+        return found
 
     def _best_name(self, sentence: str, without: Collection[str]) -> tuple[str | None, float]:
         """Return the name that fits the sentence best, and its probability.

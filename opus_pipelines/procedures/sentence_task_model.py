@@ -17,12 +17,13 @@ from itertools import combinations
 import numpy as np
 
 from opus_pipelines.embedding.text_parts import Part, plain
+from opus_pipelines.procedures.listed_steps import states_output
 from opus_pipelines.procedures.name_coverage import NameCoverage, fit_probability
 from opus_pipelines.procedures.step_scorer import StepScorer
 
 ROUNDS = 60
 CEILING = 0.999
-PRIOR_OBSERVATIONS = 1.0
+PRIOR_OBSERVATIONS = 1.5
 
 
 def fit_noisy_or(
@@ -52,6 +53,7 @@ MEANS_SHARE = 0.5  # a task that is the last one of a larger share of its cases 
 LIKE_MEANS = 0.5
 BY_CHANCE = 0.02  # prior probability that a task is done although no sentence asks for it
 MOST_BY_CHANCE = 0.1
+OUTPUT_WEIGHT = 0.3  # of an output of a task that a sentence states, in the score of the task's name for the sentence
 Pair = tuple[str, str]
 Vectors = Mapping[str, np.ndarray]
 
@@ -70,6 +72,7 @@ class Unit:
 class TaskCatalogue:
     """The known tasks of an industry: `title_of` has their titles, `named` returns the task that a heading names.
 
+    `outputs_of` has what tasks return, by task, as names: "expiry date".
     `scorer` returns the model of which listed steps a sentence asks for, `all_industries` the model of all industries
     together; None where there is none.
     """
@@ -78,6 +81,7 @@ class TaskCatalogue:
     named: Callable[[str], str | None]
     scorer: Callable[[], StepScorer] | None = None
     all_industries: "Callable[[], SentenceTaskModel | None] | None" = None
+    outputs_of: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 class SentenceTaskModel:
@@ -93,6 +97,7 @@ class SentenceTaskModel:
     ) -> None:
         self.units, self.vectors, self.title_of, self.task_named = units, vectors, catalogue.title_of, catalogue.named
         self.step_scorer, self.all_industries = catalogue.scorer, catalogue.all_industries
+        self.outputs_of = catalogue.outputs_of
         self.requests = {head: np.stack([vectors[r] for r in texts]) for head, texts in requests.items() if texts}
         sentences = sorted({s.text for part in all_parts for s in part.sentences})
         self.name_coverage = NameCoverage(
@@ -187,6 +192,10 @@ class SentenceTaskModel:
         """Return the unit vectors [tasks, d] of the tasks' names."""
         return np.stack([self.vectors[plain(self.title_of[t])] for t in self.tasks])
 
+    def states_outputs(self, sentence: str) -> list[bool]:
+        """Return, for each task, whether the sentence states one of its outputs."""
+        return [states_output(self.outputs_of.get(task, ()), sentence) for task in self.tasks]
+
     @cached_property
     def cause_weights(self) -> np.ndarray:
         """Return w [causes, tasks]: the probability that a sentence asks for a task."""
@@ -203,10 +212,9 @@ class SentenceTaskModel:
             if (own := self.task_named(unit.head)) in number:
                 weight[row, number[str(own)]] = 0  # the heading asks for it, not a sentence
         titles = [self.title_of[t] for t in self.tasks]
-        likely = (
-            fit_probability(self.name_coverage.scores(self.causes, self.cause_vectors, titles, self.task_vectors))
-            * self.is_intermediate
-        )
+        scores = self.name_coverage.scores(self.causes, self.cause_vectors, titles, self.task_vectors)
+        scores += OUTPUT_WEIGHT * np.array([self.states_outputs(cause) for cause in self.causes])
+        likely = fit_probability(scores) * self.is_intermediate
         return fit_noisy_or(
             present, did, weight, np.vstack([likely, np.full((1, len(number)), BY_CHANCE)]), most_last=MOST_BY_CHANCE
         )[:-1]

@@ -10,6 +10,30 @@ from opus_pipelines.event_logs.times import TimeParser, day_comes_first
 from opus_pipelines.event_logs.values import BadValueError
 
 
+@pytest.mark.parametrize(
+    ("returned", "names"),
+    [
+        ({"colour": "red", "owner": {"name": "Ann"}}, ["colour", "owner"]),
+        ([{"colour": "red"}, {"colour": "blue", "price": 3}], ["colour", "price"]),
+        ('{"colour": "red", "price": null}', ["colour", "price"]),
+        ("(True, {'colour': 'red', 'price': None})", ["colour", "price"]),
+        ("[{'colour': 'red'}, 'Ann']", ["colour"]),
+        ("True", []),
+        ("Ann", []),
+        ("(True, 'Ann')", []),
+        ("{" * 5_000, []),
+        (17.5, []),
+    ],
+)
+def test_a_result_is_named_by_its_fields_alone(returned: Any, names: list[str]) -> None:
+    assert values.field_names(returned) == names
+
+
+def test_a_result_that_is_too_long_is_refused() -> None:
+    with pytest.raises(BadValueError, match="characters"):
+        values.field_names("[" + "1," * values.LONGEST_TEXT + "1]")
+
+
 def micros(iso: str) -> int:
     return round(datetime.fromisoformat(iso).timestamp() * 1_000_000)
 

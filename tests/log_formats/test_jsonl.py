@@ -140,6 +140,22 @@ def test_everything_a_task_may_state(bench: Any) -> None:
     assert (close["task_key"], close["started_at"], close["cost_usd"]) == ("Close", None, None)
 
 
+def test_of_what_a_task_returned_the_names_of_fields_are_kept_and_no_values(bench: Any) -> None:
+    returned = [{"colour": "red", "owner": {"name": "Ann"}}, '{"price": 3}', "True", None]
+    steps = [{"name": f"Step {n}", "back": {"data": value}} for n, value in enumerate(returned)]
+    cases, _, _ = bench.one(
+        "a.jsonl",
+        lines({"id": 7, "steps": steps}),
+        '[record]\ncase = "id"\ntasks = "steps"\n[task]\nactivity = "name"\nresult = "back.data"\n',
+    )
+    assert [(t["outputs"], t["attributes"]) for t in cases["7"]["tasks"]] == [
+        (["colour", "owner"], []),
+        (["price"], []),
+        ([], []),
+        (None, []),
+    ]
+
+
 def test_usual_names_need_no_settings(bench: Any, keys: Any) -> None:
     cases, _, _ = bench.one(
         "a.jsonl",

@@ -1,13 +1,21 @@
 """Steps of one kind or about one thing: what a sentence asks for beside the step whose name fits it best."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
 from opus_pipelines.embedding.text_parts import parts, plain
-from opus_pipelines.procedures.listed_steps import counterparts, is_stated, records_of
+from opus_pipelines.procedures.listed_steps import (
+    ListedSteps,
+    are_of_one_record,
+    counterparts,
+    is_stated,
+    records_of,
+    states_existence,
+    states_output,
+)
 from opus_pipelines.procedures.name_coverage import words
 from opus_pipelines.procedures.reading import parse_procedure
 from opus_pipelines.procedures.relevant_parts import RequestText
@@ -45,7 +53,9 @@ def encode(texts: Sequence[str]) -> np.ndarray:
     return np.stack([vector(text) for text in texts])
 
 
-def model(history: dict[str, tuple[str, ...]], abroad: Any = None) -> SentenceTaskModel:
+def model(
+    history: dict[str, tuple[str, ...]], abroad: Any = None, outputs: Mapping[str, Sequence[str]] | None = None
+) -> SentenceTaskModel:
     """The model of cases in which a sentence asked for tasks; the procedure's part is `open_tab`."""
     followed = {sentence: parts(f"* open_tab:\n- {sentence}\n")[0] for sentence in history}
     titles = {plain(task): task for tasks in history.values() for task in (*tasks, "open_tab")}
@@ -59,6 +69,7 @@ def model(history: dict[str, tuple[str, ...]], abroad: Any = None) -> SentenceTa
             lambda head: titles.get(plain(head)),
             lambda: Silent({}),
             lambda: abroad,
+            outputs or {},
         ),
     )
 
@@ -102,6 +113,26 @@ def test_a_sentence_asks_for_every_step_whose_object_it_states() -> None:
 
 
 @pytest.mark.parametrize(
+    ("outputs", "expected"),
+    [
+        ({}, {"get_entry_date"}),
+        ({"get_car_details": ("colour", "next_inspection")}, {"get_entry_date", "get_car_details"}),
+        ({"get_car_details": ("colour", "last_inspection")}, {"get_entry_date"}),
+    ],
+)
+def test_a_new_sentence_asks_for_the_step_that_returns_what_it_speaks_of(
+    outputs: Mapping[str, Sequence[str]], expected: set[str]
+) -> None:
+    sentence = "The next inspection of the car must lie ahead of the entry date."
+    assert asked([sentence], model(HOTEL, outputs=outputs)) == expected
+
+
+def test_of_two_steps_of_one_record_that_cases_did_the_likelier_counts() -> None:
+    did_both = model({HAS_PASSPORT: ("has_passport", "get_passport_details", "get_entry_date")})
+    assert asked([HAS_PASSPORT], did_both) == {"has_passport", "get_entry_date"}
+
+
+@pytest.mark.parametrize(
     ("listed", "abroad", "expected"),
     [
         ("\n* look_up_person\n", True, {"look_up_person"}),
@@ -129,6 +160,64 @@ def test_a_sentence_that_nothing_explains_is_read_as_in_another_industry(
 )
 def test_an_object_is_stated_word_for_word(name: str, sentence: str, expected: bool) -> None:
     assert is_stated(name, sentence) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "other", "expected"),
+    [
+        ("has_passport", "get_passport_details", True),
+        ("internal_has_passport", "show_passport", True),
+        ("get_balance", "get_bar_balance", True),
+        ("get_bar_balance", "get_room_balance", False),
+        ("has_passport", "renew_passport", False),  # it changes something
+        ("get_details", "get_passport_details", False),  # of no record
+    ],
+)
+def test_steps_of_one_record(name: str, other: str, expected: bool) -> None:
+    assert are_of_one_record(name, other) == expected
+    assert are_of_one_record(other, name) == expected
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("The guest has a passport that is not null.", True),
+        ("The guest owns the car.", True),
+        ("The booking must not exist in the register.", True),
+        ("The passport must name another office.", False),
+        ("The owner of the car is a guest.", False),
+    ],
+)
+def test_a_sentence_that_says_that_there_is_a_thing(sentence: str, expected: bool) -> None:
+    assert states_existence(sentence) == expected
+
+
+def test_of_a_listed_test_and_reading_of_a_record_its_existence_asks_for_the_test(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sentences = [HAS_PASSPORT, SENTENCES[0]]
+    steps = ListedSteps(parts("* check_in:\n" + "".join(f"- {s}\n" for s in sentences) + LISTED), encode)
+    ((test, record),) = steps.tests
+    assert (steps.names[test], steps.names[record]) == ("has passport", "get passport details")
+    scores = np.zeros((2, len(steps.names)))
+    scores[:, test], scores[:, record] = 0.25, 0.75
+    monkeypatch.setattr("opus_pipelines.procedures.step_scorer._by_names", lambda _: scores)
+    found = StepScorer({}).probabilities(steps, "check in", sentences)
+    assert found[:, [test, record]].tolist() == [[0.75, 0.25], [0.25, 0.75]]
+
+
+@pytest.mark.parametrize(
+    ("outputs", "sentence", "expected"),
+    [
+        (("colour", "entry_date"), "The entry_date lies ahead.", True),
+        (("colour", "entry date"), "The date of the entry lies ahead.", True),
+        (("entry_date",), "The entry lies ahead.", False),
+        (("the",), "The entry lies ahead.", False),  # no word with a meaning
+        ((), "The entry lies ahead.", False),
+    ],
+)
+def test_an_output_is_stated_by_all_its_words(outputs: Sequence[str], sentence: str, expected: bool) -> None:
+    assert states_output(outputs, sentence) == expected
 
 
 @pytest.mark.parametrize(
