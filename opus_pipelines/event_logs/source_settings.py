@@ -99,6 +99,12 @@ class EventNames(Section):
     memory_gb: str | None = Field(None, description="memory held")
     threads: str | None = Field(None, description="threads held")
 
+    @model_validator(mode="after")
+    def _one_of_outputs_and_result(self) -> "EventNames":
+        if self.outputs is not None and self.result is not None:
+            raise ValueError("give outputs or result, because both say what a step leaves")
+        return self
+
 
 class Columns(EventNames, CaseNames):
     """`[columns]`: the columns of CSV files, and the attributes of events and traces in XES."""

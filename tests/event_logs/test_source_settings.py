@@ -57,6 +57,7 @@ def test_everything_of_the_specification_is_read(tmp_path: Path) -> None:
     ("text", "complaint"),
     [
         ('industri = "x"', "unknown key industri; did you mean industry?"),
+        ('[task]\noutputs = "x"\nresult = "y"', "give outputs or result, because both say what a step leaves"),
         ('[columns]\nactivty = "x"', "unknown key columns.activty; did you mean activity?"),
         ('[record]\ntask = "x"', "unknown key record.task; did you mean tasks?"),
         ('timezone = "Amsterdam"', "'Amsterdam' is no time zone; did you mean Europe/Amsterdam?"),
