@@ -4,6 +4,7 @@ import ast
 import json
 import math
 import re
+from collections import deque
 from typing import Any
 
 TRUE = frozenset({"true", "t", "yes", "y", "1", "1.0", "success", "succeeded"})
@@ -176,9 +177,9 @@ def field_names(value: Any) -> list[str]:
     if isinstance(value, str):
         value = _written(text(value))
     names: dict[str, None] = {}
-    values = [value]
+    values = deque([value])
     while values:
-        inner = values.pop(0)
+        inner = values.popleft()
         if isinstance(inner, dict):
             names.update((str(name), None) for name in inner)
         elif isinstance(inner, list | tuple):
@@ -188,7 +189,7 @@ def field_names(value: Any) -> list[str]:
 
 def _written(written: str) -> Any:
     """Returns the value that a text states as JSON or as a literal of Python; None where it states none."""
-    for read in (json.loads, ast.literal_eval):
+    for read in (json.loads, ast.literal_eval) if "{" in written else ():  # an object is written with braces
         try:
             return read(written)
         except (ValueError, SyntaxError, RecursionError, MemoryError):
