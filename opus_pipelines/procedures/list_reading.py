@@ -12,10 +12,10 @@ import numpy as np
 
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.embedding.text_parts import Part, plain
+from opus_pipelines.procedures.candidate_names import LIKELY
 from opus_pipelines.procedures.listed_steps import Encode, ListedSteps, lists_steps
 from opus_pipelines.procedures.reading import (
     DEPTH,
-    LIKELY,
     SAME_MEANING,
     ParsedProcedure,
     ProcedureStep,

@@ -128,8 +128,19 @@ class ListedSteps:
         """Return the index of a name in plain words, None where the procedure does not list it."""
         return self.names.index(name) if name in self.parts else None
 
+    def with_tests_of_existence(self, sentences: Sequence[str], probabilities: np.ndarray) -> np.ndarray:
+        """Return the probabilities [sentences, steps], where a sentence of existence asks for a test of the record.
+
+        Of a step that tests a record and one that reads it, such a sentence asks for the test at least as likely.
+        """
+        found = probabilities.copy()
+        for row, sentence in zip(found, sentences, strict=True):
+            for test, record in self._tests if states_existence(sentence) else ():
+                row[[test, record]] = max(row[test], row[record]), min(row[test], row[record])
+        return found
+
     @cached_property
-    def tests(self) -> list[tuple[int, int]]:
+    def _tests(self) -> list[tuple[int, int]]:
         """Return the pairs of a step that tests a record and a step that reads it."""
         return [
             (n, self.names.index(record))

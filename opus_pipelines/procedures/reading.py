@@ -10,12 +10,13 @@ own.
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 
 from opus_pipelines.core.ids import SameObject, make_id
 from opus_pipelines.embedding.text_parts import Part, Sentence, object_of, plain, verb_of
+from opus_pipelines.procedures.candidate_names import LIKELY, CandidateNames
 from opus_pipelines.procedures.listed_steps import (
     Encode,
     ListedSteps,
@@ -25,21 +26,19 @@ from opus_pipelines.procedures.listed_steps import (
     lists_steps,
     records_of,
 )
-from opus_pipelines.procedures.name_coverage import fit_probability
 from opus_pipelines.procedures.relevant_parts import (
     RequestText,
     branch_relevance,
     counting_sentences,
     relevant_part,
 )
-from opus_pipelines.procedures.sentence_task_model import OUTPUT_WEIGHT, SentenceTaskModel
+from opus_pipelines.procedures.sentence_task_model import SentenceTaskModel
 
 SAME_MEANING = 0.9  # cosine from which two sentences ask for the same tasks
 UNLIKE_MEANING = 0.6  # cosine up to which a sentence of history says nothing about a new one
 # cosine from which a sentence that nothing in its industry explains asks for what one of another industry asked for
 MEANING_ABROAD = 0.65
 CLAUSE_LIKELY = 0.6  # probability from which a clause of a sentence asks for a step of its own
-LIKELY = 0.5  # probability from which a task is a step
 NEGLIGIBLE = 0.3  # probabilities below it are noise and do not add up
 DEPTH = 3  # levels of parts that are followed from step to step
 # share of a procedure's headings that name known tasks, from which an unknown heading names a new step
@@ -154,8 +153,8 @@ class _Reader:
         for part in parts:
             if part.name:
                 self.of_name.setdefault(part.name, part)
-        self.bare = [p for p in self.of_name.values() if not p.sentences and not p.is_title]
-        self._scored: dict[str, np.ndarray] = {}
+        bare = [p.head or "" for p in self.of_name.values() if not p.sentences and not p.is_title]
+        self.names = CandidateNames(bare, model, encode)
         verbs = frozenset(verb_of(plain(title)) for title in model.title_of.values())
         self.listed = ListedSteps(parts, encode) if model.step_scorer and lists_steps(parts, verbs) else None
 
@@ -260,7 +259,7 @@ class _Reader:
             return [], False, False
         steps: dict[str, ProcedureStep] = {}
         for text in (cause.text, *clauses(cause.text)):
-            name, probability = self._best_name(text, without)
+            name, probability = self.names.best(text, without)
             if name and probability >= (LIKELY if text == cause.text else CLAUSE_LIKELY):
                 step = self._step(name, cause.text, probability)
                 steps.setdefault(step.task_id, step)
@@ -311,19 +310,16 @@ class _Reader:
         These are steps whose object or output it states, records of which other sentences ask to test that they are
         `known`, and what a similar sentence of history asked for about another thing.
         """
-        scores, may_be = self._name_scores(cause.text), self.model.may_be_step
-        fits = {self.names[n]: float(fit_probability(scores[n])) for n in reversed(self._candidates((), may_be))}
-        names = [self.names[n] for n in self._candidates(without, may_be)]
+        fits = self.names.fits(cause.text, ())
+        names = list(self.names.fits(cause.text, without))
         found = {name: fits[name] for name in names if is_stated(name, cause.text)}
-        stated = [n for n in np.flatnonzero(self.model.states_outputs(cause.text)) if self.names[n] in names]
-        if stated:
-            n = max(stated, key=lambda name: round(float(scores[name]), 6))
-            found.setdefault(self.names[n], float(fit_probability(scores[n] + OUTPUT_WEIGHT)))
+        if stated := self.names.that_returns(cause.text, without):
+            found.setdefault(*stated)
         nearest, cosine = self.model.nearest_cause(self.encode([cause.text])[0])
         share = (cosine - UNLIKE_MEANING) / (SAME_MEANING - UNLIKE_MEANING)
         similar = self._asked_by(nearest, share, cause.text, ()) if share > 0 else []
         tested = known - {step.task_id for step in similar if step.probability >= LIKELY}
-        for name in reversed(fits):
+        for name in fits:
             if fits[name] >= LIKELY and self.model.task_named(name) in tested and (of_it := records_of(name, names)):
                 found.setdefault(max(of_it, key=lambda record: fits[record]), fits[name])
         for step in similar:
@@ -350,55 +346,6 @@ class _Reader:
             if not any(are_of_one_record(name, step.name) for step in found):
                 found.append(ProcedureStep(task, name, sentence, p))
         return found
-
-    def _best_name(self, sentence: str, without: Collection[str]) -> tuple[str | None, float]:
-        """Return the name that fits the sentence best, and its probability.
-
-        Candidates are the intermediate tasks of history and the procedure's headings without text. Where none
-        is likely, the final tasks that may be a step are tried too (`SentenceTaskModel.may_be_step`).
-        """
-        best: tuple[str | None, float] = (None, 0.0)
-        scores = self._name_scores(sentence)
-        for may_be in (self.model.is_intermediate, self.model.may_be_step):
-            if candidates := self._candidates(without, may_be):
-                n = max(candidates, key=lambda name: round(float(scores[name]), 6))
-                best = self.names[n], float(fit_probability(scores[n]))
-            if best[1] >= LIKELY:
-                break
-        return best
-
-    @cached_property
-    def _new_names(self) -> list[str]:
-        """Return the headings without text that name no task which the model knows."""
-        return [p.head or "" for p in self.bare if self.model.task_named(p.head or "") not in self.model.tasks]
-
-    @cached_property
-    def names(self) -> list[str]:
-        """Return the names that a sentence may mean: the titles of the model's tasks, then `_new_names`."""
-        return [*(self.model.title_of[task] for task in self.model.tasks), *self._new_names]
-
-    def _candidates(self, without: Collection[str], may_be: np.ndarray) -> list[int]:
-        """Return the indices of the names that are no task `without`; of the model's tasks those that `may_be` a step.
-
-        `may_be` has a flag for each of the model's tasks.
-        """
-        tasks = [*self.model.tasks, *map(self.model.task_named, self._new_names)]
-        return [n for n, task in enumerate(tasks) if task not in without and (n >= len(may_be) or may_be[n])]
-
-    def _name_scores(self, sentence: str) -> np.ndarray:
-        """Return the scores [names] of all names for a sentence, or for one of its clauses."""
-        if sentence not in self._scored:
-            vectors = self._name_vectors
-            scores = self.model.name_coverage.scores([sentence], self.encode([sentence]), self.names, vectors)
-            self._scored[sentence] = scores[0]
-        return self._scored[sentence]
-
-    @cached_property
-    def _name_vectors(self) -> np.ndarray:
-        if not self.names:
-            return np.zeros((0, self.request.vector.size))
-        new = self.encode([plain(name) for name in self._new_names]) if self._new_names else ()
-        return np.stack([*self.model.task_vectors, *new])
 
     def _ordered(self, steps: list[ProcedureStep]) -> list[ProcedureStep]:
         """Return the steps in the order of history where it is consistent, else in that of the procedure."""

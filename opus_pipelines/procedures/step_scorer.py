@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, log_expit
 
-from opus_pipelines.procedures.listed_steps import FEATURES, WORDS_WEIGHT, ListedSteps, states_existence
+from opus_pipelines.procedures.listed_steps import FEATURES, WORDS_WEIGHT, ListedSteps
 from opus_pipelines.procedures.name_coverage import fit_probability
 
 CHANCE = 0.01  # probability that a step is done although no sentence asks for it
@@ -59,18 +59,14 @@ class StepScorer:
     def probabilities(self, steps: ListedSteps, head: str, sentences: Sequence[str]) -> np.ndarray:
         """Return [sentences, steps] how likely each sentence of the part `head` asks for each step.
 
-        The part's own step has 0. Of a step that tests a record and one that reads it, a sentence that says no more
-        than that there is one asks rather for the test.
+        The part's own step has 0.
         """
         features = steps.features(head, sentences, self._shares.of(steps))
         found = np.mean([fit.probabilities(features) for fit in self._fits] or [_by_names(features)], axis=0)
+        found = steps.with_tests_of_existence(sentences, found)
         own = steps.position(head)
         if own is not None:
             found[:, own] = 0.0
-        for row, sentence in zip(found, sentences, strict=True):
-            for test, record in steps.tests if states_existence(sentence) else ():
-                if own not in (test, record) and row[record] > row[test]:
-                    row[[test, record]] = row[[record, test]]
         return np.asarray(found)
 
 

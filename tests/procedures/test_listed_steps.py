@@ -192,18 +192,16 @@ def test_a_sentence_that_says_that_there_is_a_thing(sentence: str, expected: boo
     assert states_existence(sentence) == expected
 
 
-def test_of_a_listed_test_and_reading_of_a_record_its_existence_asks_for_the_test(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    sentences = [HAS_PASSPORT, SENTENCES[0]]
-    steps = ListedSteps(parts("* check_in:\n" + "".join(f"- {s}\n" for s in sentences) + LISTED), encode)
-    ((test, record),) = steps.tests
-    assert (steps.names[test], steps.names[record]) == ("has passport", "get passport details")
-    scores = np.zeros((2, len(steps.names)))
-    scores[:, test], scores[:, record] = 0.25, 0.75
-    monkeypatch.setattr("opus_pipelines.procedures.step_scorer._by_names", lambda _: scores)
-    found = StepScorer({}).probabilities(steps, "check in", sentences)
-    assert found[:, [test, record]].tolist() == [[0.75, 0.25], [0.25, 0.75]]
+def test_of_a_listed_test_and_reading_of_a_record_its_existence_asks_for_the_test() -> None:
+    steps = ListedSteps(parts("* check_in:\n- A guest checks in.\n" + LISTED), encode)
+    assert steps.names[1:3] == ["has passport", "get passport details"]
+    probabilities = np.array([[0.0, 0.25, 0.75, 0.5, 0.0, 0.0]] * 2 + [[0.0, 0.75, 0.25, 0.5, 0.0, 0.0]])
+    found = steps.with_tests_of_existence([HAS_PASSPORT, SENTENCES[0], HAS_PASSPORT], probabilities)
+    assert found.tolist() == [
+        [0.0, 0.75, 0.25, 0.5, 0.0, 0.0],
+        [0.0, 0.25, 0.75, 0.5, 0.0, 0.0],
+        [0.0, 0.75, 0.25, 0.5, 0.0, 0.0],
+    ]
 
 
 @pytest.mark.parametrize(
