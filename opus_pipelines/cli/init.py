@@ -160,8 +160,6 @@ def discover(
       opus discover export.csv --timezone Europe/Berlin --format csv > edges.csv
       opus discover claims --history history --tasks --format json
     """
-    import duckdb
-
     from opus_pipelines.discovery.summary import complaints, headline, tables
 
     columns = {role: column for role, column in (("case", case), ("activity", activity), ("time", time)) if column}
@@ -173,6 +171,8 @@ def discover(
         for title, names, rows in tables(found, top):
             show.table(names, rows, title)
     else:
+        import duckdb
+
         with duckdb.connect() as connection:
             connection.execute("SET TimeZone = 'UTC'")
             show.relation(connection.from_arrow(found.tasks if of_tasks else found.edges), form)

@@ -4,6 +4,7 @@ All other times go through the parser of single times.
 """
 
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -104,6 +105,7 @@ def in_utc(local: Longs, parser: TimeParser) -> tuple[Longs, Bools]:
     return np.where(offsets == NO_TIME, local, local - offsets), offsets != NO_TIME
 
 
+@lru_cache(maxsize=1 << 14)
 def _offset(parser: TimeParser, day: int) -> int:
     """Returns by how many microseconds the clock is before UTC on a day since 1970, NO_TIME if that is not sure."""
     if not _FIRST_DAY < day < _LAST_DAY:

@@ -23,7 +23,6 @@ from opus_pipelines.event_logs.files import data_files, open_data
 from opus_pipelines.event_logs.formats import Format, format_of
 from opus_pipelines.event_logs.records import Counts, Reject
 from opus_pipelines.event_logs.source_settings import SourceSettings, load_source
-from opus_pipelines.ingestion.onboarding.trial import reading
 from opus_pipelines.log_formats import csv_log, parquet_log
 from opus_pipelines.log_formats.table_log import ColumnLogOf, TableLog
 
@@ -154,6 +153,8 @@ def _sum(one: Counts, other: Counts) -> Counts:
 
 def _of_source(place: Path, usd_per_unit: Mapping[str, float]) -> Discovered:
     """Returns what the implementations of a source show that has several files, or files of another format."""
+    from opus_pipelines.ingestion.onboarding.trial import reading  # a flat log needs none of it
+
     tally = Tally()
     with reading(place, usd_per_unit) as trial:
         if trial.folder is None:

@@ -8,10 +8,9 @@ import pyarrow.parquet as pq
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.settings import parse
+from opus_pipelines.event_logs.formats import format_of
 from opus_pipelines.event_logs.source_settings import Columns, SourceSettings
-from opus_pipelines.ingestion.onboarding.draft import Stated, source_text
-from opus_pipelines.ingestion.onboarding.propose import ASSUMED_ZONE, TABLES, first_draft, kind_of
-from opus_pipelines.ingestion.onboarding.table_sample import read_sample
+from opus_pipelines.ingestion.onboarding.draft import ASSUMED_ZONE, Stated, source_text
 from opus_pipelines.log_formats.csv_columns import tell_columns
 
 _NO_ZONE = f"timezone {ASSUMED_ZONE}: assumed; the times state no zone"
@@ -22,9 +21,13 @@ def settings_of_file(file: Path, stated: Stated) -> tuple[SourceSettings, list[s
 
     Raises InputError if it cannot be told which column is what.
     """
-    kind = kind_of(file)
-    if kind == "parquet" and (found := _of_usual_names(file, stated)) is not None:
+    named = format_of(file.name)
+    if named is not None and named.name == "parquet" and (found := _of_usual_names(file, stated)) is not None:
         return found
+    from opus_pipelines.ingestion.onboarding.propose import TABLES, first_draft, kind_of
+    from opus_pipelines.ingestion.onboarding.table_sample import read_sample
+
+    kind = kind_of(file)
     sample = read_sample(file, kind) if kind in TABLES else None
     draft = first_draft([file], [kind], sample, stated)
     settings = parse(SourceSettings, tomllib.loads(source_text(draft)), file.name)

@@ -1,5 +1,6 @@
 """What was discovered, for a person: one line of counts, and the most frequent tasks and edges."""
 
+from datetime import date
 from typing import Any
 
 import pyarrow as pa
@@ -7,18 +8,25 @@ import pyarrow.compute as pc
 
 from opus_pipelines.discovery.discover import Discovered
 
+_EPOCH, _MICROS_A_DAY = date(1970, 1, 1).toordinal(), 86_400_000_000
 Table = tuple[str, list[str], list[list[Any]]]
 
 
 def headline(name: str, found: Discovered) -> str:
     """Returns the counts of records, cases, tasks and edges, and the period."""
     counts, tasks = found.counts, found.tasks
-    first, last = pc.min(tasks["first_seen"]).as_py(), pc.max(tasks["last_seen"]).as_py()
-    period = f", {first:%Y-%m-%d} to {last:%Y-%m-%d}" if first and last else ", no times"
+    first, last = _day(pc.min(tasks["first_seen"])), _day(pc.max(tasks["last_seen"]))
+    period = f", {first} to {last}" if first and last else ", no times"
     return (
         f"{name}: {counts.records:,} records, {counts.implementations:,} cases, {tasks.num_rows:,} tasks, "
         f"{found.edges.num_rows:,} edges{period}"
     )
+
+
+def _day(moment: pa.Scalar) -> date | None:
+    """Returns the day of a moment. Arrow's own conversion imports pandas, which takes a fifth of a second."""
+    micros = moment.cast(pa.int64()).as_py()
+    return None if micros is None else date.fromordinal(_EPOCH + micros // _MICROS_A_DAY)
 
 
 def complaints(found: Discovered) -> list[str]:

@@ -3,11 +3,16 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from opus_pipelines.core.toml_text import lines, listed, quoted
 from opus_pipelines.event_logs.activity_kinds import Classified
 from opus_pipelines.event_logs.values import FALSE, TRUE
-from opus_pipelines.ingestion.onboarding.findings import Outcome
+
+if TYPE_CHECKING:
+    from opus_pipelines.ingestion.onboarding.findings import Outcome
+
+ASSUMED_ZONE = "UTC"
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,7 @@ class Draft:
     notes: dict[str, str] = field(default_factory=dict)
     outcome: OutcomeColumn | None = None
     kinds: dict[str, Classified] = field(default_factory=dict)
-    candidates: tuple[Outcome, ...] = ()
+    candidates: "tuple[Outcome, ...]" = ()
     unclear: tuple[
         tuple[str, Counter[str]], ...
     ] = ()  # columns that are called outcomes, but whose values do not say which are good

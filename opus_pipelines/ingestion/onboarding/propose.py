@@ -16,7 +16,7 @@ from opus_pipelines.event_logs.formats import format_of
 from opus_pipelines.event_logs.values import FALSE, TRUE
 from opus_pipelines.ingestion.onboarding.column_words import BAD, GOOD, names_role, tells_outcome
 from opus_pipelines.ingestion.onboarding.columns import ColumnsFound, find_columns
-from opus_pipelines.ingestion.onboarding.draft import Draft, OutcomeColumn, Stated, source_text
+from opus_pipelines.ingestion.onboarding.draft import ASSUMED_ZONE, Draft, OutcomeColumn, Stated, source_text
 from opus_pipelines.ingestion.onboarding.findings import Findings, attribute_values, findings_of, outcome_candidates
 from opus_pipelines.ingestion.onboarding.record_paths import find_records
 from opus_pipelines.ingestion.onboarding.table_sample import TableSample, read_sample
@@ -24,7 +24,6 @@ from opus_pipelines.ingestion.onboarding.trial import Trial, trial_lake
 from opus_pipelines.log_formats.encoding_detection import detect_file_delimiter, detect_file_encoding
 
 TABLES = ("csv", "parquet")
-ASSUMED_ZONE = "UTC"
 MOST_OUTCOMES = 8  # distinct values of a column that plainly is an outcome
 CLEAR_OUTCOMES = 0.95  # share of the cases whose value is known to be good or bad
 _HEAD = 1 << 20
