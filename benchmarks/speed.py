@@ -2,17 +2,20 @@
 """Speed beside peers, on the same input in the same run: mining, the FAISS index, the encoder, the start of commands.
 
     .venv/bin/python benchmarks/speed.py [mining index encoder start] [--peer PYTHON] [--events 250000 1000000]
-        [--vectors 10000 100000] [--results benchmarks/results]
+        [--whole-up-to 1000000] [--vectors 10000 100000] [--results benchmarks/results]
 
 Each part writes `<results>/<part>.json`: figures, machine, versions. Times are CPU seconds of a process and all that it
 started, with the wall seconds beside them, because other programs may run on the machine.
 
-mining: flat events in no order, in one Parquet file, to directly-follows edges with counts. Ours reads them into
-implementations (masked, costed, one row a case), and mines all seven aggregates and the tables of a snapshot;
-`edges_alone` is reading and the aggregate of edges, without the resolution of names and all other tables. A peer
-reads the columns case, activity and time, and counts pairs: DuckDB and Spark by a window, Polars by a window, pm4py by
-`discover_dfg`. Polars and pm4py run in PYTHON, a scratch environment that has them; without --peer they are left out.
-Spark runs with at most a million events, pm4py and Polars with ten million. What is known after each size is written.
+mining: flat events in no order, in one Parquet file, to directly-follows edges with counts. `discover` is the command
+`opus discover FILE`: counts of edges and tasks by event and by case, when they were seen, first and last tasks, and the
+checks of every row. `ours` reads events into implementations (masked, costed, one row a case), and mines all seven
+aggregates and the tables of a snapshot, up to so many events; `edges_alone` is that reading and the aggregate of edges,
+without the resolution of names and all other tables. A peer reads the columns case, activity and time, and counts
+pairs: DuckDB and Spark by a window, Polars by a window, pm4py by `discover_dfg`. Polars and pm4py run in PYTHON, a
+scratch environment that has them; without --peer they are left out. Spark runs with at most a million events, pm4py
+with ten million. All times include the start of the process and its imports, but for Spark. What is known after each
+size is written.
 """
 
 import argparse
@@ -22,6 +25,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -67,7 +71,7 @@ def run():
 """,
 }
 OF_PEER = ("polars", "pm4py")  # the others run in this environment
-MOST_EVENTS = {"spark_lead": 1_000_000, "pm4py": 10_000_000, "polars": 10_000_000}
+MOST_EVENTS = {"spark_lead": 1_000_000, "pm4py": 10_000_000}
 
 
 def main() -> int:
@@ -79,6 +83,7 @@ def main() -> int:
     parser.add_argument("parts", nargs="*", default=list(parts), choices=[*parts, []], metavar="PART")
     parser.add_argument("--peer", type=Path, help="an interpreter that has polars and pm4py")
     parser.add_argument("--events", type=int, nargs="+", default=[250_000])
+    parser.add_argument("--whole-up-to", type=int, default=1_000_000, help="events of the largest snapshot")
     parser.add_argument("--vectors", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results")
     arguments = parser.parse_args()
@@ -100,15 +105,17 @@ def mining(arguments: argparse.Namespace) -> Figures:
     """Returns by size what ours and each peer took from flat events to edges, and each peer divided by ours."""
     sizes: Figures = {}
     for events in arguments.events:
-        sizes[str(events)] = _mining(events, arguments.peer)
+        sizes[str(events)] = _mining(events, arguments.peer, arguments.whole_up_to)
         write(arguments.results, "mining", {"events": sizes})
     return {"events": sizes}
 
 
-def _mining(events: int, peer: Path | None) -> Figures:
+def _mining(events: int, peer: Path | None, whole_up_to: int) -> Figures:
     with tempfile.TemporaryDirectory(prefix="opus-speed-") as folder:
         file = write_events(Path(folder) / "history" / "events", events)
-        taken = {"ours": _ours(Path(folder))}
+        taken = {"discover": _discover(file)}
+        if events <= whole_up_to:
+            taken["ours"] = _ours(Path(folder))
         if events <= MOST_EVENTS["spark_lead"]:
             taken["spark_lead"] = _spark_lead(file)
         for name, code in PEERS.items():
@@ -119,10 +126,23 @@ def _mining(events: int, peer: Path | None) -> Figures:
     edges = {taken[name]["edges"] for name in taken}
     if len(edges) > 1:
         raise SystemExit(f"the engines disagree about the number of edges: {edges}")
-    ratios = {name: round(of["cpu_s"] / taken["ours"]["cpu_s"], 3) for name, of in taken.items() if name != "ours"}
-    alone = taken["ours"]["edges_alone"]["cpu_s"]
-    ratios_alone = {name: round(of["cpu_s"] / alone, 3) for name, of in taken.items() if name != "ours"}
-    return {"taken": taken, "peer_cpu_divided_by_ours": ratios, "peer_cpu_divided_by_edges_alone": ratios_alone}
+    ours = {"discover": taken["discover"]["cpu_s"]}
+    if "ours" in taken:
+        ours |= {"ours": taken["ours"]["cpu_s"], "edges_alone": taken["ours"]["edges_alone"]["cpu_s"]}
+    peers = {name: of["cpu_s"] for name, of in taken.items() if name not in ours}
+    ratios = {own: {name: round(cpu / spent, 3) for name, cpu in peers.items()} for own, spent in ours.items()}
+    return {"load": os.getloadavg(), "taken": taken, "peer_cpu_divided_by": ratios}
+
+
+def _discover(file: Path) -> Figures:
+    command = [sys.executable, "-m", "opus_pipelines.cli.start", "discover", file, "--timezone", "UTC", "--top", "1"]
+    began = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=file.parent)
+    shown = process.stdout.read() if process.stdout is not None else ""
+    used = os.wait4(process.pid, 0)[2]
+    edges = int(shown.partition(" edges")[0].rpartition(" ")[2].replace(",", ""))
+    spent = {"wall_s": time.perf_counter() - began, "cpu_s": used.ru_utime + used.ru_stime}
+    return spent | {"peak_mib": used.ru_maxrss >> 10, "edges": edges}
 
 
 def write_events(folder: Path, events: int) -> Path:
@@ -176,7 +196,7 @@ with Family() as family, lake.lock():
     sources = [Source(part.source, part.folder, part.aliases) for part in made.mined.resolved.parts]
     mine(sources, ("edges",), settings.spark, spark.session, root / "spill")
     edges_alone = {"cpu_s": read["cpu_s"] + family.cpu_seconds - whole["cpu_s"]}
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    peak = max(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10, family.largest_bytes >> 20)
     made_of = {"reading": read, "edges_alone": edges_alone, "edges": made.counts["wkg/edges"], "peak_mib": peak}
     print(json.dumps(whole | made_of))
 """

@@ -137,14 +137,31 @@ def _batches(
     """Yields batches of at most that many rows and about that many bytes, with some columns of the file or all."""
     groups = [parquet.metadata.row_group(n) for n in range(parquet.metadata.num_row_groups)]
     widest = max((group.total_byte_size // group.num_rows for group in groups if group.num_rows), default=0)
-    size = 0
-    for batch in parquet.iter_batches(max(1, min(rows, most_bytes // max(1, widest))), columns=columns):
-        size += sum(_size(column) for column in batch.columns)
-        if size > limit:
-            raise InputError(
-                f"its rows say more than {limit >> 20} MiB, as no log of its size does; write it as CSV if it is one"
-            )
-        yield batch
+    size, at_once = 0, max(1, min(rows, most_bytes // max(1, widest)))
+    for some in _runs([group.num_rows for group in groups], at_once):
+        for batch in parquet.iter_batches(at_once, row_groups=some, columns=columns):
+            size += sum(_size(column) for column in batch.columns)
+            if size > limit:
+                raise InputError(
+                    f"its rows say more than {limit >> 20} MiB, as no log of its size does; write it as CSV if it is "
+                    "one"
+                )
+            yield batch
+
+
+def _runs(sizes: list[int], rows: int) -> Iterator[list[int]]:
+    """Yields row groups, by number, that have at least so many rows together.
+
+    Arrow keeps the bytes of all row groups that it was asked for at once.
+    """
+    run: list[int] = []
+    for number in range(len(sizes)):
+        run.append(number)
+        if sum(sizes[first] for first in run) >= rows:
+            yield run
+            run = []
+    if run:
+        yield run
 
 
 def _size(column: pa.Array) -> int:
