@@ -4,6 +4,7 @@ Times of one case and the number of the case are packed into one number where th
 numbers many times faster than it sorts by several columns. The order is that of `column_reading.tasks`.
 """
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -41,22 +42,25 @@ def in_order(events: Columns, interval: bool, has_work: bool) -> Ordered:
     if not len(events["case"]):
         nothing = np.zeros(0, np.int64)
         return Ordered(nothing, nothing, nothing, 0, np.zeros(0, np.uint64))
-    case, order, starts = _by_case(events["case"])
     plain = not interval and not (events["time"] == NO_TIME).any()
     if (kind := events.get("kind")) is not None:
         plain = plain and not ((kind == START) | (kind == NO_WORK)).any()
-    if plain and (sorted_ := _by_time(case, order, events["time"])) is not None:
-        order, tied = sorted_
-        odd = np.zeros(len(order), bool)
-        if tied.any():
-            odd[tied] = _repeated(events, order[tied], case[tied], interval)
-        if odd.any():
-            unusual = np.unique(events["case"][order[odd]])
-            return in_order(without(events, unusual), interval, has_work)._replace(unusual=unusual)
-        lengths = np.diff(np.append(starts, len(order)))
-        activity = events["activity"][order].astype(np.int64)
-        return Ordered(lengths, activity, events["time"][order], 0, np.zeros(0, np.uint64))
-    return _by_rules(events, interval, has_work)
+    if not plain:
+        return _by_rules(events, interval, has_work)
+    case, order, starts = _by_case(events["case"])
+    lengths = np.diff(np.append(starts, len(order)))
+    packed = _Packed.of(case, order, events)
+    if packed is None:
+        return _by_rules(events, interval, has_work)
+    if (found := packed.without_ties()) is not None:
+        return Ordered(lengths, *found, 0, np.zeros(0, np.uint64))
+    order, tied = packed.order()
+    repeated = _repeated(events, order[tied], case[tied], interval)
+    if repeated.any():
+        unusual = np.unique(events["case"][order[tied][repeated]])
+        return in_order(without(events, unusual), interval, has_work)._replace(unusual=unusual)
+    activity = events["activity"][order].astype(np.int64)
+    return Ordered(lengths, activity, events["time"][order], 0, np.zeros(0, np.uint64))
 
 
 def without(events: Columns, unusual: Keys) -> Columns:
@@ -76,32 +80,60 @@ def _by_case(keys: Keys) -> tuple[Ints, Longs, Longs]:
     return (np.cumsum(begins, dtype=np.int32) - np.int32(1)), order, np.flatnonzero(begins)
 
 
-def _by_time(case: Ints, order: Longs, time: Longs) -> tuple[Longs, Bools] | None:
-    """Sorts events, which are in some `order` by case, by time and place as well.
+@dataclass(frozen=True)
+class _Packed:
+    """Events in some order by case (`rows`), each as one number: its case, and its time after `least` in `unit`s.
 
-    Returns the order, and which events have the time of another of their case. None: the numbers are too large.
+    `bits` are those of the time.
     """
-    moments = time[order]
-    least = int(moments.min())
-    moments = moments - least
-    unit = next(unit for unit in _UNITS if unit == 1 or not (moments % unit).any())
-    if unit > 1:
-        moments //= unit
-    bits = int(moments.max()).bit_length()
-    if int(case[-1]).bit_length() + bits > _BITS:
-        return None
-    packed = case.astype(np.int64) << bits | moments
-    by_time = np.argsort(packed)
-    packed = packed[by_time]
-    order = order[by_time]
-    same = packed[1:] == packed[:-1]
-    tied = np.zeros(len(order), bool)
-    if same.any():
+
+    keys: Longs
+    rows: Longs
+    activity: Ints
+    least: int
+    unit: int
+    bits: int
+
+    @classmethod
+    def of(cls, case: Ints, rows: Longs, events: Columns) -> "_Packed | None":
+        """Packs events. `case` has the number of the case of each row. None: the numbers are too large."""
+        moments = events["time"][rows]
+        least = int(moments.min())
+        moments = moments - least
+        unit = next(unit for unit in _UNITS if unit == 1 or not (moments % unit).any())
+        if unit > 1:
+            moments //= unit
+        bits = int(moments.max()).bit_length()
+        if int(case[-1]).bit_length() + bits > _BITS:
+            return None
+        return cls(case.astype(np.int64) << bits | moments, rows, events["activity"][rows], least, unit, bits)
+
+    def without_ties(self) -> tuple[Longs, Longs] | None:
+        """Returns activity and time of each event by case and time.
+
+        None: two events of a case have the same time, or the numbers are too large.
+        """
+        width = int(self.activity.max()).bit_length()
+        if (int(self.keys[-1]) >> self.bits).bit_length() + self.bits + width > _BITS:
+            return None
+        whole = np.sort(self.keys << width | self.activity)
+        by_time = whole >> width
+        if (by_time[1:] == by_time[:-1]).any():
+            return None
+        moments = by_time & ((1 << self.bits) - 1)
+        return whole & ((1 << width) - 1), moments * self.unit + self.least
+
+    def order(self) -> tuple[Longs, Bools]:
+        """Returns the rows by case, time and place, and which of them have the time of another of their case."""
+        by_time = np.argsort(self.keys)
+        keys, rows = self.keys[by_time], self.rows[by_time]
+        same = keys[1:] == keys[:-1]
+        tied = np.zeros(len(rows), bool)
         tied[1:] |= same
         tied[:-1] |= same
         places = np.flatnonzero(tied)
-        order[places] = order[places][np.lexsort((order[places], packed[places]))]
-    return order, tied
+        rows[places] = rows[places][np.lexsort((rows[places], keys[places]))]
+        return rows, tied
 
 
 def _by_rules(events: Columns, interval: bool, has_work: bool) -> Ordered:

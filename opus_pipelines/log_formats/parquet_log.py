@@ -155,11 +155,13 @@ def _runs(sizes: list[int], rows: int) -> Iterator[list[int]]:
     Arrow keeps the bytes of all row groups that it was asked for at once.
     """
     run: list[int] = []
-    for number in range(len(sizes)):
+    total = 0
+    for number, size in enumerate(sizes):
         run.append(number)
-        if sum(sizes[first] for first in run) >= rows:
+        total += size
+        if total >= rows:
             yield run
-            run = []
+            run, total = [], 0
     if run:
         yield run
 
