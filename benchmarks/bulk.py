@@ -29,7 +29,7 @@ from measuring import Family, machine
 
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.embedding.cache import CachedEncoder
-from opus_pipelines.embedding.encoder import Encoder
+from opus_pipelines.embedding.encoder import Encoder, encoder_of
 from opus_pipelines.generation.chunks import GenerationSetup
 from opus_pipelines.generation.contract import ContractResult, publish_contract
 from opus_pipelines.generation.parallel_encoding import SparkEncoder
@@ -125,8 +125,10 @@ def _made(
     now = datetime.now(UTC)
     snapshot = lake.current_snapshot()
     assert snapshot is not None
-    encoder = CachedEncoder(SparkEncoder(settings.encoder, spark.session), work / "cache")
-    with BulkRun(GenerationSetup(lake.root, snapshot, settings), encoder, spark.session, _say) as bulk:
+    session = spark.cluster_session
+    model = encoder_of(settings.encoder) if session is None else SparkEncoder(settings.encoder, session)
+    encoder = CachedEncoder(model, work / "cache")
+    with BulkRun(GenerationSetup(lake.root, snapshot, settings), encoder, session, _say) as bulk:
         result = bulk.generate(contract, work / "result", "bulk", now)
     seconds = dict(result.tables["generation/runs"]["seconds"].to_pylist()[0])
     began = time.monotonic()

@@ -61,8 +61,9 @@ def bulk_run(
         yield _KEPT.bulk
         return
     _KEPT.end()
-    model = SparkEncoder(setup.settings.encoder, spark.session)
-    bulk = BulkRun(setup, encoder.around(model), spark.session, progress)
+    session = spark.cluster_session
+    on_cluster = None if session is None else encoder.around(SparkEncoder(setup.settings.encoder, session))
+    bulk = BulkRun(setup, on_cluster or encoder.encoder, session, progress)
     if _KEPT.is_open:
         _KEPT.setup, _KEPT.bulk = setup, bulk
         yield bulk

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,6 +46,11 @@ class SparkResource(WithSettings):
         `input_bytes`: the size of the files that it will read, by which a new JVM chooses how it compiles.
         """
         return self._start(self.typed.graph.engine == "graphframes", input_bytes)
+
+    @property
+    def cluster_session(self) -> "Callable[[], SparkSession] | None":
+        """What starts the session of a cluster; None where the master is this machine, which has no need of Spark."""
+        return None if self.typed.spark.master.startswith("local") else self.session
 
     def graph_session(self) -> "SparkSession":
         """Returns a session with GraphFrames' JVM half.

@@ -1,10 +1,11 @@
 """A run over contracts, few intakes or many: what they share is loaded once, each contract's result is staged by
 itself.
 
-Below `MANY` intakes one worker process does the chunks of a contract; from there on Spark does them, with one such
-process for each of its Python workers.
+Worker processes of this machine do the chunks of a contract, at most one for each core. On a cluster, Spark does them
+from `MANY` intakes on, with one such process for each of its Python workers.
 """
 
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -27,20 +28,21 @@ from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.lake.layout import PART
 from opus_pipelines.lake.results import ResultKey
 from opus_pipelines.lwm.interface import Usage, backend_of
+from opus_pipelines.workers.pool import side_by_side
 from opus_pipelines.workers.spark_executor import on_spark
 from opus_pipelines.workers.worker import Worker
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-MANY = 500  # intakes of a contract from which starting Spark pays
+MANY = 500  # intakes of a contract from which Spark on a cluster pays
 CHUNK = 125  # intakes a file: a worker's rows of one chunk are some 50 MB before they are written
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class BulkSize:
-    """`many` intakes of a contract start Spark; the rows of `chunk` intakes are one file."""
+    """`many` intakes of a contract start Spark on a cluster; the rows of `chunk` intakes are one file."""
 
     many: int = MANY
     chunk: int = CHUNK
@@ -53,21 +55,30 @@ class BulkRun:
         self,
         setup: GenerationSetup,
         encoder: TextEncoder,
-        session: "Callable[[], SparkSession]",
+        session: "Callable[[], SparkSession] | None",
         progress: Progress,
         size: BulkSize = BulkSize(),
     ) -> None:
-        """`setup` names the lake, the snapshot and the settings."""
+        """`setup` names the lake, the snapshot and the settings. `session` starts Spark; None: there is no cluster."""
         self.snapshot, self.settings, self.encoder = setup.snapshot, setup.settings, encoder
         self._session, self._progress = session, progress
         self._setup, self._size = setup, size
-        self._worker = Worker(self._setup, progress)
+        self._tells_each = True  # whether a line tells of each intake
+        self._workers = [Worker(setup, self._tell)]
 
     def __enter__(self) -> "BulkRun":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._worker.end()
+        self._end_workers()
+
+    def _end_workers(self) -> None:
+        for worker in self._workers:
+            worker.end()
+
+    def _tell(self, line: str) -> None:
+        if self._tells_each:
+            self._progress(line)
 
     def generate(
         self, contract: ContractFolder, folder: Path, run_id: str, now: datetime, attempt: int = 1
@@ -163,13 +174,17 @@ class BulkRun:
             return self._do(contract, jobs, "intakes done")
 
     def _do(self, contract: ContractFolder, jobs: Sequence[Any], what: str) -> list[Any]:
-        of = len(contract.intakes)
-        if of < self._size.many or not self.settings.spark.shared_files:  # chunks are files that all workers see
-            return [self._worker.do(job) for job in jobs]
-        self._worker.end()  # its memory is for Spark's
+        of, chunk = len(contract.intakes), self._size.chunk
         ticker = Ticker(f"{contract.client} / {contract.contract}: {what}", self._progress)
-        chunk = self._size.chunk
-        return on_spark(self._session(), self._setup, jobs, lambda done: ticker(min(done * chunk, of), of))
+        tell = lambda done: ticker(min(done * chunk, of), of)
+        # chunks are files that all workers see
+        if self._session is not None and of >= self._size.many and self.settings.spark.shared_files:
+            self._end_workers()  # their memory is for Spark's
+            return on_spark(self._session(), self._setup, jobs, tell)
+        count = max(1, min(len(os.sched_getaffinity(0)), of // chunk))
+        self._tells_each = count == 1
+        self._workers += [Worker(self._setup, self._tell) for _ in range(count - len(self._workers))]
+        return side_by_side(self._workers[:count], jobs, (lambda _: None) if self._tells_each else tell)
 
 
 @contextmanager

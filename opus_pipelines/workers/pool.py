@@ -1,19 +1,53 @@
 """Runs jobs in several worker processes at once, where the jobs' order does not matter and their number is known.
 
-A job that fails costs only itself. It is tried once more while no other job runs, because two large jobs may need more
-memory together than there is.
+`side_by_side` runs them on workers that stay for the next jobs. `WorkerPool` has workers of its own: a job that fails
+costs only itself. It is tried once more while no other job runs, because two large jobs may need more memory together
+than there is.
 """
 
 from collections import deque
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar, cast
 
+from opus_pipelines.core.errors import OpusError
 from opus_pipelines.workers.jobs import Job, Report, Setup
 from opus_pipelines.workers.sandbox import LostWorker
 from opus_pipelines.workers.worker import Answer, Worker
 
 Key = TypeVar("Key", bound=Hashable)
+
+
+def side_by_side(workers: Sequence[Worker], jobs: Sequence[Job], progress: Callable[[int], None]) -> list[Any]:
+    """Runs the jobs on the workers, one at a time on each, and returns their answers in order.
+
+    `progress` is called with the number of jobs done. Raises OpusError with the reason of the first job that failed,
+    after all jobs have run.
+    """
+    waiting, idle = deque(enumerate(jobs)), list(workers)
+    busy: dict[Connection, tuple[Worker, int]] = {}
+    answers: dict[int, Answer] = {}
+    try:
+        while len(answers) < len(jobs):
+            while waiting and idle:
+                number, job = waiting.popleft()
+                worker = idle.pop(0)
+                busy[worker.send(job)] = worker, number
+            for connection in wait(list(busy)):
+                worker, number = busy[cast(Connection, connection)]
+                if (answer := worker.receive()) is not None:
+                    del busy[cast(Connection, connection)]
+                    idle.append(worker)
+                    answers[number] = answer
+                    progress(len(answers))
+    finally:  # the answer of a job that was interrupted must not be taken for that of the next one
+        for worker, _ in busy.values():
+            worker.end()
+    in_order = [answers[number] for number in range(len(jobs))]
+    for succeeded, reason in in_order:
+        if not succeeded:
+            raise OpusError(reason)
+    return [answer for _, answer in in_order]
 
 
 class WorkerPool(Generic[Key]):

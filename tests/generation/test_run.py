@@ -1,5 +1,5 @@
-"""A contract's intakes through processes that may be killed: the same rows by one server and by Spark; what is
-poisonous costs only itself.
+"""A contract's intakes through processes that may be killed: the same rows by one of them, by several and by Spark;
+what is poisonous costs only itself.
 """
 
 import os
@@ -68,7 +68,9 @@ def test_a_server_encodes_before_it_works_and_tells_of_each_intake(contract: Any
     assert not (folder / "work").exists()
 
 
-def test_spark_gives_the_same_rows_in_parts_and_they_are_published_whole(
+@pytest.mark.parametrize("is_cluster", [False, True], ids=["by processes", "by Spark"])
+def test_the_same_rows_come_in_parts_and_are_published_whole(
+    is_cluster: bool,
     contract: Any,
     sample_lake: Lake,
     cached: CachedEncoder,
@@ -77,7 +79,9 @@ def test_spark_gives_the_same_rows_in_parts_and_they_are_published_whole(
     tmp_path: Path,
 ) -> None:
     size = BulkSize(many=1, chunk=2)
-    result, _ = in_bulk(sample_lake, contract, cached, tmp_path / "out", session=lambda: spark, size=size)
+    session = (lambda: spark) if is_cluster else None
+    result, said = in_bulk(sample_lake, contract, cached, tmp_path / "out", session=session, size=size)
+    assert not any(": intake " in line for line in said)
     for dataset in TABLES:
         key = [(name, "ascending") for name in dataset.key]
         assert result.tables[dataset.name].sort_by(key).equals(by_one_server[0].tables[dataset.name].sort_by(key)), (
@@ -102,7 +106,7 @@ def test_spark_gives_the_same_rows_in_parts_and_they_are_published_whole(
     assert [pointer["result"] for pointer in lake.results()] == [result.result]
 
 
-@pytest.mark.parametrize("many", [100, 1], ids=["by one server", "by Spark"])
+@pytest.mark.parametrize("many", [100, 1], ids=["by processes", "by Spark"])
 def test_a_poisonous_intake_costs_only_itself(
     contract: Any,
     sample_lake: Lake,
