@@ -51,8 +51,8 @@ def main() -> int:
     rewards: dict[str, list[list[float]]] = {name: [] for name in names}
     for most in map(int, arguments.cases.split(",")):
         for name in names:
-            made = [made(bench, a, model, most, name) for a in asked]
-            rewards[name].append([simulated_reward(truth, a, m) for a, m in zip(asked, made, strict=True)])
+            results = [made(bench, a, model, most, name) for a in asked]
+            rewards[name].append([simulated_reward(truth, a, m) for a, m in zip(asked, results, strict=True)])
             print_row(f"{most} cases, {name}", rewards[name][-1], rewards[names[0]][-1])
     for name in names:
         print_row(f"area, {name}", np.mean(rewards[name], 0).tolist(), np.mean(rewards[names[0]], 0).tolist())
