@@ -4,7 +4,7 @@
 The intakes are similar to the sample's, and the processes are those of a real run.
 
     PYTHONPATH=. .venv/bin/python benchmarks/bulk.py [--counts 100 1000 10000] [--own-gains]
-        [--lake LAKE --intakes DIR] [--work DIR] [--results benchmarks/results]
+        [--precision bfloat16] [--lake LAKE --intakes DIR] [--work DIR] [--results benchmarks/results]
 
 Mines the sample (or takes a lake that was made from it, and its intakes), writes N intakes of about 150 tokens of their
 own (the sample's with other figures and one more sentence each, seeded), and generates them as `opus generate` does:
@@ -27,6 +27,7 @@ from pathlib import Path
 
 from measuring import Family, machine
 
+from opus_pipelines.core.settings import Encoder as EncoderSettings
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.embedding.cache import CachedEncoder
 from opus_pipelines.embedding.encoder import Encoder, encoder_of
@@ -153,9 +154,12 @@ def main() -> None:
     parser.add_argument("--contract", default="Motor Claims")
     parser.add_argument("--work", type=Path)
     parser.add_argument("--results", type=Path)
+    parser.add_argument("--precision", choices=["float32", "bfloat16"], default="float32", help="of the encoder")
     options = parser.parse_args()
+    if options.results:
+        options.results.mkdir(parents=True, exist_ok=True)
     work = options.work or Path(tempfile.mkdtemp(prefix="bulk-"))
-    settings = Settings()
+    settings = Settings(encoder=EncoderSettings(precision=options.precision))
     lake = Lake(options.lake or work / "lake")
     spark = SparkResource.of(
         settings.model_copy(update={"paths": settings.paths.model_copy(update={"lake": lake.root})})
