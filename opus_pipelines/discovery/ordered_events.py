@@ -14,6 +14,7 @@ from opus_pipelines.column_reading.times import NO_TIME
 from opus_pipelines.discovery.case_keys import Keys
 from opus_pipelines.discovery.event_parts import Columns
 from opus_pipelines.event_logs.arrow_arrays import Bools, Ints, Longs
+from opus_pipelines.event_logs.step_arrays import begins_anew
 
 _UNITS = (60_000_000, 1_000_000, 1_000, 1)  # microseconds: times are counted in the largest that they all share
 _BITS = 63
@@ -74,9 +75,7 @@ def without(events: Columns, unusual: Keys) -> Columns:
 def _by_case(keys: Keys) -> tuple[Ints, Longs, Longs]:
     """Returns the number of the case of each event in some order by case, that order, and where each case begins."""
     order = np.argsort(keys)
-    ordered = keys[order]
-    begins = np.ones(len(keys), bool)
-    np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
+    begins = begins_anew(keys[order])
     return (np.cumsum(begins, dtype=np.int32) - np.int32(1)), order, np.flatnonzero(begins)
 
 
@@ -159,9 +158,7 @@ def _by_rules(events: Columns, interval: bool, has_work: bool) -> Ordered:
 
 def _numbers(keys: Keys) -> Ints:
     """Returns the number of each case, by keys of which equal ones stand together."""
-    begins = np.ones(len(keys), bool)
-    np.not_equal(keys[1:], keys[:-1], out=begins[1:])
-    return np.cumsum(begins, dtype=np.int32) - np.int32(1)
+    return np.cumsum(begins_anew(keys), dtype=np.int32) - np.int32(1)
 
 
 def _repeated(events: Columns, rows: Longs, case: Ints, interval: bool) -> Bools:
