@@ -43,10 +43,9 @@ def test_the_command_reference_has_every_command_with_an_option_and_an_example(r
         "## opus",
         *(f"## opus {n}" for n in sorted(opus.commands)),
     ]
-    assert [line for line in text.splitlines() if line.startswith("| `--top INTEGER RANGE` | ")] == [
-        "| `--top INTEGER RANGE` | How many ranks of each Intention. [default: 3; x&gt;=1] |",
-        "| `--top INTEGER RANGE` | How many rows a table shows. [default: 30; x&gt;=1] |",
-    ]
+    best, discover = [line for line in text.splitlines() if line.startswith("| `--top INTEGER RANGE` | ")]
+    assert best.endswith(" [default: 3; x&gt;=1] |")
+    assert discover.endswith(" [default: 30; x&gt;=1] |")
     assert '```console\nopus best --client "Northwind Insurance" --top 1\n```' in text
 
 
