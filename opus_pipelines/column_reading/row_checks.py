@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from opus_pipelines.column_reading.cases import Maps
 from opus_pipelines.column_reading.values import Coded, UnusualError, dollars
 from opus_pipelines.event_logs import values
-from opus_pipelines.event_logs.arrow_arrays import Bools, array, booleans_of, numbers
+from opus_pipelines.event_logs.arrow_arrays import Bools, array, booleans_of, numbers, text_offsets
 from opus_pipelines.event_logs.assembler import Assembler
 from opus_pipelines.event_logs.column_mapping import OUTCOME
 from opus_pipelines.event_logs.money import DOLLAR, Money
@@ -107,7 +107,7 @@ def _blank(texts: pa.Array) -> Bools:
 def _begins_visibly(texts: pa.Array) -> Bools:
     """Tells which texts begin with a visible character of ASCII, as nearly all ids and names do."""
     content = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
-    starts = np.frombuffer(texts.buffers()[1], np.int32, len(texts) + 1, texts.offset * 4)
+    starts = text_offsets(texts)
     if not len(content):
         return np.zeros(len(texts), bool)
     first = content[np.minimum(starts[:-1], len(content) - 1)]

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from opus_pipelines.event_logs.arrow_arrays import Bools, Longs, array, numbers, validity
+from opus_pipelines.event_logs.arrow_arrays import Bools, Longs, array, numbers, text_offsets, validity
 from opus_pipelines.event_logs.times import TimeParser
 from opus_pipelines.event_logs.values import BadValueError
 
@@ -56,7 +56,7 @@ def moments(texts: pa.Array, parser: TimeParser, plain: bool) -> tuple[Longs, Bo
     NULL and an empty text have no time, and are not bad.
     """
     results, bad = np.full(len(texts), NO_TIME, np.int64), np.zeros(len(texts), bool)
-    offsets = np.frombuffer(texts.buffers()[1], np.int32, len(texts) + 1, texts.offset * 4)
+    offsets = text_offsets(texts)
     lengths = np.diff(offsets)
     valid = validity(texts)
     lengths = lengths if valid is None else np.where(valid, lengths, 0)

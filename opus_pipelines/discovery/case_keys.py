@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from opus_pipelines.event_logs.arrow_arrays import array, numbers
+from opus_pipelines.event_logs.arrow_arrays import array, numbers, text_offsets
 from opus_pipelines.event_logs.arrow_batches import text_hashes
 
 Keys = npt.NDArray[np.uint64]
@@ -26,7 +26,7 @@ def case_keys(ids: pa.Array) -> Keys:
 
 
 def _keys(texts: pa.Array) -> Keys:
-    offsets = numbers_of_offsets(texts)
+    offsets = text_offsets(texts)
     lengths = np.diff(offsets)
     first, end = int(offsets[0]), int(offsets[-1])
     data = np.zeros(end - first + 8, np.uint8)
@@ -41,8 +41,3 @@ def _keys(texts: pa.Array) -> Keys:
     if len(long):
         keys[long] = text_hashes(texts.take(array(long, pa.int64())))[0]
     return keys
-
-
-def numbers_of_offsets(texts: pa.Array) -> npt.NDArray[np.int32]:
-    """Returns where each text begins, and where the last one ends."""
-    return np.frombuffer(texts.buffers()[1], np.int32, len(texts) + 1, texts.offset * 4)

@@ -54,6 +54,11 @@ def numbers(values: pa.Array, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     return np.frombuffer(buffer, dtype, len(values), values.offset * np.dtype(dtype).itemsize)
 
 
+def text_offsets(texts: pa.Array) -> Ints:
+    """Returns where each text begins in the bytes of all, and where the last one ends."""
+    return np.frombuffer(texts.buffers()[1], np.int32, len(texts) + 1, texts.offset * 4)
+
+
 def validity(values: pa.Array) -> Bools | None:
     """Returns which values are not NULL, or None if no value is NULL."""
     if not values.null_count:

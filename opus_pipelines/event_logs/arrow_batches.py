@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from opus_pipelines.core.schemas import IMPLEMENTATIONS, TASK_IMPLEMENTATION
-from opus_pipelines.event_logs.arrow_arrays import Ints, Longs, numbers, validity
+from opus_pipelines.event_logs.arrow_arrays import Ints, Longs, numbers, text_offsets, validity
 from opus_pipelines.event_logs.records import Task
 
 Hashes = npt.NDArray[np.uint64]  # a row a seed
@@ -118,7 +118,7 @@ def _of_few(texts: pa.Array) -> Hashes:
 
 def text_hashes(column: pa.Array) -> Hashes:
     """Computes the two hashes of every text. That of NULL is arbitrary."""
-    offsets = np.frombuffer(column.buffers()[1], np.int32, len(column) + 1, column.offset * 4)
+    offsets = text_offsets(column)
     lengths = np.diff(offsets)
     content = column.buffers()[2]
     data = (content.to_pybytes() if content is not None else b"") + bytes(8)
