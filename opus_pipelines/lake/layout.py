@@ -11,12 +11,11 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opus_pipelines.core.errors import LakeError
-from opus_pipelines.core.schemas import DATASETS, SOURCES, Dataset
+from opus_pipelines.core.schemas import SOURCES, Dataset
 from opus_pipelines.lake import file_lists, replaced_files, version
 from opus_pipelines.lake.atomic_files import (
     full_disk_named,
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     import pyarrow as pa  # imported where tables are read or written: a command that only reads views does neither
 
 __all__ = ["PART", "Lake", "dataset_folder", "read_json", "read_table", "slug", "table_of", "unslug"]
-__all__ += ["write_atomically", "write_empty", "write_json", "write_table"]
+__all__ += ["write_atomically", "write_json", "write_table"]
 PART = "part-00000.parquet"
 _NAME = re.compile("[A-Za-z0-9_-]{1,100}")  # of a snapshot
 _SECONDS_A_DAY = 86_400
@@ -247,7 +246,7 @@ class Lake:
         """Writes an empty typed file for every dataset, so that no view fails, and the version file `lake.json`."""
         if (self.root / ".empty").is_dir() and version.has_these_columns(self.root):
             return
-        write_empty(self.root / ".empty")
+        version.write_empty(self.root / ".empty")
         file_lists.list_files(self.root / ".empty")
         version.stamp(self.root)
 
@@ -354,16 +353,6 @@ def write_table(dataset: Dataset, table: "pa.Table", folder: Path, name: str = P
     with full_disk_named(folder):
         pq.write_table(table, path, compression="zstd", row_group_size=65_536)
     return path
-
-
-def write_empty(folder: Path) -> None:
-    """Writes an empty typed file for every dataset, named like its view, in folders of its partitions."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    for dataset in DATASETS.values():
-        nothing = pa.Table.from_batches([], dataset.schema)
-        write_atomically(folder / dataset.empty_file, partial(pq.write_table, nothing))
 
 
 def read_table(dataset: Dataset, *folders: Path, columns: list[str] | None = None) -> "pa.Table":

@@ -2,15 +2,18 @@
 
 `<lake>/lake.json` has `format`, the layout of folders, pointers and kept files, and `schemas`, a hash of every
 dataset's columns and of where the typed files without rows are. A lake without that file has format 1. Tables with
-other columns need no migration: a missing column reads as NULL.
+other columns need no migration: a missing column reads as NULL, by the typed files without rows that `write_empty`
+writes.
 """
 
+import io
+from functools import cache, partial
 from pathlib import Path
 
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.schemas import DATASETS
-from opus_pipelines.lake.atomic_files import read_json, write_json
+from opus_pipelines.lake.atomic_files import read_json, write_atomically, write_json
 
 FORMAT = 2
 NAME = "lake.json"
@@ -50,3 +53,23 @@ def has_these_columns(root: Path) -> bool:
 def stamp(root: Path, with_columns: bool = True) -> None:
     """Writes the format of this version to `lake.json`; `with_columns` says that the empty typed files are there."""
     write_json(root / NAME, {"format": FORMAT, "schemas": schemas_hash() if with_columns else None})
+
+
+def write_empty(folder: Path) -> None:
+    """Writes an empty typed file for every dataset, named like its view, in folders of its partitions."""
+    for file, content in _contents().items():
+        write_atomically(folder / file, partial(Path.write_bytes, data=content))
+
+
+@cache
+def _contents() -> dict[str, bytes]:
+    """The bytes of each file by its path in the folder: the same for every lake that this process writes."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    contents = {}
+    for dataset in DATASETS.values():
+        written = io.BytesIO()
+        pq.write_table(pa.Table.from_batches([], dataset.schema), written)
+        contents[dataset.empty_file] = written.getvalue()
+    return contents

@@ -22,7 +22,7 @@ from opus_pipelines.core.errors import InputError, LakeError
 from opus_pipelines.core.schemas import DATASETS, OPTIMIZED, Dataset
 from opus_pipelines.core.settings_sections import Query
 from opus_pipelines.lake import damage, version
-from opus_pipelines.lake.layout import Lake, write_atomically, write_empty
+from opus_pipelines.lake.layout import Lake, write_atomically
 from opus_pipelines.lake.object_store.folders import Origin
 from opus_pipelines.lake.replaced_files import REPAIR
 from opus_pipelines.querying import gate, guard
@@ -144,7 +144,7 @@ def _own_empty() -> Path:
     """Writes the empty typed files of this version into a temporary folder of this process, and returns it."""
     folder = Path(tempfile.mkdtemp(prefix="opus-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    write_empty(folder)
+    version.write_empty(folder)
     return folder
 
 

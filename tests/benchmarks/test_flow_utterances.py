@@ -12,6 +12,7 @@ from opus_pipelines.flows.traversal import activities
 FOLDER = Path(os.environ.get("OPUS_TEST_DATA", Path(__file__).parents[3] / "shared" / "data")) / "flow_bench"
 
 
+@pytest.mark.long
 def test_all_parts_are_there_and_no_utterance_stands_twice() -> None:
     parts = [read_utterances(FILE, part) for part in PARTS]
     assert [len(part) for part in parts] == [164, 80, 36, 20, 20]

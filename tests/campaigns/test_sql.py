@@ -108,6 +108,7 @@ def cases(count: int, file: Path) -> list[tuple[str, str, str | None]]:
     return made
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [SMALL, pytest.param(LARGE, marks=pytest.mark.nightly)], ids=["small", "large"])
 def test_every_attack_is_refused_and_every_control_is_answered(count: int, tmp_path: Path) -> None:
     secret = tmp_path / "secret.csv"

@@ -184,6 +184,7 @@ def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
     assert "outside" in reasons(catalogue)
 
 
+@pytest.mark.long
 def test_ten_thousand_tools_are_read(tmp_path: Path) -> None:
     lines = (json.dumps(SEND | {"name": f"send_letter_{n}"}) for n in range(10_000))
     assert len(read(tmp_path, catalogue__jsonl="\n".join(lines)).tasks) == 10_000

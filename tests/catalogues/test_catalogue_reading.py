@@ -149,6 +149,7 @@ def test_steps_get_the_ids_of_the_catalogue_each_once_and_a_price_is_declared() 
     assert (mode.cost_usd_mean, mode.cost_basis, task.p) == (0.5, "declared", None)
 
 
+@pytest.mark.long
 def test_of_a_large_catalogue_the_tools_that_share_words_come_into_question() -> None:
     many = Catalogue(tuple(tool(f"tool number{n}") for n in range(3 * MOST)) + TOOLS)
     assert titles_of(Candidates(many).of(["Write a letter."])) == ["stamp_letter", "write_letter"]

@@ -30,6 +30,7 @@ def run(lake: Lake, *arguments: str) -> int:
     return main(["--lake", str(lake.root), "forecast", "--history", history, "--open", "state", *arguments])
 
 
+@pytest.mark.long
 def test_an_export_of_running_cases(lake: Lake, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(lake, str(lake.root.parent / "running.csv"), "--limit-hours", "48") == 0
     assert "r1" in capfd.readouterr().out
@@ -39,6 +40,7 @@ def test_an_export_of_running_cases(lake: Lake, capfd: pytest.CaptureFixture[str
     assert capfd.readouterr().out.splitlines() == ["case_id,next_activity,rest,hours,p_late", 'r1,c,"[""c""]",1.0,0.0']
 
 
+@pytest.mark.long
 def test_limits_of_the_command_and_of_the_settings(lake: Lake, capfd: pytest.CaptureFixture[str]) -> None:
     settings = lake.root.parent / "opus.toml"
     settings.write_text("[forecasts.limits.claims]\nsteps = 9\ncost_usd = 2.5\n")
@@ -56,6 +58,7 @@ def test_limits_of_the_command_and_of_the_settings(lake: Lake, capfd: pytest.Cap
     assert capfd.readouterr().out.splitlines()[1:] == ["cost,2.5,3.0,1.0,settings", "steps,3.0,3.0,0.0,command"]
 
 
+@pytest.mark.long
 def test_the_open_cases_of_history(lake: Lake, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(lake) == 0
     assert main(["--lake", str(lake.root), "query", "forecasts", "--format", "csv"]) == 0

@@ -36,6 +36,7 @@ def ctrl_c() -> Iterator[threading.Timer]:
     timer.cancel()
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_a_question_that_duckdb_works_on(
     lake: Path, ctrl_c: threading.Timer, capsys: pytest.CaptureFixture[str]
 ) -> None:

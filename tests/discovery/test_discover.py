@@ -195,6 +195,7 @@ def test_made_tables_give_the_same_edges(
     both("".join(text).encode("cp1252"), stated, tmp_path, in_memory=in_memory)
 
 
+@pytest.mark.long
 @made(40)
 @given(
     events=st.lists(

@@ -70,6 +70,7 @@ def test_vectors_without_any_order_are_searched_exactly() -> None:
     assert VectorIndex.build([str(n) for n in range(3_000)], vectors, exact_up_to=0).is_exact
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("damaged", [INDEX_FILE, LISTS_FILE])
 def test_a_damaged_index_of_lists_is_named(tmp_path: Path, damaged: str) -> None:
     VectorIndex.build([str(n) for n in range(4_000)], clusters(4_000), exact_up_to=0).save(tmp_path)

@@ -52,6 +52,7 @@ def test_the_flows_of_the_world_come_back_but_for_their_annotations() -> None:
         assert block_flow(flow_document(blocks)) == (blocks, [])
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(FLOWS)
 def test_what_the_format_writes_comes_back(own: Flow) -> None:

@@ -73,6 +73,7 @@ def test_the_same_log_gives_the_same_continuations() -> None:
     assert log(cut(WHOLE, 50)) == log(cut(WHOLE, 50))
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 400)), max_size=6), max_size=40))
 def test_every_log_gives_probabilities_and_a_bounded_rest(cases: list[Any]) -> None:

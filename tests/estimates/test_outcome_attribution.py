@@ -121,6 +121,7 @@ def test_cases_with_and_without_a_step_tell_which_one_fails() -> None:
     assert found.p_range[1][2] < min(found.p_range[0][:2])
 
 
+@pytest.mark.long
 def test_the_value_of_p_reproduces_outcomes_if_nothing_is_mended() -> None:
     paths, _, _ = drawn(3, 2000, 0.8)
     p = estimated(paths).p

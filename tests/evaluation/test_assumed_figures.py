@@ -68,6 +68,7 @@ FIGURES = st.lists(
 )
 
 
+@pytest.mark.long
 @given(FIGURES, FIGURES)
 def test_a_share_is_a_share(costs: list[Any], times: list[Any]) -> None:
     found = assumed_of(costs, times)

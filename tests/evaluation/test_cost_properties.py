@@ -96,6 +96,7 @@ def test_non_triviality_and_implementation_sensitivity(workflow: Workflow, price
     assert cost(dearer, price) == pytest.approx(cost(workflow, price) + more)
 
 
+@pytest.mark.long
 @few
 @given(pieces(2, 2), prices, st.randoms(use_true_random=False))
 def test_cost_invariance(workflow: Workflow, price: Cost, rng: Any) -> None:
@@ -107,6 +108,7 @@ def test_cost_invariance(workflow: Workflow, price: Cost, rng: Any) -> None:
     assert cost(Workflow.of(nodes, edges), price) == pytest.approx(cost(workflow, price))
 
 
+@pytest.mark.long
 @few
 @given(pieces(2, 2), pieces(1, 2), prices)
 def test_parallel_sub_additivity_and_commutativity(first: Workflow, second: Workflow, price: Cost) -> None:
@@ -114,6 +116,7 @@ def test_parallel_sub_additivity_and_commutativity(first: Workflow, second: Work
     assert cost(parallel(first, second), price) == pytest.approx(cost(parallel(second, first), price))
 
 
+@pytest.mark.long
 @few
 @given(pieces(2, 1), pieces(1, 2), prices)
 def test_sequential_sub_additivity_over_one_lane(first: Workflow, second: Workflow, price: Cost) -> None:
@@ -179,6 +182,7 @@ def test_order_sensitivity(short: int, longer: int, price: Cost) -> None:
     assert between - before == pytest.approx(longer * price.usd_per_hour_of_duration)
 
 
+@pytest.mark.long
 @few
 @given(pieces(2, 2), pieces(2, 2))
 def test_where_only_consumption_costs_the_cost_is_additive(first: Workflow, second: Workflow) -> None:
@@ -200,6 +204,7 @@ def test_duration_of_compositions(first: Any, second: Any) -> None:
         assert result.duration_ms == max(result.finish_ms.values())
 
 
+@pytest.mark.long
 @few
 @given(pieces(2, 1), pieces(1, 2), st.sampled_from([exact_success, product_success]))
 def test_success_of_compositions(first: Workflow, second: Workflow, inferred: Callable[..., Any]) -> None:
@@ -211,6 +216,7 @@ def test_success_of_compositions(first: Workflow, second: Workflow, inferred: Ca
     )
 
 
+@pytest.mark.long
 @few
 @given(pieces(2, 2, steady=True), share, st.data(), st.sampled_from([exact_success, product_success]))
 def test_where_p_is_at_least_q_nothing_gets_worse_when_something_gets_better(

@@ -57,6 +57,7 @@ def longest(workflow: Workflow, node: str) -> float:
     return own + max((longest(workflow, u) for u in workflow.predecessors(node)), default=0.0)
 
 
+@pytest.mark.long
 @settings(max_examples=120, deadline=None)
 @given(workflows())
 def test_laws(workflow: Workflow) -> None:
@@ -79,6 +80,7 @@ def test_laws(workflow: Workflow) -> None:
     )
 
 
+@pytest.mark.long
 @settings(max_examples=120, deadline=None)
 @given(workflows())
 def test_peaks_equal_the_largest_sum_over_active_sets(workflow: Workflow) -> None:

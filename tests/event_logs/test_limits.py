@@ -54,6 +54,7 @@ def test_a_file_of_which_hardly_a_record_can_be_used_is_no_log(bench: Bench, nam
     assert state.files[0]["records"] == 0
 
 
+@pytest.mark.long
 def test_names_and_texts_have_a_length_that_people_write(bench: Bench) -> None:
     rows = f"{'c' * 10_001},A,\n1,{'A' * 10_001},\n2,A,{'x' * (1 << 20)}y\n3,{'A' * 10_000},{'x' * (1 << 20)}\n"
     cases, rejects, _ = bench.one("log.csv", HEAD + rows)

@@ -21,6 +21,8 @@ from tests.fine_tuning.tiny_encoder import write_tiny_encoder
 from tests.language_models.tiny_model import write_tiny_model
 from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans
 
+pytestmark = pytest.mark.long
+
 PLANS = plans(160)
 
 
@@ -53,7 +55,6 @@ def hits(found: np.ndarray, holds: np.ndarray) -> float:
     )
 
 
-@pytest.mark.long
 def test_it_reads_which_tasks_a_request_asks_for(reader: TaskReader, cases: ReadCases) -> None:
     asked = cases.among(range(120, 160))
     found = reader.probabilities(asked.texts, TOOLS, cases.vectors, cases.holds.mean(0))
@@ -62,7 +63,6 @@ def test_it_reads_which_tasks_a_request_asks_for(reader: TaskReader, cases: Read
     assert hits(found, asked.holds) > 0.6, "by chance it is 0.2"
 
 
-@pytest.mark.long
 def test_requests_of_any_length_may_stand_together(reader: TaskReader, cases: ReadCases) -> None:
     texts = ["send the invoice", asks_for(TOOLS[:4]), ""]
     together = reader.probabilities(texts, TOOLS, cases.vectors, cases.holds.mean(0))
@@ -113,7 +113,6 @@ def test_weights_that_do_not_fit_are_refused(reader: TaskReader, cases: ReadCase
         )
 
 
-@pytest.mark.long
 def test_the_pointer_model_reads_with_it_and_keeps_it(reader: TaskReader, cases: ReadCases, tmp_path: Path) -> None:
     small = memory(PLANS[:120])
     graph = replace(small.graph, vectors=cases.vectors)

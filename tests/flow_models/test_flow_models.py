@@ -86,6 +86,7 @@ def test_every_text_that_the_grammar_allows_is_a_flow_of_the_catalogue(choices: 
     assert read_before_set(flow) == []
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(0, 10_000), max_size=30))
 def test_every_edit_that_the_grammar_allows_applies_and_keeps_what_it_does_not_name(choices: list[int]) -> None:

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from hypothesis import given, settings
 from lxml import etree, html
 
@@ -27,6 +28,7 @@ def test_what_changed_is_marked_on_both_sides() -> None:
     assert marked(BEFORE, BEFORE).new == {}
 
 
+@pytest.mark.long
 @settings(max_examples=30, deadline=None)
 @given(FLOWS, FLOWS)
 def test_every_picture_is_one_svg_element(before: Flow, after: Flow) -> None:

@@ -81,6 +81,7 @@ def test_a_place_in_ing_needs_no_comma() -> None:
     assert (wish.where, wish.anchor, wish.new) == ("after", "going through the tickets", "send a mail with outlook")
 
 
+@pytest.mark.long
 def test_a_long_text_of_the_beginnings_of_wordings_is_read_in_time() -> None:
     for part in ("if a ", "let a ", "create a b with a c ", "those whose a is ", 'if "a', "I want a "):
         assert rephrased(part * (8_000 // len(part)))

@@ -18,6 +18,7 @@ from tests.flows.flow_bench import DATA, bench_tests, needs_data
 from tests.flows.random_flows import FLOWS
 
 
+@pytest.mark.long
 @settings(max_examples=examples(30), deadline=None)
 @given(FLOWS)
 def test_random_flows_come_back_from_both_dialects(flow: Flow) -> None:

@@ -18,6 +18,7 @@ from tests.flows.random_flows import FLOWS
 NO_PARALLEL = frozenset(Feature) - {Feature.PARALLEL}
 
 
+@pytest.mark.long
 @settings(max_examples=examples(25), deadline=None)
 @given(FLOWS, FLOWS)
 def test_operations_come_back(before: Flow, after: Flow) -> None:

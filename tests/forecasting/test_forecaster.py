@@ -73,6 +73,7 @@ def test_remaining_time_cost_and_success(forecaster: Forecaster) -> None:
     assert rejected.p_limit < 0.05
 
 
+@pytest.mark.long
 def test_open_cases_do_not_make_the_work_look_shorter() -> None:
     """Half of the history is still open two days after it began; the payments of the newest nobody saw."""
     cut = Forecaster(history(400, observed_until=400 * HOUR), calendar=False)
@@ -99,6 +100,7 @@ def test_a_long_silence_rules_out_what_would_have_happened_by_then(forecaster: F
     assert silent.similar < now.similar
 
 
+@pytest.mark.long
 def test_the_same_history_gives_the_same_forecasts(forecaster: Forecaster) -> None:
     assert Forecaster(history(400), calendar=False).forecast(RUNNING) == forecaster.forecast(RUNNING)
 

@@ -33,6 +33,7 @@ def test_open_cases_are_forecast_once(lake: Lake) -> None:
     assert published(lake) == ["c040"]
 
 
+@pytest.mark.long
 def test_limits_of_the_source_and_of_contracts_are_forecast_and_new_ones_forecast_again(lake: Lake) -> None:
     limited = Forecasts.model_validate({"open_cases": {"claims": "state"}, "limits": {"claims": {"steps": 2}}})
 
@@ -47,6 +48,7 @@ def test_limits_of_the_source_and_of_contracts_are_forecast_and_new_ones_forecas
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("history", "is_unchanged"), [("h1", True), ("h2", False)])
 def test_a_new_snapshot_forecasts_only_sources_whose_history_changed(
     lake: Lake, history: str, is_unchanged: bool
@@ -66,6 +68,7 @@ def test_a_new_snapshot_forecasts_only_sources_whose_history_changed(
     assert published(lake) == ["c040"]
 
 
+@pytest.mark.long
 def test_a_source_that_fails_keeps_its_forecasts(lake: Lake) -> None:
     refresh(lake, BY_STATE)
 

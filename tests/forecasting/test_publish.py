@@ -80,6 +80,7 @@ def test_the_open_cases_of_history_are_forecast_and_published(lake: Lake) -> Non
     assert row["p_success"] > 0.99
 
 
+@pytest.mark.long
 def test_a_new_forecast_replaces_the_one_before(lake: Lake) -> None:
     for limit_s in (60.0, 120.0):
         publish(

@@ -185,6 +185,7 @@ def test_a_forgotten_clients_cases_leave_the_version_that_is_kept(strict: Bench)
     assert strict.read().sources[0].content == kept.content
 
 
+@pytest.mark.long
 def test_status_tells_what_was_rejected_and_which_version_is_in_use(strict: Bench) -> None:
     strict.put("a/log.csv", log(10))
     strict.put("b/log.csv", log(10, bad=5))

@@ -39,6 +39,7 @@ def read(tmp_path: Path) -> Any:
     ]
 
 
+@pytest.mark.long
 def test_elements_come_by_role_with_the_contracts_documents_last(tmp_path: Path) -> None:
     intake, documents = tmp_path / "intake", tmp_path / "documents"
     put(intake, "input/claim.txt", "A windscreen is broken.")

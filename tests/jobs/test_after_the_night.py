@@ -86,6 +86,7 @@ BEFORE = (datetime.now(UTC) - timedelta(days=1)).replace(hour=1, minute=50)
 NIGHT = BEFORE + timedelta(minutes=20)
 
 
+@pytest.mark.long
 def test_after_the_rebuild_of_the_night_the_stale_contracts_that_ask_for_it_are_generated(nights: Nights) -> None:
     assert nights.look(BEFORE) == {}
     assert nights.look(NIGHT) == {}, "the night has begun, and its rebuild has not ended"

@@ -72,6 +72,7 @@ def test_a_folder_that_is_still_being_copied_waits(intakes: Path) -> None:
     assert ticks.look()[0] == ["Acme__Retail"]
 
 
+@pytest.mark.long
 def test_a_contract_with_a_result_is_asked_for_only_when_it_changes(intakes: Path) -> None:
     publish(intakes, "Acme", "Retail")
     ticks = Ticks(intakes, ("Acme__Retail",))

@@ -199,6 +199,7 @@ def test_attempts_end_with_the_last_reason(failing: Answer, backend: Any, server
     assert "workflows" not in files(tmp_path / "lake"), "no answer is kept"
 
 
+@pytest.mark.long
 def test_retry_after_is_honoured(backend: Any, server: Any) -> None:
     began = time.monotonic()
     backend(status(429, Retry_After="1"), GOOD).generate(request())
@@ -223,6 +224,7 @@ def test_retry_after_is_a_number_or_a_date() -> None:
     assert retry_after(Message(), now) is None
 
 
+@pytest.mark.long
 def test_a_slow_answer_ends_at_the_deadline(backend: Any) -> None:
     began = time.monotonic()
     with pytest.raises(EndpointError):

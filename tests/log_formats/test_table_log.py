@@ -71,6 +71,7 @@ def assembled(
     )
 
 
+@pytest.mark.long
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=ROWS, in_memory=st.sampled_from([0, 3_000, 20_000]))
 def test_cases_are_the_same_however_little_fits_into_memory(

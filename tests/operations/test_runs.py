@@ -44,6 +44,7 @@ def test_rows_that_name_a_client_are_removed(lake: Lake) -> None:
     assert remove_runs(Lake(lake.root / "none"), [Word("client", "Acme")]) == 0
 
 
+@pytest.mark.long
 def test_the_last_night_stands_beside_the_thirty_before_it(lake: Lake) -> None:
     for number in range(40):
         record(lake, night(number, seconds=float(number)), 100)

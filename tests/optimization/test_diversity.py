@@ -98,6 +98,7 @@ def test_swaps_are_a_metric(a: frozenset[Any], b: frozenset[Any], c: frozenset[A
     assert swaps(a, c) <= swaps(a, b) + swaps(b, c)
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.builds(Candidate, sets), max_size=8), st.integers(1, 4), st.sampled_from([0.0, 0.3, 1.0]))
 def test_rank_one_stays_no_two_are_nearer_than_the_least_and_none_that_fits_is_left_out(

@@ -137,6 +137,7 @@ def test_what_must_wait_waits_in_a_well_formed_workflow_of_the_same_tasks(seed: 
     assert all(place[a] < place[b] for a, b in space.facts.required(tuple(space.execution_modes)))
 
 
+@pytest.mark.long
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 5), st.sampled_from([0.0, 4.0]), st.sampled_from(["product", "exact"]))
 def test_exact_means_no_other_ways_and_reviews_earn_more(seed: int, tasks: int, hourly: float, inference: str) -> None:

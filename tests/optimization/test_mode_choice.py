@@ -60,6 +60,7 @@ def brute(workflow: Workflow, options: dict[str, list[TaskNode]], limit: float =
     return found
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 6), st.booleans())
 def test_the_best_choice_is_that_of_brute_force(seed: int, tasks: int, straight: bool) -> None:
@@ -71,6 +72,7 @@ def test_the_best_choice_is_that_of_brute_force(seed: int, tasks: int, straight:
     assert evaluate(found.workflow, PRICES, Reward()).reward_usd == pytest.approx(found.worth, abs=1e-9)
 
 
+@pytest.mark.long
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 6))
 def test_the_envelope_of_a_chain_is_exact(seed: int, tasks: int) -> None:

@@ -2,6 +2,8 @@
 
 from xml.etree import ElementTree
 
+import pytest
+
 from opus_pipelines.flows.formats.core_text import parse
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.program_pages.pictures import curve_svg, program_picture
@@ -46,6 +48,7 @@ def test_a_curve_is_drawn_from_the_first_call_to_the_last() -> None:
     assert curve_svg([(1, 2.0)]) == curve_svg([(1, 1.0)])
 
 
+@pytest.mark.long
 def test_the_page_shows_the_search_that_was_best_where_it_selected(lake: Lake) -> None:
     assert program_page(connect(lake)) is None
     done = experiment(program_of(MANUAL), Plan(("random edits",), ("exact",), (0, 1, 2), 15))

@@ -46,6 +46,7 @@ def space() -> PlanSpace:
     )
 
 
+@pytest.mark.long
 def test_both_searches_find_the_best_modes_of_a_chain(space: PlanSpace) -> None:
     best = refinement(space, *START)
     found = reward_search(space, START, 300, 0)

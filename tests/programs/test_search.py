@@ -172,6 +172,7 @@ def test_a_method_never_ends_worse_and_is_repeatable(method: str) -> None:
     assert one.curve()[-1] == (60, one.reward)
 
 
+@pytest.mark.long
 def test_the_held_out_half_selects_nothing(tmp_path: Path) -> None:
     plan = Plan(("random edits",), ("exact",), (0, 1), 20)
     done = experiment(program_of(MANUAL), plan)

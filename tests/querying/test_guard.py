@@ -91,6 +91,7 @@ def test_a_question_for_too_much_memory_is_refused(question: str) -> None:
         ask(question, Query(seconds=20, memory_mb=64, spill_mb=0))
 
 
+@pytest.mark.long
 def test_where_an_interrupt_has_no_effect_the_process_is_ended() -> None:
     said: list[str] = []
     connection = duckdb.connect()

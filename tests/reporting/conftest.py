@@ -2,6 +2,7 @@
 trust.
 """
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -102,8 +103,16 @@ def step(workflow_id: str, node: str, position: int, title: str, **more: Any) ->
 
 
 @pytest.fixture
-def lake(tmp_path: Path) -> Lake:
-    lake = Lake(tmp_path / "o'lake")
+def lake(written_once: Path, tmp_path: Path) -> Lake:
+    """A copy for each test, which may change it; `views.sql` names its own folder."""
+    lake = Lake(shutil.copytree(written_once, tmp_path / "o'lake"))
+    write_views_sql(lake)
+    return lake
+
+
+@pytest.fixture(scope="session")
+def written_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    lake = Lake(tmp_path_factory.mktemp("reporting") / "lake")
     write_views_sql(lake)
     write_json(lake.root / "wkg" / "current.json", {"snapshot": "w1", "published_at": "2026-01-02T03:04:05+00:00"})
     write_json(
@@ -231,4 +240,4 @@ def lake(tmp_path: Path) -> Lake:
             "published_at": "2026-01-02T03:04:05+00:00",
         },
     )
-    return lake
+    return lake.root

@@ -119,6 +119,7 @@ def test_nothing_is_told_of_what_is_not_there(whole: Lake, unknown: str) -> None
     assert answer(whole, "audit", **{unknown: "nothing like it"}) == []
 
 
+@pytest.mark.long
 def test_a_row_of_the_cost_report_is_the_sum_of_its_parts_reviews_too(whole: Lake) -> None:
     where = {"client_key": CLIENT, "contract_key": CONTRACT, "result": "r2"}
     head = {k: HEAD[k] for k in ("client", "contract", "result")}
@@ -176,6 +177,7 @@ def test_an_orphan_is_counted_with_an_example(lake: Lake) -> None:
     }
 
 
+@pytest.mark.long
 def test_a_decision_that_counts_as_a_near_case_is_no_orphan_and_not_lost(whole: Lake) -> None:
     where = {"client_key": CLIENT, "contract_key": CONTRACT}
     names = {k: HEAD[k] for k in ("client", "contract")}

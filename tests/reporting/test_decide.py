@@ -21,6 +21,7 @@ def run(lake: Lake, *arguments: str) -> tuple[int, str]:
     return code, out.getvalue()
 
 
+@pytest.mark.long
 def test_a_decision_is_kept_with_its_workflow_and_shown_beside_it(
     lake: Lake, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -57,6 +58,7 @@ def test_without_decisions_nothing_is_said_of_them(lake: Lake) -> None:
     assert "decision:" not in run(lake, "explain", "fa1")[1]
 
 
+@pytest.mark.long
 def test_two_decisions_on_one_intake_are_both_kept_and_the_last_one_stands(lake: Lake) -> None:
     for workflow_id in ("fa2", "fa1"):
         assert run(lake, "decide", workflow_id, "accept")[0] == 0

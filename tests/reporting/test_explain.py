@@ -64,6 +64,7 @@ def test_explanation_of_an_infeasible_one_names_the_violation(lake: Lake) -> Non
     assert "violated: max_cost_usd: 8.00 exceeds 7.00 by 1.00" in explanation(connect(lake), "fa2")
 
 
+@pytest.mark.long
 def test_of_equal_rewards_the_least_penalty_is_named(lake: Lake) -> None:
     where = {"client_key": CLIENT, "contract_key": CONTRACT, "result": "r2"}
     put(
@@ -232,6 +233,7 @@ def test_a_step_that_depends_on_the_one_before_it_is_named(lake: Lake, gamma: fl
     assert (said in text, "Success by the step before" in text) == (is_shown, is_shown)
 
 
+@pytest.mark.long
 def test_an_intake_that_history_knows_nothing_like_says_so(lake: Lake) -> None:
     said = "no case of history is really like this intake"
     assert said not in explanation(connect(lake), "fa1")
@@ -240,6 +242,7 @@ def test_an_intake_that_history_knows_nothing_like_says_so(lake: Lake) -> None:
     assert said in explanation(connect(lake), "fa1")
 
 
+@pytest.mark.long
 def test_what_of_the_documents_was_not_read_is_told(lake: Lake) -> None:
     assert "not read" not in explanation(connect(lake), "fa1")
     where = {"client_key": CLIENT, "contract_key": CONTRACT, "result": "r2"}
@@ -264,6 +267,7 @@ def test_what_of_the_documents_was_not_read_is_told(lake: Lake) -> None:
     assert [row[2:5] for row in found.fetchall()] == [("claim-1", "input", "rows.csv"), (None, "contract", "scan.pdf")]
 
 
+@pytest.mark.long
 def test_what_differs_is_told_step_by_step_and_who_does_it(lake: Lake) -> None:
     """Check is done by someone else, Pay in the place of Refund: two swaps; a workflow that was set apart says at what
     cost.
@@ -341,6 +345,7 @@ def test_a_step_that_history_lacks_names_the_nearest_that_it_has(lake: Lake) -> 
     assert told.endswith("estimates, those of 'Check'")
 
 
+@pytest.mark.long
 def test_rules_that_were_not_applied_are_counted_beside_the_workflow_and_asked_about(lake: Lake) -> None:
     where = {"client_key": CLIENT, "contract_key": CONTRACT, "result": "r2"}
     rule = {

@@ -58,6 +58,7 @@ def test_the_variables_of_the_views_cannot_be_set(lake: Lake, name: str) -> None
         run(connect(lake), "ranking", {name: "/etc"})
 
 
+@pytest.mark.long
 def test_every_shipped_query_runs_on_a_locked_connection(lake: Lake) -> None:
     connection = connect(lake)
     for name in shipped_queries():

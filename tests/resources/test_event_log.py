@@ -28,6 +28,7 @@ def events(instance: dg.DagsterInstance) -> list[str]:
     return [str(record.event_log_entry.dagster_event_type) for record in instance.get_records_for_run(RUN).records]
 
 
+@pytest.mark.long
 def test_a_run_is_recorded_whole_and_its_files_are_closed_once(tmp_path: Path, runs: Path) -> None:
     with dg.DagsterInstance.local_temp(str(tmp_path)) as instance:
         with kept_open(instance, RUN):

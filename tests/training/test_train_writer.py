@@ -18,6 +18,8 @@ from opus_pipelines.training.tracking import DataHash, Tracking
 from opus_pipelines.training.train_writer import LearntWriter, WriterFigures, judged, publish_writer
 from tests.lwm.step_writing.household import encode, household
 
+pytestmark = pytest.mark.long
+
 CASES = household(70)
 
 
@@ -41,7 +43,6 @@ def champion(writer: StepWriter, memory: TextMemory) -> WriterChampion:
     return WriterChampion(writer_id(writer), writer, {"home": memory.rates})
 
 
-@pytest.mark.long
 def test_the_first_writer_must_beat_the_most_similar_case() -> None:
     figures, verdict = judged({"home": CASES}, encode, None)
     assert figures.asked == 15
@@ -49,7 +50,6 @@ def test_the_first_writer_must_beat_the_most_similar_case() -> None:
     assert (verdict.promoted, verdict.against) == (True, None)
 
 
-@pytest.mark.long
 def test_a_writer_replaces_the_one_that_serves_only_beyond_the_interval(writer: StepWriter, memory: TextMemory) -> None:
     _, better = judged({"home": CASES}, encode, champion(aimless(writer), memory))
     assert better.promoted
@@ -57,7 +57,6 @@ def test_a_writer_replaces_the_one_that_serves_only_beyond_the_interval(writer: 
     assert better.low > 0
 
 
-@pytest.mark.long
 def test_a_champion_counts_only_where_it_serves(writer: StepWriter, memory: TextMemory) -> None:
     here = champion(writer, memory)
     elsewhere = WriterChampion(here.model_id, writer, {"office": memory.rates})
@@ -100,7 +99,6 @@ def test_a_writer_that_was_judged_against_another_champion_is_a_challenger(
     assert "+0.400 [+0.300, +0.500]" in told.out + told.err
 
 
-@pytest.mark.long
 @pytest.mark.filterwarnings("default")  # MLflow's own notices of other libraries
 def test_mlflow_loads_a_writer_and_scores_candidates(writer: StepWriter, tmp_path: Path) -> None:
     import mlflow

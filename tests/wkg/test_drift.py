@@ -128,6 +128,7 @@ EDGE_COUNTS = st.dictionaries(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=20, deadline=None)
 @given(before=EDGE_COUNTS, after=EDGE_COUNTS)
 def test_drift_is_a_distance(tmp_path_factory: pytest.TempPathFactory, before: Counts, after: Counts) -> None:

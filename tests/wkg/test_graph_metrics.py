@@ -140,6 +140,7 @@ def test_laws_of_every_graph(engine: graph_metrics.Engine, parts: list[tuple[int
     lawful(size, edges, measured(engine, size, edges))
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(graph=graphs, rules=st.builds(Rules, pagerank_damping=st.floats(0.1, 0.9)))
 def test_laws_of_every_small_graph(graph: tuple[int, Edges], rules: Rules) -> None:
@@ -158,6 +159,7 @@ def test_pagerank_is_the_one_of_rustworkx(graph: tuple[int, Edges]) -> None:
     assert found == pytest.approx([expected[v] for v in range(size)], rel=1e-6)
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(graph=graphs)
 def test_labels_are_settled(graph: tuple[int, Edges]) -> None:

@@ -5,9 +5,12 @@ import sys
 from pathlib import Path
 from zipfile import ZipFile
 
+import pytest
+
 from opus_pipelines.workers.package_archive import executor_conf, write_archive
 
 
+@pytest.mark.long
 def test_the_archive_holds_a_package_that_runs_by_itself(tmp_path: Path) -> None:
     archive = write_archive(tmp_path / "a" / "package.zip")
     with ZipFile(archive) as opened:

@@ -167,6 +167,7 @@ def test_earlier_results_stay_comparable(lake: Lake) -> None:
     ]
 
 
+@pytest.mark.long
 def test_a_result_that_is_current_again_follows_another_one(lake: Lake) -> None:
     write_views_sql(lake)
     write_json(

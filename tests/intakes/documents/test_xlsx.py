@@ -46,6 +46,7 @@ def test_rows_past_the_limit_are_counted(read: Any, saved: Any) -> None:
     assert read("a.xlsx", saved(book))[1] == "sheet 'Sheet': 5 of 1,005 rows"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("rows", "left_out"),
     [

@@ -30,6 +30,7 @@ def commits(machine: Machine) -> int:
     return read_head(bucket_of(machine)).number
 
 
+@pytest.mark.long
 def test_many_runs_are_published_in_few_commits(place: Place) -> None:
     machine = place.machine()
     lake = machine.lake()
@@ -60,6 +61,7 @@ def test_a_run_that_fails_costs_no_other(place: Place) -> None:
     assert names(place.machine("two")) == ["w0", "w1", "w2"]
 
 
+@pytest.mark.long
 def test_other_writers_are_refused_between_the_runs(place: Place) -> None:
     lake, two = place.machine().lake(), place.machine("two").lake()
     code = "import sys; from opus_pipelines.lake.layout import Lake\nwith Lake(sys.argv[1]).lock(): pass"

@@ -84,6 +84,7 @@ def test_only_what_changed_is_sent_and_fetched(place: Place) -> None:
     assert len(reads) == 2
 
 
+@pytest.mark.long
 def test_nothing_new_makes_no_commit(place: Place) -> None:
     machine = place.machine()
     publish(machine.lake())
@@ -176,6 +177,7 @@ def test_a_path_has_lost_a_slash_of_the_address(place: Place) -> None:
     assert origin_of("s3://bucket", settings).url == "s3://bucket"
 
 
+@pytest.mark.long
 def test_what_the_lake_no_longer_has_leaves_the_store_after_the_time_of_grace(place: Place) -> None:
     machine = place.machine(grace_hours=0)
     lake = machine.lake()

@@ -44,6 +44,7 @@ def change(lake: Lake, chance: random.Random, truth: dict[str, str]) -> None:
             del truth[folders[0]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(2))
 def test_a_reader_sees_what_was_published(root: Path, seed: int, request: pytest.FixtureRequest) -> None:
     chance, truth = random.Random(seed), dict[str, str]()

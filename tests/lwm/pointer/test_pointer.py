@@ -23,6 +23,8 @@ from opus_pipelines.next_step.network import train as train_network
 from opus_pipelines.next_step.writing import systematic
 from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans, request, vector
 
+pytestmark = pytest.mark.long
+
 CASES = plans(120)
 
 
@@ -75,7 +77,6 @@ def test_every_prefix_of_a_case_is_an_example_with_its_next_step_or_the_end() ->
     assert found[-1][1] == 6, "the end comes last"
 
 
-@pytest.mark.long
 def test_it_learns_which_tools_a_request_names_and_in_which_order(model: PointerModel) -> None:
     asked, cases = plans(60, seed=1), memory(CASES)
     best = [model.sequences(request(asks_for(plan)), cases)[0] for plan in asked]
@@ -102,7 +103,6 @@ def test_the_shares_of_a_sample_sum_to_one(model: PointerModel) -> None:
     assert len({sequence.tasks for sequence in written}) == len(written)
 
 
-@pytest.mark.long
 def test_a_tool_that_no_case_used_can_be_chosen() -> None:
     unseen = "check_account"
     cases = [case for case in CASES if unseen not in case]
@@ -120,7 +120,6 @@ def test_sequences_have_distinct_tasks_and_probabilities_of_one_in_all(model: Po
     assert probabilities == sorted(probabilities, reverse=True)
 
 
-@pytest.mark.long
 def test_the_same_cases_give_the_same_weights(model: PointerModel) -> None:
     again = train([(memory(CASES), [request(asks_for(case)) for case in CASES])])
     assert all(np.array_equal(part, again.network.tensors()[name]) for name, part in model.network.tensors().items())
@@ -184,7 +183,6 @@ def test_a_published_model_is_read_as_it_was_written(model: PointerModel, tmp_pa
     assert written == model.sequences(request(asks_for(["open_invoice"])), memory(CASES))
 
 
-@pytest.mark.long
 def test_a_damaged_model_is_named_and_the_one_before_serves(model: PointerModel, tmp_path: Path) -> None:
     lake, other = Lake(tmp_path), train([(memory(CASES[:60]), [request(asks_for(case)) for case in CASES[:60]])])
     first, second = publish(lake, other, card(retail=True)), publish(lake, model, card(retail=True))
@@ -224,7 +222,6 @@ def hostile(name: str) -> bytes:
     return b""
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("content", ["pickle", "long header", "wrong type", "empty"])
 def test_a_hostile_file_is_named_and_the_champion_before_it_serves(
     model: PointerModel, content: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -265,7 +262,6 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
         read_network(tmp_path / WEIGHTS)
 
 
-@pytest.mark.long
 def test_a_missing_champion_is_named_and_the_one_before_it_serves(model: PointerModel, tmp_path: Path) -> None:
     lake, other = Lake(tmp_path), train([(memory(CASES[:60]), [request(asks_for(case)) for case in CASES[:60]])])
     first, second = publish(lake, other, card(retail=True)), publish(lake, model, card(retail=True))
@@ -276,7 +272,6 @@ def test_a_missing_champion_is_named_and_the_one_before_it_serves(model: Pointer
     assert "missing" in (found.stored[0].problem or "")
 
 
-@pytest.mark.long
 def test_a_challenger_does_not_serve(model: PointerModel, tmp_path: Path) -> None:
     lake, other = Lake(tmp_path), train([(memory(CASES[:60]), [request(asks_for(case)) for case in CASES[:60]])])
     first, second = publish(lake, other, card(retail=True)), keep(lake, model, card(retail=True))
@@ -367,7 +362,6 @@ def catalogue(size: int) -> IndustryGraph:
     return IndustryGraph(tuple(names), tuple(names), np.stack([vector(name) for name in names]), edges, edges)
 
 
-@pytest.mark.long
 def test_memory_stays_bounded_with_a_catalogue_of_ten_thousand_tools(model: PointerModel) -> None:
     tracemalloc.start()
     texts = [asks_for(case) for case in CASES]
@@ -405,7 +399,6 @@ def test_two_tools_with_one_name_stay_two(model: PointerModel) -> None:
     assert singles[(1,)] > singles[(0,)], "history used the second more often"
 
 
-@pytest.mark.long
 def test_a_history_of_one_task_is_learnt() -> None:
     cases = [("send_invoice",)] * 60
     one = memory(cases)

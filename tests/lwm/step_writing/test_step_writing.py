@@ -26,6 +26,8 @@ from opus_pipelines.lwm.step_writing.texts import (
 from opus_pipelines.next_step.network import TrainingError
 from tests.lwm.step_writing.household import WORDS, encode, household
 
+pytestmark = pytest.mark.long
+
 CASES = household(60)
 
 
@@ -114,7 +116,6 @@ def test_a_step_that_no_candidate_is_like_teaches_nothing() -> None:
     assert found[-1][1] == len(found[-1][0]) - 1
 
 
-@pytest.mark.long
 def test_it_writes_steps_for_things_and_places_that_never_met(memory: TextMemory, writer: StepWriter) -> None:
     asked = [case for case in household(200, seed=1) if case.request not in {known.request for known in CASES}]
     assert len(asked) > 20
