@@ -124,10 +124,11 @@ def readable(file: Path) -> dict[str, object]:
 
 
 def as_older_version(lake: Lake) -> None:
-    """Takes every list, copy and hash from a lake, as a version without them published it."""
+    """Takes every list, copy, hash and statement of columns from a lake, as a version without them published it."""
     for path in [*lake.root.rglob("_files.json"), *lake.root.rglob("_copies")]:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     for pointer in lake.pointers():
-        pointer.write_text(json.dumps({k: v for k, v in readable(pointer).items() if k not in ("files", "sha256")}))
+        newer = {"files", "columns", "sha256"}
+        pointer.write_text(json.dumps({k: v for k, v in readable(pointer).items() if k not in newer}))
     pointer = lake.root / "wkg" / "current.json"
     pointer.write_text(json.dumps({"snapshot": readable(pointer)["snapshot"]}))

@@ -102,5 +102,5 @@ def publish_contract(lake: Lake, result: ContractResult, now: datetime) -> None:
     }
     write_changes(lake, pointer, before)
     path = lake.pointer_path(result.client, result.contract)
-    text = sealed_text({**pointer, "files": files_of(lake, result.key)})
+    text = sealed_text({**pointer, "columns": result.key.columns(lake), "files": files_of(lake, result.key)})
     lake.replace(path, lambda temporary: temporary.write_text(text, "utf-8"))

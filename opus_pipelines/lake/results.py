@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from opus_pipelines.core.ids import digest
 from opus_pipelines.core.schemas import DATASETS, RUNS, Dataset
 from opus_pipelines.lake.layout import Lake, read_table, slug, table_of, unslug
 
@@ -46,6 +48,13 @@ class ResultKey:
         """Returns its partitions of all datasets that it has."""
         return [folder for dataset in RESULT_DATASETS if (folder := self.folder(lake, dataset)).is_dir()]
 
+    def columns(self, lake: Lake) -> str | None:
+        """Returns `columns_of_results` where all its files have the columns that this version declares, or None."""
+        import pyarrow.parquet as pq
+
+        files = ((d, file) for d in RESULT_DATASETS for file in self.folder(lake, d).glob("*.parquet"))
+        return columns_of_results() if all(_is_declared(d, pq.read_schema(file)) for d, file in files) else None
+
     def remove(self, lake: Lake) -> None:
         """Removes it, and first the pointer where that names it."""
         if (lake.result_pointer(self.client, self.contract) or {}).get("result") == self.result:
@@ -61,3 +70,17 @@ def results_of(lake: Lake, client: str | None = None, contract: str | None = Non
     folders = (folder for dataset in RESULT_DATASETS for folder in (lake.root / dataset.name).glob(pattern))
     parts = {tuple(unslug(part.partition("=")[2]) for part in folder.parts[-3:]) for folder in folders}
     return sorted(ResultKey(*part) for part in parts)
+
+
+@cache
+def columns_of_results() -> str:
+    """Returns the hash of the columns and types of all datasets of a result, as this version declares them.
+
+    A pointer states it. Where all pointers state the same, readers need not open every file to learn its columns.
+    """
+    return digest([(dataset.name, dataset.declaration) for dataset in RESULT_DATASETS])
+
+
+def _is_declared(dataset: Dataset, written: "pa.Schema") -> bool:
+    vectors = [field.type.list_size for field in written if hasattr(field.type, "list_size")]
+    return written.equals(dataset.with_dimension(vectors[0]) if vectors else dataset.schema)

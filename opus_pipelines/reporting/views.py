@@ -19,12 +19,13 @@ from string import Template
 import duckdb
 
 from opus_pipelines.core.errors import InputError, LakeError
-from opus_pipelines.core.schemas import DATASETS, OPTIMIZED, Dataset
+from opus_pipelines.core.schemas import DATASETS, OPTIMIZED, WORKFLOW_CHANGES, Dataset
 from opus_pipelines.core.settings_sections import Query
 from opus_pipelines.lake import damage, version
 from opus_pipelines.lake.layout import Lake, write_atomically
 from opus_pipelines.lake.object_store.folders import Origin
 from opus_pipelines.lake.replaced_files import REPAIR
+from opus_pipelines.lake.results import columns_of_results
 from opus_pipelines.querying import gate, guard
 
 logger = logging.getLogger("opus_pipelines.lake.layout")
@@ -35,8 +36,11 @@ _HEAD = """\
 SET VARIABLE lake = '{lake}';
 -- Typed files without rows: what a table of an older version lacks is NULL by them.
 SET VARIABLE empty = {empty};
+-- The columns of the datasets of results in this version: a pointer states which ones its files have.
+SET VARIABLE columns_of_results = '{columns}';
 
 """
+_MIXED = ("workflows_earlier", WORKFLOW_CHANGES.view)  # views over results that no pointer names
 
 
 def views_sql(lake: Lake, empty: Path | None = None) -> str:
@@ -47,8 +51,9 @@ def views_sql(lake: Lake, empty: Path | None = None) -> str:
     folder = files("sql") / "views"
     view = Template((folder / "dataset.sql").read_text("utf-8"))
     place = f"'{_quoted(empty)}'" if empty else "getvariable('lake') || '/.empty'"
-    parts = [_HEAD.format(lake=_quoted(lake.root), empty=place), (folder / "current.sql").read_text("utf-8")]
-    parts += [f"-- {about}\n{view.substitute(_of_view(dataset), view=name)}" for name, dataset, about in _views()]
+    head = _HEAD.format(lake=_quoted(lake.root), empty=place, columns=columns_of_results())
+    parts = [head, (folder / "current.sql").read_text("utf-8")]
+    parts += [f"-- {about}\n{view.substitute(_of_view(name, dataset), view=name)}" for name, dataset, about in _views()]
     return "\n".join(parts)
 
 
@@ -59,10 +64,12 @@ def _views() -> Iterator[tuple[str, Dataset, str]]:
     yield "workflows_earlier", OPTIMIZED, about
 
 
-def _of_view(dataset: Dataset) -> dict[str, str]:
+def _of_view(view: str, dataset: Dataset) -> dict[str, str]:
     """What the template of a view needs: where the folders name a client, a contract or a source, that column is read
-    from the name, so that a condition on it leaves out the files of all others before they are opened.
+    from the name, so that a condition on it leaves out the files of all others before they are opened. Columns are
+    matched over the union of all files, for which all are opened, only where files may have other columns.
     """
+    has_one_pointer = "result" in dataset.partitions and view not in _MIXED
     named, columns = dataset.named_by_folder, {column.name for column in dataset.columns}
     selected = ""
     if named:
@@ -72,6 +79,7 @@ def _of_view(dataset: Dataset) -> dict[str, str]:
     return {
         "selected": selected,
         "empty_file": dataset.empty_file,
+        "by_name": "getvariable('has_other_columns')" if has_one_pointer else "true",
         "partitions": "true, hive_types_autocast = false" if named else "false",
     }
 

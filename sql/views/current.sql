@@ -56,6 +56,13 @@ FROM (SELECT unnest(getvariable('pointers'), max_depth := 2))
 WHERE (pointer ->> 'client' IS NULL OR pointer ->> 'contract' IS NULL OR pointer ->> 'result' IS NULL)
     AND file NOT IN (SELECT pointer FROM (SELECT unnest(getvariable('known_damage'), max_depth := 2)));
 
+-- Whether a result has other columns than this version declares. Only then are columns matched over the union of all files: DuckDB opens
+-- every file for that, and otherwise those alone that a condition on client or contract leaves.
+SET VARIABLE has_other_columns = (
+    SELECT coalesce(bool_or((pointer ->> 'columns') IS DISTINCT FROM getvariable('columns_of_results')), false)
+    FROM (SELECT unnest(getvariable('pointers'), max_depth := 2))
+);
+
 SET VARIABLE history_sources = (SELECT coalesce(list(file), []) FROM glob(getvariable('lake') || '/history/sources/*.parquet'));
 
 -- The files of each view. Values in paths are slugs: _20 stands for the byte 20.

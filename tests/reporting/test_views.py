@@ -1,12 +1,15 @@
 from pathlib import Path
 
 import duckdb
+import pyarrow.parquet as pq
 import pytest
 
 from opus_pipelines.core.errors import LakeError
-from opus_pipelines.core.schemas import DATASETS
-from opus_pipelines.lake.layout import Lake, write_json
+from opus_pipelines.core.schemas import DATASETS, RUNS
+from opus_pipelines.lake.layout import PART, Lake, write_json
+from opus_pipelines.lake.results import ResultKey, columns_of_results
 from opus_pipelines.reporting.views import connect, write_views_sql
+from tests.published_lake import SNAPSHOT, as_older_version, publish
 
 
 def test_every_dataset_is_a_view_of_an_empty_lake_with_the_declared_columns(tmp_path: Path) -> None:
@@ -50,6 +53,30 @@ def test_a_condition_on_a_client_or_source_opens_its_files_alone(
 ) -> None:
     plan = connect(lake).sql(f"EXPLAIN ANALYZE SELECT count(*) FROM {view} WHERE {condition}").fetchall()[0][1]
     assert f"Scanning Files: {files}" in plan
+
+
+def test_files_of_these_columns_are_not_opened_to_learn_them(tmp_path: Path) -> None:
+    lake = Lake(tmp_path / "lake")
+    publish(lake)
+    connection = connect(lake)
+    other = ResultKey("Nord/wind 50%", "007", "r1").folder(lake, RUNS)
+    (other / PART).write_bytes(b"no Parquet")
+    assert connection.sql("SELECT run_id FROM generation_runs WHERE client = 'Acme'").fetchall() == [("x",)]
+    with pytest.raises(duckdb.Error, match="client_key=Nord_2fwind_2050_25"):
+        connection.sql("SELECT run_id FROM generation_runs").fetchall()
+
+
+def test_a_result_without_a_column_of_this_version_reads_as_null(tmp_path: Path) -> None:
+    lake = Lake(tmp_path / "lake")
+    publish(lake)
+    as_older_version(lake)
+    key = ResultKey("Acme", "Retail", "r1")
+    assert key.columns(lake) == columns_of_results()
+    file = key.folder(lake, RUNS) / PART
+    pq.write_table(pq.read_table(file, partitioning=None).drop_columns("snapshot"), file)
+    assert key.columns(lake) is None
+    rows = connect(lake).sql("SELECT client, snapshot FROM generation_runs ORDER BY client").fetchall()
+    assert rows == [("Acme", None), ("Nord/wind 50%", SNAPSHOT)]
 
 
 def test_the_file_alone_is_enough_for_duckdb(lake: Lake) -> None:
