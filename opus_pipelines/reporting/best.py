@@ -11,6 +11,7 @@ from opus_pipelines.core.formatting import assumed, deadline, hours, lead_time, 
 from opus_pipelines.core.safe_text import clean
 from opus_pipelines.decisions.text import decision_text
 from opus_pipelines.reporting.tasks import select
+from opus_pipelines.reporting.views import only_results_of
 from opus_pipelines.workflow.constraints import NOT_APPLIED
 
 NO_GAIN = "no gain stated"
@@ -59,7 +60,10 @@ def ranked(
 
     Raises LakeError naming the existing results where the filter leaves none.
     """
-    select(connection, "ranked", client=client, contract=contract, intake=intake, top=top).create("ranked_workflows")
+    with only_results_of(connection, client, contract):
+        select(connection, "ranked", client=client, contract=contract, intake=intake, top=top).create(
+            "ranked_workflows"
+        )
     relation = connection.table("ranked_workflows")  # a relation over views would run the query again at each use
     if not relation.limit(1).fetchall():
         existing = connection.sql("SELECT client || ' / ' || contract FROM current_results ORDER BY ALL").fetchall()

@@ -19,6 +19,7 @@ from opus_pipelines.reporting.explain_reasons import (
     why_lines,
 )
 from opus_pipelines.reporting.tasks import nearest, rows
+from opus_pipelines.reporting.views import only_results_with
 
 Row = dict[str, Any]
 COMPARED = (
@@ -63,6 +64,11 @@ def _near(connection: duckdb.DuckDBPyConnection, text: str) -> str:
 
 def explanation(connection: duckdb.DuckDBPyConnection, workflow: str) -> str:
     """Returns the whole explanation of a workflow."""
+    with only_results_with(connection, workflow):
+        return _explanation(connection, workflow)
+
+
+def _explanation(connection: duckdb.DuckDBPyConnection, workflow: str) -> str:
     row = rows(connection, "workflow", workflow=workflow)[0]
     steps = rows(connection, "steps", workflow=workflow)
     rivals = rows(connection, "rivals", workflow=workflow)

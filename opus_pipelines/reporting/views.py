@@ -10,9 +10,11 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import count
 from pathlib import Path
 from string import Template
 
@@ -22,7 +24,7 @@ from opus_pipelines.core.errors import InputError, LakeError
 from opus_pipelines.core.schemas import DATASETS, OPTIMIZED, WORKFLOW_CHANGES, Dataset
 from opus_pipelines.core.settings_sections import Query
 from opus_pipelines.lake import damage, version
-from opus_pipelines.lake.layout import Lake, write_atomically
+from opus_pipelines.lake.layout import Lake, slug, write_atomically
 from opus_pipelines.lake.object_store.folders import Origin
 from opus_pipelines.lake.replaced_files import REPAIR
 from opus_pipelines.lake.results import columns_of_results
@@ -41,6 +43,8 @@ SET VARIABLE columns_of_results = '{columns}';
 
 """
 _MIXED = ("workflows_earlier", WORKFLOW_CHANGES.view)  # views over results that no pointer names
+
+_limits = count()  # limits may be inside each other
 
 
 def views_sql(lake: Lake, empty: Path | None = None) -> str:
@@ -145,6 +149,36 @@ def connect(lake: Lake) -> duckdb.DuckDBPyConnection:
         )
         connection.execute(views_sql(lake, _own_empty()))
     return connection
+
+
+@contextmanager
+def only_results_of(connection: duckdb.DuckDBPyConnection, client: str | None, contract: str | None) -> Iterator[None]:
+    """Limits every view over results to those of a client and a contract (None: of all) for a while.
+
+    A question that joins several views by an id alone then opens the files of that contract, not those of all. Which
+    contracts there are is still known: `current_results` stays as it is.
+    """
+    keys = [f"/{key}={slug(name)}/" for key, name in (("client_key", client), ("contract_key", contract)) if name]
+    if not keys:
+        yield
+        return
+    before = f"files_before_{next(_limits)}"
+    connection.execute(f"SET VARIABLE {before} = getvariable('files')")
+    connection.execute((files("sql") / "views" / "limit.sql").read_text("utf-8"), [keys])
+    try:
+        yield
+    finally:
+        connection.execute(f"SET VARIABLE files = getvariable('{before}')")
+
+
+@contextmanager
+def only_results_with(connection: duckdb.DuckDBPyConnection, workflow: str) -> Iterator[None]:
+    """Limits every view over results to the contract of a ranked workflow for a while, as `only_results_of` does."""
+    found = connection.execute(
+        "SELECT client, contract FROM workflows_optimized WHERE workflow_id = $1 LIMIT 1", [workflow]
+    ).fetchone()
+    with only_results_of(connection, *(found or (None, None))):
+        yield
 
 
 @cache

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from opus_pipelines.core.errors import InputError, LakeError
 from opus_pipelines.core.formatting import grid, hours, number, usd
 from opus_pipelines.reporting.tasks import rows
+from opus_pipelines.reporting.views import only_results_with
 from opus_pipelines.workflow.files import InputEntry, OutputEntry, Penalties, TaskEntry, Weights, WorkflowFile
 from opus_pipelines.workflow.formats.annotated import AnnotatedWorkflow
 from opus_pipelines.workflow.model import TASK_FIGURES, UNKNOWN
@@ -65,8 +66,9 @@ _FIGURES = ("kind", "task_id", "title", "description", "inputs", "outputs", *TAS
 
 def read_workflow(connection: duckdb.DuckDBPyConnection, workflow: str) -> AnnotatedWorkflow:
     """Returns the workflow with this id. Raises LakeError where the lake's rows form no workflow."""
-    head = rows(connection, "workflow", workflow=workflow)[0]
-    nodes, links, flow = (rows(connection, name, workflow=workflow) for name in ("nodes", "links", "expected"))
+    with only_results_with(connection, workflow):
+        head = rows(connection, "workflow", workflow=workflow)[0]
+        nodes, links, flow = (rows(connection, name, workflow=workflow) for name in ("nodes", "links", "expected"))
     return described(head, nodes, links, flow)
 
 
@@ -149,8 +151,9 @@ def evidence_of(connection: duckdb.DuckDBPyConnection, workflow: str, task: str,
     A review that planning placed is no task of history: the sources of its figures are listed instead. Raises
     InputError where the workflow has no such task.
     """
-    row = rows(connection, "workflow", workflow=workflow)[0]
-    steps = [s for s in rows(connection, "steps", workflow=workflow) if s["kind"] in ("task", "review")]
+    with only_results_with(connection, workflow):
+        row = rows(connection, "workflow", workflow=workflow)[0]
+        steps = [s for s in rows(connection, "steps", workflow=workflow) if s["kind"] in ("task", "review")]
     step = next(
         (s for s in steps if task in (s["task_id"], s["node"]) or task.casefold() == (s["title"] or "").casefold()),
         None,

@@ -1,12 +1,4 @@
 -- The ranked workflows of a client, a contract or an intake (NULL = all), down to a rank.
--- Steps and decisions are limited to the client and the contract by themselves: a join alone would open the files of all contracts.
-WITH
-    asked_tasks AS (
-        FROM workflows_tasks WHERE ($client IS NULL OR client = $client) AND ($contract IS NULL OR contract = $contract)
-    ),
-    asked_workflows AS (
-        FROM workflows_optimized WHERE ($client IS NULL OR client = $client) AND ($contract IS NULL OR contract = $contract)
-    )
 SELECT
     o.client, o.contract, i.folder AS intake, o.intention_id, o.rank, o.workflow_id, o.title AS workflow,
     o.gain_usd, o.ranked_by, o.ahead_by, o.reward_usd, o.reward_usd_p05, o.reward_usd_p95, o.beats_next, o.best_share,
@@ -18,25 +10,27 @@ SELECT
     o.better_workflow_id, o.better_by_usd, o.in_history, o.tasks, o.observed_share,
     (
         SELECT list(t.title ORDER BY t.position)
-        FROM asked_tasks AS t
+        FROM workflows_tasks AS t
         WHERE t.workflow_id = o.workflow_id AND t.kind IN ('task', 'review')
     ) AS steps,
     (
         SELECT list(concat_ws(' ', t.actor_kind, t.model, t.actor_group) ORDER BY t.position)
-        FROM asked_tasks AS t
+        FROM workflows_tasks AS t
         WHERE t.workflow_id = o.workflow_id AND t.kind IN ('task', 'review')
     ) AS actors,
     d.last.decision AS last_decision, d.last.number AS last_number, d.last.why AS last_why, d.last.decided_by AS last_by,
     coalesce((
-        SELECT max(a.decision_number) FROM asked_workflows AS a WHERE a.intention_id = o.intention_id AND a.intake_id = o.intake_id
+        SELECT max(a.decision_number) FROM workflows_optimized AS a WHERE a.intention_id = o.intention_id AND a.intake_id = o.intake_id
     ), 0) AS applied_number
-FROM asked_workflows AS o
+FROM workflows_optimized AS o
 JOIN generation_intakes AS i USING (client, contract, intake_id)
 LEFT JOIN (
     SELECT client, contract, workflow_id, arg_max({'number': number, 'decision': decision, 'why': why, 'decided_by': decided_by}, number) AS last
     FROM decisions GROUP BY client, contract, workflow_id
 ) AS d USING (client, contract, workflow_id)
 LEFT JOIN generation_intentions AS n USING (client, contract, intake_id, intention_id)
-WHERE ($intake IS NULL OR i.folder = $intake)
+WHERE ($client IS NULL OR o.client = $client)
+    AND ($contract IS NULL OR o.contract = $contract)
+    AND ($intake IS NULL OR i.folder = $intake)
     AND ($top IS NULL OR o.rank <= $top)
 ORDER BY o.client, o.contract, i.folder, o.intention_id, o.rank

@@ -8,7 +8,7 @@ from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.schemas import DATASETS, RUNS
 from opus_pipelines.lake.layout import PART, Lake, write_json
 from opus_pipelines.lake.results import ResultKey, columns_of_results
-from opus_pipelines.reporting.views import connect, write_views_sql
+from opus_pipelines.reporting.views import connect, only_results_of, only_results_with, write_views_sql
 from tests.published_lake import SNAPSHOT, as_older_version, publish
 
 
@@ -77,6 +77,26 @@ def test_a_result_without_a_column_of_this_version_reads_as_null(tmp_path: Path)
     assert key.columns(lake) is None
     rows = connect(lake).sql("SELECT client, snapshot FROM generation_runs ORDER BY client").fetchall()
     assert rows == [("Acme", None), ("Nord/wind 50%", SNAPSHOT)]
+
+
+def test_views_can_be_limited_to_a_contract_for_a_while(tmp_path: Path) -> None:
+    lake = Lake(tmp_path / "lake")
+    publish(lake)
+    connection = connect(lake)
+
+    def clients() -> list[str]:
+        return [c for (c,) in connection.sql("SELECT client FROM generation_runs ORDER BY client").fetchall()]
+
+    with only_results_of(connection, "Nord/wind 50%", None):
+        assert clients() == ["Nord/wind 50%"]
+        assert connection.sql("SELECT count(*) FROM wkg_tasks").fetchall() == [(1,)]
+        assert connection.sql("SELECT count(*) FROM current_results").fetchall() == [(2,)]
+        with only_results_of(connection, None, "Retail"):
+            assert clients() == []
+        assert clients() == ["Nord/wind 50%"]
+    assert clients() == ["Acme", "Nord/wind 50%"]
+    with only_results_with(connection, "no such workflow"):
+        assert clients() == ["Acme", "Nord/wind 50%"]
 
 
 def test_the_file_alone_is_enough_for_duckdb(lake: Lake) -> None:

@@ -10,6 +10,7 @@ import duckdb
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.safe_text import clean
 from opus_pipelines.reporting.tasks import rows
+from opus_pipelines.reporting.views import only_results_of
 from opus_pipelines.reporting.workflows import read_workflow
 from opus_pipelines.workflow.formats.annotated import AnnotatedWorkflow
 
@@ -171,16 +172,22 @@ def contract_pages(
             else "no results yet; `opus generate` makes them"
         )
     for head in heads:
-        of = {"client": head["client"], "contract": head["contract"]}
-        workflows = rows(connection, "page_workflows", **of)
-        yield ContractPage(
-            head,
-            workflows,
-            rows(connection, "page_costs", **of),
-            rows(connection, "page_refused", **of),
-            rows(connection, "page_sources", **of),
-            {name: read_workflow(connection, name) for name in largest_intentions(workflows)},
-            rows(connection, "page_left_out", **of),
-            rows(connection, "page_rules", **of),
-            rows(connection, "page_in_force", **of),
-        )
+        with only_results_of(connection, head["client"], head["contract"]):
+            page = _page(connection, head)
+        yield page
+
+
+def _page(connection: duckdb.DuckDBPyConnection, head: Row) -> ContractPage:
+    of = {"client": head["client"], "contract": head["contract"]}
+    workflows = rows(connection, "page_workflows", **of)
+    return ContractPage(
+        head,
+        workflows,
+        rows(connection, "page_costs", **of),
+        rows(connection, "page_refused", **of),
+        rows(connection, "page_sources", **of),
+        {name: read_workflow(connection, name) for name in largest_intentions(workflows)},
+        rows(connection, "page_left_out", **of),
+        rows(connection, "page_rules", **of),
+        rows(connection, "page_in_force", **of),
+    )
