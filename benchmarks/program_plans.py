@@ -14,9 +14,9 @@ from statistics import fmean
 from opus_pipelines.core.settings import Paths, Settings
 from opus_pipelines.embedding.cache import CachedEncoder
 from opus_pipelines.embedding.encoder import encoder_of
-from opus_pipelines.generation.chunks import Inherited
 from opus_pipelines.generation.draft import draft
 from opus_pipelines.generation.plan import plan
+from opus_pipelines.generation.read_intakes import Inherited
 from opus_pipelines.generation.records import ContractTerms, GenerationContext, Refused
 from opus_pipelines.generation.request import read_requests
 from opus_pipelines.generation.retrieve import retrieve

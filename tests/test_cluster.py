@@ -188,6 +188,23 @@ def test_executors_that_share_no_folder_with_the_driver(rebuilt: Night, tmp_path
     assert night.snapshot() == rebuilt.snapshot()
 
 
+@pytest.mark.skipif(not can_hide(), reason="a process may not have its own view of the disk here")
+def test_intakes_are_generated_by_executors_that_share_no_folder_with_the_driver(local: Night, tmp_path: Path) -> None:
+    """The workers see neither the intakes nor the lake nor the driver's temporary files: the snapshot is brought to
+    them, intakes and vectors travel to them, and rows come back.
+    """
+    night = other(local, tmp_path)
+    night.opus("rebuild", "local[2]")
+    drivers, home = tmp_path / "of the driver", tmp_path / "cluster"
+    drivers.mkdir()
+    home.mkdir()
+    with cluster(home, hidden=[night.inputs, night.lake.root, drivers]) as made:
+        night.opus("generate", made.master, OPUS_SPARK_SHARED_FILES="false", TMPDIR=str(drivers))
+    assert list(home.glob("work-*/app-*/*/opus-snapshot-*/wkg/*/manifest.json"))  # an executor got the snapshot
+    assert night.results() == local.results()
+    assert len(night.results()["generation/intakes"]) == 4  # a file for each chunk
+
+
 @pytest.mark.parametrize("number", range(FIRST, FIRST + MOMENTS))
 def test_a_rebuild_is_disturbed_at_a_random_moment(
     rebuilt: Night, campaign: Cluster, tmp_path: Path, number: int

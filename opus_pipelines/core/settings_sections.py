@@ -78,7 +78,7 @@ class Spark(Section):
     )
     mine_from_mib: int = Field(512, ge=0, description="MiB of Parquet from which Spark mines; DuckDB mines less")
     shared_files: bool = Field(
-        True, description="executors see the folders of the lake and of the intakes; if not, rows travel to them"
+        True, description="executors see the folders of lake and intakes; if not, rows and the snapshot travel to them"
     )
     conf: dict[str, str] = Field({}, description="any further Spark setting", json_schema_extra=RUNS_CODE)
 

@@ -4,7 +4,6 @@ them.
 Each intake is read and worked on in a sandbox; its outcome is a row also where the sandbox ended it.
 """
 
-import pickle
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,9 +11,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from opus_pipelines.catalogues.declared import Catalogue
-from opus_pipelines.catalogues.elements import catalogue_elements
-from opus_pipelines.catalogues.files import read_catalogue
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.embedding.cache import CachedEncoder
@@ -27,13 +23,20 @@ from opus_pipelines.generation.intake_outcome import (
     unread_outcome,
 )
 from opus_pipelines.generation.passage_vectors import StoredVectors
+from opus_pipelines.generation.read_intakes import (
+    Inherited,
+    Unread,
+    read_inherited,
+    read_intakes,
+    write_intakes,
+)
 from opus_pipelines.generation.records import ContractTerms, GenerationContext
 from opus_pipelines.generation.results.rows import Row
 from opus_pipelines.generation.results.staged import write_part
 from opus_pipelines.generation.written_steps import load_writer, texts_to_write
 from opus_pipelines.intakes.contract_settings import prices
 from opus_pipelines.intakes.discover import ContractFolder
-from opus_pipelines.intakes.elements import INHERITED, Element, contract_elements, shown_name
+from opus_pipelines.intakes.elements import INHERITED, shown_name
 from opus_pipelines.intakes.intake import Intake, read_intake
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.results import ResultKey
@@ -49,29 +52,6 @@ from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.wkg.snapshot import Snapshot
 from opus_pipelines.workers.jobs import Report
 from opus_pipelines.workers.sandbox import LostWorker, Sandbox
-
-
-@dataclass(frozen=True)
-class Inherited:
-    """What all intakes of a contract share: the elements of its documents and of its catalogue's files, and the
-    catalogue.
-    """
-
-    elements: tuple[Element, ...]
-    catalogue: Catalogue
-
-    @classmethod
-    def of(cls, contract: ContractFolder) -> "Inherited":
-        """Reads a contract's own documents and its catalogue."""
-        catalogue = read_catalogue(contract.folder)
-        return cls(
-            (
-                *contract_elements(contract.documents, contract.settings.documents.also_read),
-                *catalogue_elements(catalogue),
-            ),
-            catalogue,
-        )
-
 
 Read = tuple[Intake | None, Inherited | None, list[str]]
 
@@ -92,12 +72,24 @@ class GenerationSetup:
         with Sandbox(state.read, *limits) as state.reading, Sandbox(state.work, *limits) as state.working:
             yield state
 
+    def on_executor(self, archive: str | None) -> "GenerationSetup":
+        """Returns the setup for the workers of an executor of Spark's, which finds the lake by its path, or what it
+        needs of it in an archive that Spark unpacked there.
+        """
+        if archive is None:
+            return self
+        from pyspark import SparkFiles
+
+        lake = Path(SparkFiles.get(archive))
+        paths = self.settings.paths.model_copy(update={"lake": lake})
+        return replace(self, lake=lake, settings=self.settings.model_copy(update={"paths": paths}))
+
 
 class WorkerState:
     """A worker process's index of the snapshot, loaded when the first chunk needs it, and its two sandboxes."""
 
     reading: Sandbox[tuple[ContractFolder, Path | None], Read]
-    working: Sandbox[tuple[Intake, ContractTerms, Path, Path], tuple[IntakeOutcome, int, float]]
+    working: Sandbox[tuple[Intake, ContractTerms, Path], tuple[IntakeOutcome, int, float]]
 
     def __init__(self, setup: GenerationSetup) -> None:
         self.setup = setup
@@ -177,15 +169,14 @@ class WorkerState:
             self._catalogues = {place: ContractCatalogue(self.index, *names, inherited.catalogue)}
         return self._catalogues[place]
 
-    def work(self, item: tuple[Intake, ContractTerms, Path, Path]) -> tuple[IntakeOutcome, int, float]:
-        """In a child: what becomes of one intake of a file that was read, how many texts nobody had encoded for it,
-        and MB of memory.
+    def work(self, item: tuple[Intake, ContractTerms, Path]) -> tuple[IntakeOutcome, int, float]:
+        """In a child: what becomes of one intake of the chunk that was read into a folder, how many texts nobody had
+        encoded for it, and MB of memory.
         """
-        intake, terms, read, vectors = item
+        intake, terms, read = item
         if read not in self._inherited:
-            with read.open("rb") as file:
-                self._inherited = {read: pickle.load(file)}
-        encoder = self._encoder(vectors)
+            self._inherited = {read: read_inherited(read)}
+        encoder = self._encoder(read)
         before = encoder.missed
         inherited = self._inherited[read]
         whole = with_inherited(intake, inherited)
@@ -204,12 +195,12 @@ class WorkerState:
         """What leaves the child: the rows, without the records that they were made from."""
         return replace(outcome, ranked=[])
 
-    def _encoder(self, vectors: Path) -> StoredVectors:
-        if vectors not in self._encoders:
+    def _encoder(self, read: Path) -> StoredVectors:
+        if read not in self._encoders:
             settings = self.setup.settings.encoder
             cached = CachedEncoder(encoder_of(settings), Lake(self.setup.lake).kept / "embeddings")
-            self._encoders = {vectors: StoredVectors(vectors, cached)}
-        return self._encoders[vectors]
+            self._encoders = {read: StoredVectors(read, cached)}
+        return self._encoders[read]
 
 
 def with_inherited(intake: Intake, inherited: Inherited) -> Intake:
@@ -225,11 +216,15 @@ def peak_mb() -> float:
 
 @dataclass(frozen=True, repr=False)
 class ReadChunk:
-    """Intakes to read; what they hold goes to the file `into`, their passages come back."""
+    """Intakes to read; what they hold goes to a file in the folder `into`, their passages come back."""
 
     contract: ContractFolder
     folders: tuple[Path, ...]
-    into: Path
+    into: Path = Path()
+
+    def at(self, read: Path, made: Path) -> "ReadChunk":
+        """Returns the job that writes into the folder `made`; the folders of the intakes stay where they are."""
+        return replace(self, into=made)
 
     def run(self, state: WorkerState, report: Report) -> list[str]:
         """The distinct passages of these intakes. Raises OpusError where the contract's own documents cannot
@@ -241,21 +236,19 @@ class ReadChunk:
             inherited = state.inherited(self.contract)
         except LostWorker as lost:
             raise InputError(f"{self.contract.documents}: {lost}") from None
-        found: list[tuple[str, Intake | IntakeOutcome]] = []
+        found: list[tuple[str, Intake | Unread]] = []
         texts: dict[str, None] = {}
         for folder in self.folders:
             name = shown_name(folder.name)
             try:
                 intake, _, own = state.reading.do((self.contract, folder))
             except LostWorker as lost:
-                found.append((name, unread_outcome(self.contract.intake_id(folder), name, str(lost))))
+                found.append((name, Unread(self.contract.intake_id(folder), str(lost))))
                 continue
             assert intake is not None
             found.append((name, intake))
             texts |= dict.fromkeys(own)
-        with self.into.open("wb") as file:
-            pickle.dump(inherited, file)
-            pickle.dump(found, file)
+        write_intakes(self.into, inherited, found)
         return list(texts)
 
     def __repr__(self) -> str:
@@ -279,18 +272,21 @@ class ChunkResult:
 
 @dataclass(frozen=True, repr=False)
 class WorkChunk:
-    """Intakes that were read, to be worked on; their rows become files called `part` in the datasets' folders below
-    `into`.
+    """Intakes that were read into the folder `read`, with the vectors of their passages, to be worked on; their rows
+    become files called `part` in the datasets' folders below `into`.
     """
 
     contract: ContractFolder
     heading: ResultKey
-    read: Path
-    vectors: Path
-    into: Path
     part: str
     count_from: int
     count_of: int
+    read: Path = Path()
+    into: Path = Path()
+
+    def at(self, read: Path, made: Path) -> "WorkChunk":
+        """Returns the job that reads from the one folder and writes into the other."""
+        return replace(self, read=read, into=made)
 
     def run(self, state: WorkerState, report: Report) -> ChunkResult:
         """The rows' numbers, and who failed or was refused."""
@@ -305,12 +301,12 @@ class WorkChunk:
         state.load(self.contract.settings.industry)
         worked = ChunkResult()
         rows: dict[str, list[Row]] = defaultdict(list)
-        with self.read.open("rb") as file:
-            inherited: Inherited = pickle.load(file)
-            found: list[tuple[str, Intake | IntakeOutcome]] = pickle.load(file)
-        for number, (name, intake) in enumerate(found, start=self.count_from):
+        inherited = read_inherited(self.read)
+        for number, (name, intake) in enumerate(read_intakes(self.read), start=self.count_from):
             outcome = (
-                intake if isinstance(intake, IntakeOutcome) else self._work(state, intake, inherited, terms, worked)
+                unread_outcome(intake.intake_id, name, intake.reason)
+                if isinstance(intake, Unread)
+                else self._work(state, intake, inherited, terms, worked)
             )
             for dataset, row in outcome.rows:
                 rows[dataset].append(row)
@@ -328,7 +324,7 @@ class WorkChunk:
         self, state: WorkerState, intake: Intake, inherited: Inherited, terms: ContractTerms, worked: ChunkResult
     ) -> IntakeOutcome:
         try:
-            outcome, missed, memory_mb = state.working.do((intake, terms, self.read, self.vectors))
+            outcome, missed, memory_mb = state.working.do((intake, terms, self.read))
         except LostWorker as lost:
             return failed_outcome(with_inherited(intake, inherited), str(lost))
         worked.texts_missed += missed

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.settings import Encoder as EncoderSettings
 from opus_pipelines.embedding.encoder import TextEncoder, encoder_of
-from opus_pipelines.workers.spark_executor import TaskCounter
+from opus_pipelines.workers.spark_tasks import TaskCounter
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,5 +1,5 @@
-"""The vectors of a run's passages: each distinct text encoded once, before any graph work, and looked up from a file
-by every process.
+"""The vectors of a chunk's passages: each distinct text of a run encoded once, before any graph work, and looked up
+from a file of Arrow by every process.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,30 +12,43 @@ from opus_pipelines.embedding.encoder import TextEncoder
 if TYPE_CHECKING:
     import numpy as np
 
-_KEYS, _ROWS = "keys.npy", "rows.npy"
+VECTORS = "vectors.arrow"  # the name of the file
+_KEY, _VECTOR = "text_digest", "vector"
 
 
 def write_vectors(folder: Path, texts: Sequence[str], vectors: "np.ndarray") -> None:
-    """float32[n, d] rows of distinct texts, by hash."""
+    """Writes a file with float32[n, d] rows of distinct texts, a column of lists, by the hash of the text."""
     import numpy as np
+    import pyarrow as pa
 
-    keys = np.array([digest(text) for text in texts], dtype="S")
-    order = np.argsort(keys)
+    keys = [digest(text) for text in texts]
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    rows = np.ascontiguousarray(vectors[order], np.float32)
+    table = pa.table(
+        {
+            _KEY: pa.array([keys[i] for i in order], pa.string()),
+            _VECTOR: pa.FixedSizeListArray.from_arrays(pa.array(rows.reshape(-1)), vectors.shape[1]),
+        }
+    )
     folder.mkdir(parents=True, exist_ok=True)
-    np.save(folder / _KEYS, keys[order])
-    np.save(folder / _ROWS, vectors[order])
+    with pa.ipc.new_file(folder / VECTORS, table.schema) as file:
+        file.write_table(table)
 
 
 class StoredVectors:
-    """A TextEncoder that knows the vectors written to a folder; a text that is not among them goes to `other`, and is
-    counted.
+    """A TextEncoder that knows the vectors of the file in a folder; a text that is not among them goes to `other`, and
+    is counted.
     """
 
     def __init__(self, folder: Path, other: TextEncoder) -> None:
         import numpy as np
+        import pyarrow as pa
 
-        self._keys = np.load(folder / _KEYS)
-        self._rows = np.load(folder / _ROWS, mmap_mode="r")
+        table = pa.ipc.open_file(pa.memory_map(str(folder / VECTORS))).read_all().combine_chunks()
+        self._keys = np.array(table[_KEY].to_pylist(), dtype="S")
+        vectors = table[_VECTOR]
+        rows = vectors.chunk(0).flatten().to_numpy() if len(vectors) else np.zeros(0, np.float32)
+        self._rows = rows.reshape(-1, vectors.type.list_size)
         self._other = other
         self.missed = 0
 

@@ -2,7 +2,7 @@
 itself.
 
 Worker processes of this machine do the chunks of a contract, at most one for each core. On a cluster, Spark does them
-from `MANY` intakes on, with one such process for each of its Python workers.
+from `MANY` intakes on (`spark_chunks`).
 """
 
 import os
@@ -24,12 +24,12 @@ from opus_pipelines.generation.contract import TABLES, ContractResult
 from opus_pipelines.generation.passage_vectors import write_vectors
 from opus_pipelines.generation.results.ids import result_id, settings_hash
 from opus_pipelines.generation.results.staged import StagedTables, write_part
+from opus_pipelines.generation.spark_chunks import Chunk, SparkChunks
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.lake.layout import PART
 from opus_pipelines.lake.results import ResultKey
 from opus_pipelines.lwm.interface import Usage, backend_of
 from opus_pipelines.workers.pool import side_by_side
-from opus_pipelines.workers.spark_executor import on_spark
 from opus_pipelines.workers.worker import Worker
 
 if TYPE_CHECKING:
@@ -95,8 +95,8 @@ class BulkRun:
             contract.client, contract.contract, heading.result, self.snapshot, model.version, tables, attempt=attempt
         )
         seconds: dict[str, float] = {}
-        chunks = self._read(contract, folder, seconds)
-        worked = self._work(contract, heading, folder, chunks, seconds)
+        read = self._read(contract, folder / "work", seconds)
+        worked = self._work(contract, heading, read, tables.folder, seconds)
         for part in worked:
             for status, name, reason in part.lines:
                 result.tell(status, name, reason)
@@ -132,59 +132,70 @@ class BulkRun:
         shutil.rmtree(folder / "work")
         return result
 
-    def _read(self, contract: ContractFolder, folder: Path, seconds: dict[str, float]) -> list[ReadChunk]:
-        """Every intake read, in the order of its id, and every passage encoded."""
-        work = folder / "work"
-        work.mkdir(parents=True)
+    def _read(self, contract: ContractFolder, work: Path, seconds: dict[str, float]) -> list[Path]:
+        """Every intake read, in the order of its id, and every passage encoded; the folders of the chunks."""
         intakes = sorted(contract.intakes, key=contract.intake_id)
         cuts = range(0, len(intakes), self._size.chunk)
         alone = replace(contract, intakes=())  # each job names its own
-        jobs = [ReadChunk(alone, tuple(intakes[i : i + self._size.chunk]), work / f"read-{i}.pkl") for i in cuts]
+        jobs = [ReadChunk(alone, tuple(intakes[i : i + self._size.chunk])) for i in cuts]
+        folders = [work / str(number) for number in range(len(jobs))]
+        for folder in folders:
+            folder.mkdir(parents=True)
         with _timed(seconds, "read"):
-            found = self._do(contract, jobs, "intakes read")
+            found: list[list[str]] = self._do(contract, jobs, None, folders, "intakes read")
             texts = list(dict.fromkeys(text for part in found for text in part))
         with _timed(seconds, "encode"):
-            ticker = Ticker("passages encoded", self._progress)
-            write_vectors(work / "vectors", texts, self.encoder.encode(texts, ticker))
-        return jobs
+            vectors = self.encoder.encode(texts, Ticker("passages encoded", self._progress))
+            places = {text: place for place, text in enumerate(texts)}
+            for folder, part in zip(folders, found, strict=True):
+                write_vectors(folder, part, vectors[[places[text] for text in part]])
+        return folders
 
     def _work(
         self,
         contract: ContractFolder,
         heading: ResultKey,
-        folder: Path,
-        chunks: Sequence[ReadChunk],
+        read: Sequence[Path],
+        tables: Path,
         seconds: dict[str, float],
     ) -> list[ChunkResult]:
-        work = folder / "work"
+        alone = replace(contract, intakes=())
         jobs = [
             WorkChunk(
-                chunk.contract,
+                alone,
                 heading,
-                chunk.into,
-                work / "vectors",
-                folder / "tables",
                 f"part-{number:05d}.parquet",
                 count_from=1 + number * self._size.chunk,
                 count_of=len(contract.intakes),
             )
-            for number, chunk in enumerate(chunks)
+            for number in range(len(read))
         ]
         with _timed(seconds, "work"):
-            return self._do(contract, jobs, "intakes done")
+            return self._do(contract, jobs, read, [tables] * len(jobs), "intakes done")
 
-    def _do(self, contract: ContractFolder, jobs: Sequence[Any], what: str) -> list[Any]:
+    def _do(
+        self,
+        contract: ContractFolder,
+        jobs: Sequence[Chunk],
+        read: Sequence[Path] | None,
+        made: Sequence[Path],
+        what: str,
+    ) -> list[Any]:
+        """The answers of the jobs, each of which reads from its folder of `read`, or from the contract where that is
+        None, and writes into its folder of `made`.
+        """
         of, chunk = len(contract.intakes), self._size.chunk
         ticker = Ticker(f"{contract.client} / {contract.contract}: {what}", self._progress)
         tell = lambda done: ticker(min(done * chunk, of), of)
-        # chunks are files that all workers see
-        if self._session is not None and of >= self._size.many and self.settings.spark.shared_files:
+        is_found = read is not None or self.settings.spark.shared_files  # do executors find what the jobs read
+        if self._session is not None and of >= self._size.many and is_found:
             self._end_workers()  # their memory is for Spark's
-            return on_spark(self._session(), self._setup, jobs, tell)
+            return SparkChunks(self._session(), self._setup).do(jobs, read, made, tell)
         count = max(1, min(len(os.sched_getaffinity(0)), of // chunk))
         self._tells_each = count == 1
         self._workers += [Worker(self._setup, self._tell) for _ in range(count - len(self._workers))]
-        return side_by_side(self._workers[:count], jobs, (lambda _: None) if self._tells_each else tell)
+        here = [job.at(*places) for job, *places in zip(jobs, read or made, made, strict=True)]
+        return side_by_side(self._workers[:count], here, (lambda _: None) if self._tells_each else tell)
 
 
 @contextmanager

@@ -121,12 +121,13 @@ class SparkReading:
         if not jobs:
             return
         into = self._folder / f"wave-{next(self._waves)}"
-        made = carry(self._session(), NoSetup(), [job for _, job in jobs], into)
-        for number, ((key, _), (succeeded, answer)) in enumerate(zip(jobs, made, strict=True)):
+        folders = [into / str(number) for number in range(len(jobs))]
+        made = carry(self._session(), NoSetup, [job for _, job in jobs], folders)
+        for (key, _), folder, (succeeded, answer) in zip(jobs, folders, made, strict=True):
             if succeeded:
                 for spool in (answer.result.implementations, answer.result.rejects):
                     if spool is not None:
-                        spool.move(into / str(number))
+                        spool.move(folder)
             answers[key].append(answer if succeeded else LostWorker(answer))
 
     def _here(self, file: SourceFile) -> FileRead | LostWorker:

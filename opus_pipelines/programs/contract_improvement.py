@@ -21,9 +21,9 @@ from opus_pipelines.embedding.cache import CachedEncoder
 from opus_pipelines.embedding.encoder import encoder_of
 from opus_pipelines.evaluation.reward import Evaluation, evaluate
 from opus_pipelines.flows.formats.core_text import write
-from opus_pipelines.generation.chunks import Inherited
 from opus_pipelines.generation.contracts import contracts_of
 from opus_pipelines.generation.flow import generate
+from opus_pipelines.generation.read_intakes import Inherited
 from opus_pipelines.generation.records import ContractTerms, GenerationContext, Refused
 from opus_pipelines.intakes.contract_settings import prices
 from opus_pipelines.intakes.discover import ContractFolder

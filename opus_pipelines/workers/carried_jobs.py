@@ -1,22 +1,22 @@
-"""Runs jobs on Spark executors that share no folder with the run: a job's files travel with its row, both ways.
+"""Runs jobs in parallel on Spark executors that share no folder with the run: a job's files travel with its row.
 
-A row holds the job and the files that it reads; the answer's rows hold what it wrote, piece by piece, and then what it
-answered. All travel compressed. As in `spark_executor`, a job runs in a process that may be killed.
+A row of Arrow holds the job and the files that it reads; the answer's rows hold what it wrote, piece by piece, and then
+what it answered. All files travel compressed. Each Python worker of Spark has one worker process of its own, which a
+job that fails or is killed does not take along.
 """
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
-from uuid import uuid4
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.workers.jobs import Job, Setup
-from opus_pipelines.workers.spark_executor import worker_of
-from opus_pipelines.workers.worker import Answer
+from opus_pipelines.workers.spark_tasks import TaskCounter
+from opus_pipelines.workers.worker import Answer, Worker
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 MADE_COLUMNS = "number int, succeeded boolean, answer binary, name string, size int, content binary"
 CODEC = "zstd"
-TOGETHER_BYTES, TOGETHER_JOBS = 32 << 20, 256  # of small jobs that are one task of Spark's
 _PIECE = 8 << 20  # bytes of a made file in one row
 _MADE = "made"
 _TRIES = 2
@@ -69,32 +68,53 @@ class Carried:
         return sum(len(one.content) for one in self.contents)
 
 
-def carry(session: "SparkSession", setup: Setup, jobs: Sequence[Carried], into: Path) -> list[Answer]:
+@dataclass(frozen=True)
+class Tasks:
+    """How jobs become tasks of Spark's: so many of them are one, and no more once their files have so many bytes.
+
+    `progress` is called about once a second with the number of finished tasks.
+    """
+
+    jobs: int = 256
+    bytes: int = 32 << 20
+    progress: Callable[[int], None] = lambda done: None
+
+
+def carry(
+    session: "SparkSession",
+    setup: Callable[[], Setup],
+    jobs: Sequence[Carried],
+    into: Sequence[Path],
+    tasks: Tasks = Tasks(),
+) -> list[Answer]:
     """Runs the jobs on Spark and returns, in order, whether each succeeded, with its answer or the reason.
 
-    What job number n wrote lies in the folder `into`/n afterwards. A job whose process ends is tried once more; one
-    whose executor is lost is repeated by Spark.
+    `setup` is called on the executors. What a job wrote lies afterwards in its folder of `into`, under the same names.
+    A job whose process ends is tried once more; one whose executor is lost is repeated by Spark.
     """
     import pyarrow as pa
 
     if not jobs:
         return []
-    rows = pa.Table.from_batches(list(_rows(jobs)))
-    made = session.createDataFrame(rows).mapInArrow(partial(_run, uuid4().hex, pickle.dumps(setup)), MADE_COLUMNS)
+    rows = list(_rows(jobs, tasks))
+    asked = session.createDataFrame(pa.Table.from_batches(rows))
+    made = asked.mapInArrow(partial(_run, pickle.dumps(setup)), MADE_COLUMNS)
     answers: dict[int, Answer] = {}
-    for batch in made.toArrow().to_batches():
+    with TaskCounter(session, len(rows), tasks.progress):
+        found = made.toArrow()
+    for batch in found.to_batches():
         for row in batch.to_pylist():
             if row["name"] is None:
                 answers[row["number"]] = row["succeeded"], pickle.loads(row["answer"])
             else:
-                place = into / str(row["number"])
-                place.mkdir(parents=True, exist_ok=True)
-                with (place / row["name"]).open("ab") as file:
+                place = into[row["number"]] / row["name"]
+                place.parent.mkdir(parents=True, exist_ok=True)
+                with place.open("ab") as file:
                     file.write(pa.decompress(row["content"], row["size"], CODEC))
     return [answers[number] for number in range(len(jobs))]
 
 
-def _rows(jobs: Sequence[Carried]) -> "Iterator[pa.RecordBatch]":
+def _rows(jobs: Sequence[Carried], tasks: Tasks) -> "Iterator[pa.RecordBatch]":
     """Yields a batch for each task of Spark's."""
     import pyarrow as pa
 
@@ -106,7 +126,7 @@ def _rows(jobs: Sequence[Carried]) -> "Iterator[pa.RecordBatch]":
         contents = [one._asdict() for one in carried.contents]
         waiting.append({"number": number, "job": pickle.dumps(carried.job), "contents": contents})
         size += carried.size
-        if size >= TOGETHER_BYTES or len(waiting) >= TOGETHER_JOBS:
+        if size >= tasks.bytes or len(waiting) >= tasks.jobs:
             yield pa.RecordBatch.from_pylist(waiting, schema)
             waiting, size = [], 0
     if waiting:
@@ -122,14 +142,16 @@ def _packed(content: bytes) -> bytes:
 
 # --- in Spark's Python workers
 
+_workers: dict[bytes, Worker] = {}  # by the setup, which `carry` got
 
-def _run(run: str, setup: bytes, batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+
+def _run(setup: bytes, batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
     for batch in batches:
         for row in batch.to_pylist():
-            yield from _made(run, setup, row)
+            yield from _made(setup, row)
 
 
-def _made(run: str, setup: bytes, row: dict[str, Any]) -> "Iterator[pa.RecordBatch]":
+def _made(setup: bytes, row: dict[str, Any]) -> "Iterator[pa.RecordBatch]":
     import pyarrow as pa
 
     with TemporaryDirectory(prefix="opus-") as folder:
@@ -137,22 +159,32 @@ def _made(run: str, setup: bytes, row: dict[str, Any]) -> "Iterator[pa.RecordBat
         made.mkdir()
         for one in row["contents"]:
             (Path(folder) / one["name"]).write_bytes(pa.decompress(one["content"], one["size"], CODEC))
-        succeeded, answer = _answer(run, setup, pickle.loads(row["job"]).at(Path(folder), made))
-        for path in sorted(made.iterdir()) if succeeded else ():
+        succeeded, answer = _answer(setup, pickle.loads(row["job"]).at(Path(folder), made))
+        for path in sorted(path for path in made.rglob("*") if path.is_file()) if succeeded else ():
+            name = path.relative_to(made).as_posix()
             with path.open("rb") as file:
                 while piece := file.read(_PIECE):
-                    yield _batch(row["number"], True, None, (path.name, len(piece), _packed(piece)))
+                    yield _batch(row["number"], True, None, (name, len(piece), _packed(piece)))
         yield _batch(row["number"], succeeded, pickle.dumps(answer), (None, None, None))
 
 
-def _answer(run: str, setup: bytes, job: Job) -> Answer:
+def _answer(setup: bytes, job: Job) -> Answer:
     reason = ""
     for _ in range(_TRIES):
         try:
-            return True, worker_of(run, setup).do(job)
+            return True, _worker_of(setup).do(job)
         except OpusError as error:
             reason = str(error)
     return False, reason
+
+
+def _worker_of(setup: bytes) -> Worker:
+    """Returns this process's worker for jobs of a setup, which stays for the next ones; ends that of another setup."""
+    if setup not in _workers:
+        for other in list(_workers):
+            _workers.pop(other).end()
+        _workers[setup] = Worker(pickle.loads(setup)())
+    return _workers[setup]
 
 
 def _batch(

@@ -41,7 +41,8 @@ class Turned:
 def test_contents_travel_to_the_job_and_back(spark: Any, tmp_path: Path) -> None:
     contents = {"": LONG, "dies": b"x", "fails": b"x", "short": b"abc"}
     jobs = [Carried.of(Turned(what), one=content) for what, content in contents.items()]
-    long, dead, failed, short = carry(spark, NoSetup(), jobs, tmp_path)
+    folders = [tmp_path / str(number) for number in range(4)]
+    long, dead, failed, short = carry(spark, NoSetup, jobs, folders)
     assert (long, short) == ((True, len(LONG)), (True, 3))
     assert (tmp_path / "0" / "turned").read_bytes() == LONG[::-1]
     assert (tmp_path / "3" / "turned").read_bytes() == b"cba"
@@ -52,7 +53,7 @@ def test_contents_travel_to_the_job_and_back(spark: Any, tmp_path: Path) -> None
 
 
 def test_no_jobs_need_no_session(tmp_path: Path) -> None:
-    assert carry(None, NoSetup(), [], tmp_path) == []  # type: ignore[arg-type]
+    assert carry(None, NoSetup, [], []) == []  # type: ignore[arg-type]
 
 
 def test_what_travels_is_packed() -> None:

@@ -1,0 +1,75 @@
+"""Chunks of intakes done by Spark's executors: the files that a chunk reads go there in its row, what it makes comes
+back as rows.
+
+Executors read the snapshot by its path. Where they share no folder with the run, Spark brings it to them
+(`snapshot_archive`), and the documents of intakes are read by the driver's machine.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opus_pipelines.core.errors import OpusError
+from opus_pipelines.generation.chunks import GenerationSetup, ReadChunk, WorkChunk
+from opus_pipelines.generation.snapshot_archive import brought
+from opus_pipelines.workers.carried_jobs import Carried, Tasks, carry
+from opus_pipelines.workers.worker import Answer
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# The heap of the driver holds what is sent at once, packed, and what comes back, some 14 kB an intake.
+WAVE_BYTES, WAVE_CHUNKS = 96 << 20, 128
+Chunk = ReadChunk | WorkChunk
+
+
+@dataclass(frozen=True)
+class SparkChunks:
+    """Does chunks on the executors of a session."""
+
+    session: "SparkSession"
+    setup: GenerationSetup
+
+    def do(
+        self,
+        jobs: Sequence[Chunk],
+        read: Sequence[Path] | None,
+        made: Sequence[Path],
+        progress: Callable[[int], None],
+    ) -> list[Any]:
+        """Returns the answers of the jobs in order: see `BulkRun._do`.
+
+        Raises OpusError with the reason of the first job that failed, after all jobs have run.
+        """
+        answers: list[Answer] = []
+        setup = self._setup_there()
+        for wave in _waves(jobs, read):
+            before = len(answers)
+            tasks = Tasks(jobs=1, progress=partial(_tell, progress, before))
+            answers += carry(self.session, setup, wave, made[before : before + len(wave)], tasks)
+        for succeeded, reason in answers:
+            if not succeeded:
+                raise OpusError(reason)
+        return [answer for _, answer in answers]
+
+    def _setup_there(self) -> Callable[[], GenerationSetup]:
+        is_shared = self.setup.settings.spark.shared_files
+        return partial(self.setup.on_executor, None if is_shared else brought(self.session, self.setup))
+
+
+def _tell(progress: Callable[[int], None], before: int, done: int) -> None:
+    progress(before + done)
+
+
+def _waves(jobs: Sequence[Chunk], read: Sequence[Path] | None) -> Iterator[list[Carried]]:
+    wave: list[Carried] = []
+    for number, job in enumerate(jobs):
+        files = sorted(read[number].iterdir()) if read else []
+        wave.append(Carried.of(job, **{file.name: file.read_bytes() for file in files}))
+        if len(wave) == WAVE_CHUNKS or sum(one.packed_size for one in wave) >= WAVE_BYTES:
+            yield wave
+            wave = []
+    if wave:
+        yield wave
