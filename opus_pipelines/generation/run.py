@@ -65,6 +65,7 @@ class BulkRun:
         self._setup, self._size = setup, size
         self._tells_each = True  # whether a line tells of each intake
         self._workers = [Worker(setup, self._tell)]
+        self._on_spark: SparkChunks | None = None
 
     def __enter__(self) -> "BulkRun":
         return self
@@ -190,7 +191,8 @@ class BulkRun:
         is_found = read is not None or self.settings.spark.shared_files  # do executors find what the jobs read
         if self._session is not None and of >= self._size.many and is_found:
             self._end_workers()  # their memory is for Spark's
-            return SparkChunks(self._session(), self._setup).do(jobs, read, made, tell)
+            self._on_spark = self._on_spark or SparkChunks(self._session(), self._setup)
+            return self._on_spark.do(jobs, read, made, tell)
         count = max(1, min(len(os.sched_getaffinity(0)), of // chunk))
         self._tells_each = count == 1
         self._workers += [Worker(self._setup, self._tell) for _ in range(count - len(self._workers))]

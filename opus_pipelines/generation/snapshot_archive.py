@@ -3,7 +3,7 @@
 Each executor fetches it once, and unpacks it in its own folder; there it looks like a lake.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -17,40 +17,45 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # Executors that start later fetch the archive, too, whatever they are to do: it lies there as long as this process
-# lives, as Spark's own temporary files do. Names by the application of Spark, the lake and the snapshot.
-_brought: dict[tuple[str, Path, str], str] = {}
+# lives, as Spark's own temporary files do.
+_brought: set[tuple[str, str]] = set()  # applications of Spark, and names of archives
 _folder: list[TemporaryDirectory[str]] = []
 
 
 def brought(session: "SparkSession", setup: GenerationSetup) -> str:
     """Lets Spark bring the snapshot of a setup to its executors, and returns the name by which they find its folder."""
-    key = session.sparkContext.applicationId, setup.lake, setup.snapshot
-    if key not in _brought:
+    lake = Lake(setup.lake)
+    files = _files(_folders(lake, setup.snapshot))
+    facts = ((file, file.stat()) for file in files)  # without the vectors of texts, which every contract adds to
+    name = f"opus-snapshot-{digest([(str(file), stat.st_size, stat.st_mtime_ns) for file, stat in facts])[:12]}"
+    application = session.sparkContext.applicationId
+    if (application, name) not in _brought:
         if not _folder:
             _folder.append(TemporaryDirectory(prefix="opus-"))
-        name = f"opus-snapshot-{digest(*map(str, key))[:12]}"
-        archive = write_archive(setup.lake, setup.snapshot, Path(_folder[0].name) / f"{name}.zip")
+        archive = Path(_folder[0].name) / f"{name}.zip"
+        write_archive(lake, setup.snapshot, archive)
         session.sparkContext.addArchive(f"{archive}#{name}")
-        _brought[key] = name
-    return _brought[key]
+        _brought.add((application, name))
+    return name
 
 
-def write_archive(root: Path, snapshot: str, path: Path) -> Path:
-    """Writes the files that generation reads from a snapshot of a lake to an archive, and returns its path.
+def write_archive(lake: Lake, snapshot: str, path: Path) -> None:
+    """Writes the files that generation reads from a snapshot of a lake to an archive.
 
     They are packed already, so that the archive only holds them together.
     """
     with ZipFile(path, "w", ZIP_STORED) as archive:
-        for folder in _folders(Lake(root), snapshot):
-            for file in sorted(file for file in folder.rglob("*") if file.is_file()):
-                archive.write(file, file.relative_to(root).as_posix())
-    return path
+        for file in _files([*_folders(lake, snapshot), lake.kept / "embeddings"]):
+            archive.write(file, file.relative_to(lake.root).as_posix())
 
 
 def _folders(lake: Lake, snapshot: str) -> Iterator[Path]:
-    """The snapshot, the sources that it was made of, the trained models, and the vectors of texts."""
+    """The snapshot, the sources that it was made of, and the trained models."""
     yield lake.snapshot_folder(snapshot)
     for source in lake.manifest(snapshot)["inputs"]["sources"]:
         yield lake.root / source["folder"]
     yield lake.root / "models"
-    yield lake.kept / "embeddings"
+
+
+def _files(folders: Iterable[Path]) -> list[Path]:
+    return [file for folder in folders for file in sorted(folder.rglob("*")) if file.is_file()]

@@ -6,10 +6,11 @@ Executors read the snapshot by its path. Where they share no folder with the run
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.generation.chunks import GenerationSetup, ReadChunk, WorkChunk
@@ -27,10 +28,11 @@ Chunk = ReadChunk | WorkChunk
 
 @dataclass(frozen=True)
 class SparkChunks:
-    """Does chunks on the executors of a session."""
+    """Does chunks on the executors of a session, whose workers load the snapshot once."""
 
     session: "SparkSession"
     setup: GenerationSetup
+    run: str = field(default_factory=lambda: uuid4().hex)
 
     def do(
         self,
@@ -47,7 +49,7 @@ class SparkChunks:
         setup = self._setup_there()
         for wave in _waves(jobs, read):
             before = len(answers)
-            tasks = Tasks(jobs=1, progress=partial(_tell, progress, before))
+            tasks = Tasks(jobs=1, progress=partial(_tell, progress, before), run=self.run)
             answers += carry(self.session, setup, wave, made[before : before + len(wave)], tasks)
         for succeeded, reason in answers:
             if not succeeded:

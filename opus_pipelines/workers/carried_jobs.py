@@ -7,11 +7,12 @@ job that fails or is killed does not take along.
 
 import pickle
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from uuid import uuid4
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.workers.jobs import Job, Setup
@@ -72,12 +73,14 @@ class Carried:
 class Tasks:
     """How jobs become tasks of Spark's: so many of them are one, and no more once their files have so many bytes.
 
-    `progress` is called about once a second with the number of finished tasks.
+    `progress` is called about once a second with the number of finished tasks. Jobs of one `run` have the same worker
+    processes, and one setup.
     """
 
     jobs: int = 256
     bytes: int = 32 << 20
     progress: Callable[[int], None] = lambda done: None
+    run: str = field(default_factory=lambda: uuid4().hex)
 
 
 def carry(
@@ -85,7 +88,7 @@ def carry(
     setup: Callable[[], Setup],
     jobs: Sequence[Carried],
     into: Sequence[Path],
-    tasks: Tasks = Tasks(),
+    tasks: Tasks | None = None,
 ) -> list[Answer]:
     """Runs the jobs on Spark and returns, in order, whether each succeeded, with its answer or the reason.
 
@@ -96,9 +99,10 @@ def carry(
 
     if not jobs:
         return []
+    tasks = tasks or Tasks()
     rows = list(_rows(jobs, tasks))
     asked = session.createDataFrame(pa.Table.from_batches(rows))
-    made = asked.mapInArrow(partial(_run, pickle.dumps(setup)), MADE_COLUMNS)
+    made = asked.mapInArrow(partial(_run, tasks.run, pickle.dumps(setup)), MADE_COLUMNS)
     answers: dict[int, Answer] = {}
     with TaskCounter(session, len(rows), tasks.progress):
         found = made.toArrow()
@@ -142,16 +146,16 @@ def _packed(content: bytes) -> bytes:
 
 # --- in Spark's Python workers
 
-_workers: dict[bytes, Worker] = {}  # by the setup, which `carry` got
+_workers: dict[str, Worker] = {}  # that of the latest run
 
 
-def _run(setup: bytes, batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+def _run(run: str, setup: bytes, batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
     for batch in batches:
         for row in batch.to_pylist():
-            yield from _made(setup, row)
+            yield from _made(run, setup, row)
 
 
-def _made(setup: bytes, row: dict[str, Any]) -> "Iterator[pa.RecordBatch]":
+def _made(run: str, setup: bytes, row: dict[str, Any]) -> "Iterator[pa.RecordBatch]":
     import pyarrow as pa
 
     with TemporaryDirectory(prefix="opus-") as folder:
@@ -159,7 +163,7 @@ def _made(setup: bytes, row: dict[str, Any]) -> "Iterator[pa.RecordBatch]":
         made.mkdir()
         for one in row["contents"]:
             (Path(folder) / one["name"]).write_bytes(pa.decompress(one["content"], one["size"], CODEC))
-        succeeded, answer = _answer(setup, pickle.loads(row["job"]).at(Path(folder), made))
+        succeeded, answer = _answer(run, setup, pickle.loads(row["job"]).at(Path(folder), made))
         for path in sorted(path for path in made.rglob("*") if path.is_file()) if succeeded else ():
             name = path.relative_to(made).as_posix()
             with path.open("rb") as file:
@@ -168,23 +172,23 @@ def _made(setup: bytes, row: dict[str, Any]) -> "Iterator[pa.RecordBatch]":
         yield _batch(row["number"], succeeded, pickle.dumps(answer), (None, None, None))
 
 
-def _answer(setup: bytes, job: Job) -> Answer:
+def _answer(run: str, setup: bytes, job: Job) -> Answer:
     reason = ""
     for _ in range(_TRIES):
         try:
-            return True, _worker_of(setup).do(job)
+            return True, _worker_of(run, setup).do(job)
         except OpusError as error:
             reason = str(error)
     return False, reason
 
 
-def _worker_of(setup: bytes) -> Worker:
-    """Returns this process's worker for jobs of a setup, which stays for the next ones; ends that of another setup."""
-    if setup not in _workers:
+def _worker_of(run: str, setup: bytes) -> Worker:
+    """Returns this process's worker for the jobs of a run; ends the worker of an earlier one."""
+    if run not in _workers:
         for other in list(_workers):
             _workers.pop(other).end()
-        _workers[setup] = Worker(pickle.loads(setup)())
-    return _workers[setup]
+        _workers[run] = Worker(pickle.loads(setup)())
+    return _workers[run]
 
 
 def _batch(
