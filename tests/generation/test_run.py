@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from opus_pipelines.core.errors import OpusError
-from opus_pipelines.core.settings import Generation, Settings
+from opus_pipelines.core.settings import Generation, Settings, Spark
 from opus_pipelines.embedding.cache import CachedEncoder
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.generation.chunks import GenerationSetup
@@ -68,9 +68,14 @@ def test_a_server_encodes_before_it_works_and_tells_of_each_intake(contract: Any
     assert not (folder / "work").exists()
 
 
-@pytest.mark.parametrize("is_cluster", [False, True], ids=["by processes", "by Spark"])
+@pytest.mark.parametrize(
+    ("is_cluster", "shared_files"),
+    [(False, True), (True, True), (True, False)],
+    ids=["by processes", "by Spark", "by Spark without a shared folder"],
+)
 def test_the_same_rows_come_in_parts_and_are_published_whole(
     is_cluster: bool,
+    shared_files: bool,
     contract: Any,
     sample_lake: Lake,
     cached: CachedEncoder,
@@ -80,7 +85,10 @@ def test_the_same_rows_come_in_parts_and_are_published_whole(
 ) -> None:
     size = BulkSize(many=1, chunk=2)
     session = (lambda: spark) if is_cluster else None
-    result, said = in_bulk(sample_lake, contract, cached, tmp_path / "out", session=session, size=size)
+    settings = Settings(spark=Spark(shared_files=shared_files))
+    result, said = in_bulk(
+        sample_lake, contract, cached, tmp_path / "out", session=session, size=size, settings=settings
+    )
     assert not any(": intake " in line for line in said)
     for dataset in TABLES:
         key = [(name, "ascending") for name in dataset.key]
