@@ -16,7 +16,6 @@ from opus_pipelines.embedding.cache import CachedEncoder
 from opus_pipelines.embedding.encoder import encoder_of
 from opus_pipelines.generation.draft import draft
 from opus_pipelines.generation.plan import plan
-from opus_pipelines.generation.read_intakes import Inherited
 from opus_pipelines.generation.records import ContractTerms, GenerationContext, Refused
 from opus_pipelines.generation.request import read_requests
 from opus_pipelines.generation.retrieve import retrieve
@@ -30,6 +29,7 @@ from opus_pipelines.metrics.intervals import interval
 from opus_pipelines.planning.plan_cache import PlanCacheKey, plan_cache_of
 from opus_pipelines.planning.proposals import propose
 from opus_pipelines.programs.contract_search import SEARCHERS, refinement
+from opus_pipelines.read_intakes.files import Inherited
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.wkg.snapshot import Snapshot
 

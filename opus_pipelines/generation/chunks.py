@@ -22,14 +22,6 @@ from opus_pipelines.generation.intake_outcome import (
     outcome_of,
     unread_outcome,
 )
-from opus_pipelines.generation.passage_vectors import StoredVectors
-from opus_pipelines.generation.read_intakes import (
-    Inherited,
-    Unread,
-    read_inherited,
-    read_intakes,
-    write_intakes,
-)
 from opus_pipelines.generation.records import ContractTerms, GenerationContext
 from opus_pipelines.generation.results.rows import Row
 from opus_pipelines.generation.results.staged import write_part
@@ -43,6 +35,14 @@ from opus_pipelines.lake.results import ResultKey
 from opus_pipelines.lwm.interface import LargeWorkModel, Usage, backend_of
 from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.lwm.pointer.clauses import texts_of
+from opus_pipelines.read_intakes.files import (
+    Inherited,
+    Unread,
+    read_inherited,
+    read_intakes,
+    write_intakes,
+)
+from opus_pipelines.read_intakes.passage_vectors import StoredVectors
 from opus_pipelines.requirements.encode import passages_of
 from opus_pipelines.retrieval.case_memory import memory_of, request_of
 from opus_pipelines.retrieval.contract_catalogue import ContractCatalogue

@@ -21,7 +21,6 @@ from opus_pipelines.core.versions import versions_of
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.generation.chunks import ChunkResult, GenerationSetup, ReadChunk, WorkChunk
 from opus_pipelines.generation.contract import TABLES, ContractResult
-from opus_pipelines.generation.passage_vectors import write_vectors
 from opus_pipelines.generation.results.ids import result_id, settings_hash
 from opus_pipelines.generation.results.staged import StagedTables, write_part
 from opus_pipelines.generation.spark_chunks import Chunk, SparkChunks
@@ -29,6 +28,7 @@ from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.lake.layout import PART
 from opus_pipelines.lake.results import ResultKey
 from opus_pipelines.lwm.interface import Usage, backend_of
+from opus_pipelines.read_intakes.passage_vectors import write_vectors
 from opus_pipelines.workers.pool import side_by_side
 from opus_pipelines.workers.worker import Worker
 

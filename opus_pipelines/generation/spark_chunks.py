@@ -2,7 +2,7 @@
 back as rows.
 
 Executors read the snapshot by its path. Where they share no folder with the run, Spark brings it to them
-(`snapshot_archive`), and the documents of intakes are read by the driver's machine.
+(`wkg.snapshot_archive`), and the documents of intakes are read by the driver's machine.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +14,8 @@ from uuid import uuid4
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.generation.chunks import GenerationSetup, ReadChunk, WorkChunk
-from opus_pipelines.generation.snapshot_archive import brought
+from opus_pipelines.lake.layout import Lake
+from opus_pipelines.wkg.snapshot_archive import brought
 from opus_pipelines.workers.carried_jobs import Carried, Tasks, carry
 from opus_pipelines.workers.worker import Answer
 
@@ -47,7 +48,7 @@ class SparkChunks:
         """
         answers: list[Answer] = []
         setup = self._setup_there()
-        for wave in _waves(jobs, read):
+        for wave in waves(jobs, read):
             before = len(answers)
             tasks = Tasks(jobs=1, progress=partial(_tell, progress, before), run=self.run)
             answers += carry(self.session, setup, wave, made[before : before + len(wave)], tasks)
@@ -57,20 +58,27 @@ class SparkChunks:
         return [answer for _, answer in answers]
 
     def _setup_there(self) -> Callable[[], GenerationSetup]:
-        is_shared = self.setup.settings.spark.shared_files
-        return partial(self.setup.on_executor, None if is_shared else brought(self.session, self.setup))
+        setup = self.setup
+        is_shared = setup.settings.spark.shared_files
+        archive = None if is_shared else brought(self.session, Lake(setup.lake), setup.snapshot)
+        return partial(setup.on_executor, archive)
 
 
 def _tell(progress: Callable[[int], None], before: int, done: int) -> None:
     progress(before + done)
 
 
-def _waves(jobs: Sequence[Chunk], read: Sequence[Path] | None) -> Iterator[list[Carried]]:
+def waves(
+    jobs: Sequence[Chunk], read: Sequence[Path] | None, chunks: int = WAVE_CHUNKS, packed_bytes: int = WAVE_BYTES
+) -> Iterator[list[Carried]]:
+    """Yields the jobs that are sent at once, in order, with the files of their folders of `read`: so many chunks, and
+    no more once their files have so many bytes, packed.
+    """
     wave: list[Carried] = []
     for number, job in enumerate(jobs):
         files = sorted(read[number].iterdir()) if read else []
         wave.append(Carried.of(job, **{file.name: file.read_bytes() for file in files}))
-        if len(wave) == WAVE_CHUNKS or sum(one.packed_size for one in wave) >= WAVE_BYTES:
+        if len(wave) == chunks or sum(one.packed_size for one in wave) >= packed_bytes:
             yield wave
             wave = []
     if wave:

@@ -23,7 +23,6 @@ from opus_pipelines.evaluation.reward import Evaluation, evaluate
 from opus_pipelines.flows.formats.core_text import write
 from opus_pipelines.generation.contracts import contracts_of
 from opus_pipelines.generation.flow import generate
-from opus_pipelines.generation.read_intakes import Inherited
 from opus_pipelines.generation.records import ContractTerms, GenerationContext, Refused
 from opus_pipelines.intakes.contract_settings import prices
 from opus_pipelines.intakes.discover import ContractFolder
@@ -36,6 +35,7 @@ from opus_pipelines.optimization.plan_states import PlanSpace, PlanState
 from opus_pipelines.planning.plan_cache import plan_cache_of
 from opus_pipelines.planning.ranking_context import Candidate
 from opus_pipelines.programs.contract_search import EditPolicyOfPlans, improve_plan, plan_program
+from opus_pipelines.read_intakes.files import Inherited
 from opus_pipelines.retrieval.contract_catalogue import ContractCatalogue
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.wkg.snapshot import Snapshot

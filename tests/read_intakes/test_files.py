@@ -5,7 +5,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from opus_pipelines.catalogues.declared import Catalogue, CatalogueFile, DeclaredTask, LeftOut
-from opus_pipelines.generation.read_intakes import (
+from opus_pipelines.intakes.elements import Element
+from opus_pipelines.intakes.intake import Intake
+from opus_pipelines.read_intakes.files import (
     INTAKES,
     Inherited,
     Unread,
@@ -13,8 +15,6 @@ from opus_pipelines.generation.read_intakes import (
     read_intakes,
     write_intakes,
 )
-from opus_pipelines.intakes.elements import Element
-from opus_pipelines.intakes.intake import Intake
 
 DOCUMENT = Element("e1", "contract", "text", "sop.md", "text/markdown", "Pay first.", 10, "ab", None)
 CATALOGUE = Catalogue(

@@ -1,4 +1,4 @@
-"""The archive by which Spark brings to its executors what generation reads of a lake: one snapshot and what it names.
+"""The archive by which Spark brings one snapshot of a lake to its executors, with all that generation reads beside it.
 
 Each executor fetches it once, and unpacks it in its own folder; there it looks like a lake.
 """
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from zipfile import ZIP_STORED, ZipFile
 
 from opus_pipelines.core.ids import digest
-from opus_pipelines.generation.chunks import GenerationSetup
 from opus_pipelines.lake.layout import Lake
 
 if TYPE_CHECKING:
@@ -22,10 +21,9 @@ _brought: set[tuple[str, str]] = set()  # applications of Spark, and names of ar
 _folder: list[TemporaryDirectory[str]] = []
 
 
-def brought(session: "SparkSession", setup: GenerationSetup) -> str:
-    """Lets Spark bring the snapshot of a setup to its executors, and returns the name by which they find its folder."""
-    lake = Lake(setup.lake)
-    files = _files(_folders(lake, setup.snapshot))
+def brought(session: "SparkSession", lake: Lake, snapshot: str) -> str:
+    """Lets Spark bring a snapshot to its executors, and returns the name by which they find its folder."""
+    files = _files(_folders(lake, snapshot))
     facts = ((file, file.stat()) for file in files)  # without the vectors of texts, which every contract adds to
     name = f"opus-snapshot-{digest([(str(file), stat.st_size, stat.st_mtime_ns) for file, stat in facts])[:12]}"
     application = session.sparkContext.applicationId
@@ -33,7 +31,7 @@ def brought(session: "SparkSession", setup: GenerationSetup) -> str:
         if not _folder:
             _folder.append(TemporaryDirectory(prefix="opus-"))
         archive = Path(_folder[0].name) / f"{name}.zip"
-        write_archive(lake, setup.snapshot, archive)
+        write_archive(lake, snapshot, archive)
         session.sparkContext.addArchive(f"{archive}#{name}")
         _brought.add((application, name))
     return name

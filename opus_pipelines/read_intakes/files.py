@@ -1,6 +1,6 @@
 """The intakes of a chunk as they were read: a file of Arrow with a row for each, by which workers hand them on.
 
-`name` is the name of its folder as it is shown. `intake` is its content as JSON (`intakes.intake_json`), without what
+`name` is the name of its folder as it is shown. `intake` is its content as JSON (`intake_json`), without what
 it inherits; where it could not be read, `intake` is null, and `intake_id` and `reason` tell of it. The metadata of the
 schema have what all of the contract's intakes inherit, as JSON.
 """
@@ -19,7 +19,7 @@ from opus_pipelines.catalogues.files import read_catalogue
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.intakes.elements import Element, contract_elements
 from opus_pipelines.intakes.intake import Intake
-from opus_pipelines.intakes.intake_json import elements_as_plain, elements_of, intake_json, intake_of
+from opus_pipelines.read_intakes.intake_json import elements_as_plain, elements_of, intake_json, intake_of
 
 INTAKES = "intakes.arrow"  # the name of the file
 _INHERITED = b"inherited"

@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opus_pipelines.generation.passage_vectors import StoredVectors, write_vectors
+from opus_pipelines.read_intakes.passage_vectors import StoredVectors, write_vectors
 
 
 class Counting:
