@@ -4,7 +4,7 @@ them.
 Each intake is read and worked on in a sandbox; its outcome is a row also where the sandbox ended it.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -23,7 +23,6 @@ from opus_pipelines.generation.intake_outcome import (
     unread_outcome,
 )
 from opus_pipelines.generation.records import ContractTerms, GenerationContext
-from opus_pipelines.generation.results.rows import Row
 from opus_pipelines.generation.results.staged import write_part
 from opus_pipelines.generation.written_steps import load_writer, texts_to_write
 from opus_pipelines.intakes.contract_settings import prices
@@ -31,7 +30,7 @@ from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.intakes.elements import INHERITED, shown_name
 from opus_pipelines.intakes.intake import Intake, read_intake
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lake.results import ResultKey
+from opus_pipelines.lake.results import Columns, ResultKey
 from opus_pipelines.lwm.interface import LargeWorkModel, Usage, backend_of
 from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.lwm.pointer.clauses import texts_of
@@ -300,7 +299,7 @@ class WorkChunk:
         )
         state.load(self.contract.settings.industry)
         worked = ChunkResult()
-        rows: dict[str, list[Row]] = defaultdict(list)
+        rows: dict[str, Columns] = {}
         inherited = read_inherited(self.read)
         for number, (name, intake) in enumerate(read_intakes(self.read), start=self.count_from):
             outcome = (
@@ -308,8 +307,10 @@ class WorkChunk:
                 if isinstance(intake, Unread)
                 else self._work(state, intake, inherited, terms, worked)
             )
-            for dataset, row in outcome.rows:
-                rows[dataset].append(row)
+            for dataset, columns in outcome.rows.items():
+                whole = rows.setdefault(dataset, {name: [] for name in columns})
+                for name, values in columns.items():
+                    whole[name] += values
             if outcome.status != "generated":
                 worked.lines.append((outcome.status, name, outcome.summary.split(": ", 1)[1]))
             report(

@@ -1,14 +1,17 @@
 """What becomes of one intake, whoever works on it: rows of every dataset, a status, and a line for a person."""
 
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from opus_pipelines.core.errors import SettingsError
-from opus_pipelines.core.schemas import INTAKES
+from opus_pipelines.core.schemas import DATASETS, INTAKES, Dataset
 from opus_pipelines.generation.flow import generate
 from opus_pipelines.generation.records import GenerationContext, Ranked, Refused
 from opus_pipelines.generation.results.rows import Row, broken_row, generation_rows, intake_row
 from opus_pipelines.generation.results.workflow_rows import workflow_rows
 from opus_pipelines.intakes.intake import Intake
+from opus_pipelines.lake.results import Columns, columns_of
 from opus_pipelines.lwm.interface import Usage
 from opus_pipelines.retrieval.stated_names import refuse_unknown_prices
 
@@ -20,14 +23,14 @@ class IntakeOutcome:
     Attributes:
         status: generated, refused or failed.
         summary: one line for a person, without the intake's name.
-        rows: rows with the names of their datasets.
+        rows: rows by the name of their dataset, column by column: other processes take them so in half the time.
         ranked: the records behind the rows, one for each Intention.
         usage: what the answers of a language model took, None where none was asked.
     """
 
     status: str
     summary: str
-    rows: list[tuple[str, Row]] = field(default_factory=list)
+    rows: dict[str, Columns] = field(default_factory=dict)
     ranked: list[Ranked] = field(default_factory=list)
     usage: Usage | None = None
 
@@ -44,11 +47,10 @@ def outcome_of(intake: Intake, context: GenerationContext) -> IntakeOutcome:
         return failed_outcome(intake, str(error))
     except Refused as refusal:
         reason = str(refusal)
-        return IntakeOutcome("refused", f"refused: {reason}", [(INTAKES.name, intake_row(intake, "refused", reason))])
-    rows = [(INTAKES.name, intake_row(intake, "generated", None))]
-    for ranked in intentions:
-        rows += [(dataset.name, row) for dataset, row in generation_rows(ranked, context)]
-        rows += [(dataset.name, row) for dataset, row in workflow_rows(ranked, context)]
+        return IntakeOutcome("refused", f"refused: {reason}", _intake(intake_row(intake, "refused", reason)))
+    rows = _intake(intake_row(intake, "generated", None)) | _by_column(
+        row for ranked in intentions for rows in (generation_rows, workflow_rows) for row in rows(ranked, context)
+    )
     goals = f"{len(intentions)} goals: " if len(intentions) > 1 else ""
     usage = Usage.total(ranked.drafted.usage for ranked in intentions if ranked.drafted.usage)
     return IntakeOutcome("generated", goals + "; ".join(map(_summary, intentions)), rows, intentions, usage)
@@ -74,4 +76,15 @@ def unread_outcome(intake_id: str, folder: str, reason: str) -> IntakeOutcome:
 
 
 def _failed(row: Row) -> IntakeOutcome:
-    return IntakeOutcome("failed", f"failed: {row['reason']}", [(INTAKES.name, row)])
+    return IntakeOutcome("failed", f"failed: {row['reason']}", _intake(row))
+
+
+def _intake(row: Row) -> dict[str, Columns]:
+    return {INTAKES.name: columns_of(INTAKES, [row])}
+
+
+def _by_column(rows: Iterable[tuple[Dataset, Row]]) -> dict[str, Columns]:
+    by_dataset: dict[str, list[Row]] = defaultdict(list)
+    for dataset, row in rows:
+        by_dataset[dataset.name].append(row)
+    return {name: columns_of(DATASETS[name], found) for name, found in by_dataset.items()}

@@ -26,7 +26,7 @@ from opus_pipelines.generation.results.staged import StagedTables, write_part
 from opus_pipelines.generation.spark_chunks import Chunk, SparkChunks
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.lake.layout import PART
-from opus_pipelines.lake.results import ResultKey
+from opus_pipelines.lake.results import ResultKey, columns_of
 from opus_pipelines.lwm.interface import Usage, backend_of
 from opus_pipelines.read_intakes.passage_vectors import write_vectors
 from opus_pipelines.workers.pool import side_by_side
@@ -104,32 +104,20 @@ class BulkRun:
         result.memory_mb = max((part.memory_mb for part in worked), default=0.0)
         result.texts_missed = sum(part.texts_missed for part in worked)
         usage = Usage.total(one for part in worked for one in part.usage)
-        write_part(
-            heading,
-            {
-                RUNS.name: [
-                    {
-                        "run_id": run_id,
-                        "generated_at": now,
-                        "seconds": list(seconds.items()),
-                        "snapshot": self.snapshot,
-                        "code_version": versions_of("result"),
-                        "settings_hash": settings_hash(self.settings),
-                        **(
-                            {
-                                "tokens_in": usage.tokens_in,
-                                "tokens_out": usage.tokens_out,
-                                "cost_model_usd": usage.cost_usd,
-                            }
-                            if usage
-                            else {}
-                        ),
-                    }
-                ]
-            },
-            tables.folder,
-            PART,
-        )
+        row = {
+            "run_id": run_id,
+            "generated_at": now,
+            "seconds": list(seconds.items()),
+            "snapshot": self.snapshot,
+            "code_version": versions_of("result"),
+            "settings_hash": settings_hash(self.settings),
+            **(
+                {"tokens_in": usage.tokens_in, "tokens_out": usage.tokens_out, "cost_model_usd": usage.cost_usd}
+                if usage
+                else {}
+            ),
+        }
+        write_part(heading, {RUNS.name: columns_of(RUNS, [row])}, tables.folder, PART)
         shutil.rmtree(folder / "work")
         return result
 

@@ -1,20 +1,23 @@
 """The results of contracts in a lake: what names one, where its datasets lie, and which there are."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.schemas import DATASETS, RUNS, Dataset
-from opus_pipelines.lake.layout import Lake, read_table, slug, table_of, unslug
+from opus_pipelines.lake.layout import Lake, read_table, slug, unslug
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 # The datasets of a result. A result is whole when it has `runs`, which is written last; so it is removed last.
 RESULT_DATASETS = sorted((d for d in DATASETS.values() if "result" in d.partitions), key=lambda d: d is RUNS)
+HEAD = ("client", "contract", "result")  # the columns that are the same in all rows of a result
+Columns = dict[str, list[Any]]  # rows column by column, without those of the head; all columns are of one length
 
 
 @dataclass(frozen=True, order=True)
@@ -40,9 +43,17 @@ class ResultKey:
 
     def table(self, dataset: Dataset, rows: Sequence[dict[str, Any]]) -> "pa.Table":
         """Returns rows as a table of one of its datasets."""
-        head = {"client": self.client, "contract": self.contract, "result": self.result}
-        vectors = [len(row["vector"]) for row in rows if "vector" in row]
-        return table_of(dataset, [head | row for row in rows], dataset.with_dimension(vectors[0]) if vectors else None)
+        return self.table_of_columns(dataset, columns_of(dataset, rows))
+
+    def table_of_columns(self, dataset: Dataset, columns: Columns) -> "pa.Table":
+        """Returns the columns of rows, as `columns_of` has them, as a table of one of its datasets."""
+        import pyarrow as pa
+
+        count = len(next(iter(columns.values())))
+        head = {name: [getattr(self, name)] * count for name in HEAD}
+        vectors = [len(vector) for vector in columns.get("vector", ()) if vector is not None]
+        schema = dataset.with_dimension(vectors[0]) if vectors else dataset.schema
+        return pa.Table.from_pydict(head | columns, schema=schema)
 
     def folders(self, lake: Lake) -> list[Path]:
         """Returns its partitions of all datasets that it has."""
@@ -61,6 +72,17 @@ class ResultKey:
             lake.withdraw(lake.pointer_path(self.client, self.contract))
         for folder in self.folders(lake):
             lake.remove(folder)
+
+
+def columns_of(dataset: Dataset, rows: Collection[Mapping[str, Any]]) -> Columns:
+    """Returns rows of a result's dataset column by column; what a row does not have is None.
+
+    Raises LakeError for columns that the dataset does not have.
+    """
+    names = [name for name in dataset.schema.names if name not in HEAD]
+    if unknown := set[str]().union(*rows) - set(names):
+        raise LakeError(f"{dataset.name} has no columns {sorted(unknown)}")
+    return {name: [row.get(name) for row in rows] for name in names}
 
 
 def results_of(lake: Lake, client: str | None = None, contract: str | None = None) -> list[ResultKey]:

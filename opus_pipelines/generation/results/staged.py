@@ -11,16 +11,18 @@ import pyarrow.parquet as pq
 
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.schemas import DATASETS
-from opus_pipelines.generation.results.rows import Row
 from opus_pipelines.lake.layout import read_table, write_table
-from opus_pipelines.lake.results import ResultKey
+from opus_pipelines.lake.results import Columns, ResultKey
 
 
-def write_part(heading: ResultKey, rows: Mapping[str, Sequence[Row]], folder: Path, part: str) -> Counter[str]:
+def write_part(heading: ResultKey, rows: Mapping[str, Columns], folder: Path, part: str) -> Counter[str]:
     """A file `part` for each dataset with rows, sorted by its key; returns the numbers of rows."""
-    for name, found in rows.items():
-        write_table(DATASETS[name], heading.table(DATASETS[name], found), folder / name, part)
-    return Counter({name: len(found) for name, found in rows.items()})
+    counts = Counter[str]()
+    for name, columns in rows.items():
+        table = heading.table_of_columns(DATASETS[name], columns)
+        write_table(DATASETS[name], table, folder / name, part)
+        counts[name] = table.num_rows
+    return counts
 
 
 class StagedTables(MutableMapping[str, pa.Table]):
