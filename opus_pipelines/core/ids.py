@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+# `json.dumps` would make an encoder at each call
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str).encode
 
 
 def canonical(value: Any) -> str:
     """Returns a value as JSON with sorted keys, so that equal values give equal text."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
+    return _canonical(value)
 
 
 def digest(*parts: Any) -> str:

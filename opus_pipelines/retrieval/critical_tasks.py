@@ -52,9 +52,11 @@ class _TaskCounts:
     def __init__(self, cases: Sequence[SimilarCase]) -> None:
         self.cases = cases
         self.whole, self.whole_right = _weights(cases)
-        self.tasks = sorted({task for case in cases for task in case.tasks})
+        sequences = {case.tasks: set(case.tasks) for case in cases}  # many cases did the same
+        self.tasks = sorted(set[str]().union(*sequences.values()))
         self.place = {task: n for n, task in enumerate(self.tasks)}
-        places = [[self.place[task] for task in set(case.tasks)] for case in cases]
+        of_sequence = {tasks: [self.place[task] for task in done] for tasks, done in sequences.items()}
+        places = [of_sequence[case.tasks] for case in cases]
         each = np.array([n for one in places for n in one], np.int64)
         weights = np.repeat([case.weight for case in cases], [len(one) for one in places])
         is_right = np.repeat([bool(case.success) for case in cases], [len(one) for one in places]).astype(bool)

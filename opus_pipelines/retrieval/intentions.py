@@ -11,7 +11,7 @@ from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.lwm.interface import SimilarCase
 from opus_pipelines.requirements.encode import Intention, encode_intention
 from opus_pipelines.requirements.goals import goals_of
-from opus_pipelines.requirements.missing_part import Precedent, resolve_missing_part
+from opus_pipelines.requirements.missing_part import Precedent, missing_part, resolve_missing_part
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 
 CASES_OF_A_KIND = 25  # nearest cases that decide of which kind a request is
@@ -30,6 +30,8 @@ def intentions(intake: Intake, index: SnapshotIndex, encoder: TextEncoder) -> li
 
 def with_missing_part(intention: Intention, cases: Sequence[SimilarCase], index: SnapshotIndex) -> Intention:
     """Return the Intention with the part that the client did not give, from similar cases that succeeded."""
+    if missing_part(intention) is None:
+        return intention
     models = (c for c in cases if c.success is not False and c.tasks)
     return resolve_missing_part(intention, [_precedent(c, index) for c in islice(models, CASES_OF_A_KIND)])
 

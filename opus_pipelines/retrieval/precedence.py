@@ -35,13 +35,12 @@ def stable_precedence(cases: Sequence[SimilarCase], share: float) -> frozenset[P
 def _votes(cases: Sequence[SimilarCase], number: Mapping[str, int]) -> np.ndarray:
     """Return, for each two tasks [tasks, tasks], the weight of the cases that did the first before the second."""
     size = len(number)
-    pairs: dict[tuple[str, ...], list[int]] = {}
+    pairs: dict[tuple[str, ...], np.ndarray] = {}
     for case in cases:
         if case.tasks not in pairs:
-            pairs[case.tasks] = [
-                number[a] * size + number[b] for a, b in combinations(first_occurrences(case.tasks), 2)
-            ]
-    positions = [np.array(pairs[case.tasks], np.int64) for case in cases]
+            both = combinations([number[task] for task in first_occurrences(case.tasks)], 2)
+            pairs[case.tasks] = np.array([a * size + b for a, b in both], np.int64)
+    positions = [pairs[case.tasks] for case in cases]
     weights = np.repeat([case.weight for case in cases], [len(one) for one in positions])
     return np.bincount(np.concatenate([np.zeros(0, np.int64), *positions]), weights, size * size).reshape(size, size)
 

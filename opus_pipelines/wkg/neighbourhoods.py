@@ -3,12 +3,16 @@
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from opus_pipelines.core.errors import LakeError
+from opus_pipelines.core.ids import SameObject
 from opus_pipelines.wkg.graph import WorkGraph
 
 Seed = tuple[str, float]
 Reach = tuple[int, float, float]
+Near = dict[str, tuple[float, float]]  # neighbours of a task, with the cost of the edge
+KEPT = 10_000  # tasks whose neighbours are kept: most intakes of a contract ask for the same ones
 
 
 @dataclass(frozen=True)
@@ -27,12 +31,17 @@ class Neighbourhood:
         return [task for task, _ in self.seeds]
 
 
-def undirected(graph: WorkGraph, task: str) -> dict[str, tuple[float, float]]:
+def undirected(graph: WorkGraph, task: str) -> Near:
     """The task's neighbours in either direction, each with the cheaper of the two edges.
 
     The cost of an edge is 1 - γ, then 1 / transitions: where 1 - γ ties (γ saturates), the larger count is nearer.
     """
-    near: dict[str, tuple[float, float]] = {}
+    return _undirected(SameObject(graph), task)
+
+
+@lru_cache(KEPT)
+def _undirected(whole: SameObject[WorkGraph], task: str) -> Near:
+    graph, near = whole.value, Near()
     around = [(v, (task, v)) for v in graph.successors.get(task, ())] + [
         (u, (u, task)) for u in graph.predecessors.get(task, ())
     ]

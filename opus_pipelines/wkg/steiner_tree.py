@@ -7,16 +7,19 @@ Sequences cannot be walked in the tree alone, so a SWKG holds every directed edg
 """
 
 import heapq
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from opus_pipelines.core.errors import LakeError
+from opus_pipelines.core.ids import SameObject
 from opus_pipelines.wkg.graph import Edge, WorkGraph
 from opus_pipelines.wkg.neighbourhoods import undirected
 
 Cost = tuple[float, float]
 Link = tuple[str, str]
 Near = dict[str, dict[str, Cost]]
+KEPT = 256  # trees: most intakes of a contract ask for the same ones
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,13 @@ def steiner(graph: WorkGraph, terminals: Collection[str], within: Collection[str
         raise LakeError(
             f"tasks {', '.join(strangers)} are not in the graph: index and graph are of different snapshots; rebuild"
         )
-    near = _adjacency(graph, set(within).union(ends))
+    return _steiner(SameObject(graph), tuple(ends), frozenset(within))
+
+
+@lru_cache(KEPT)
+def _steiner(whole: SameObject[WorkGraph], ends: tuple[str, ...], within: frozenset[str]) -> SubWKG:
+    graph = whole.value
+    near = _adjacency(graph, within.union(ends))
     tree = _pruned(_tree_of(near, _paths(near, ends)), ends)
     chosen = sorted(set(ends).union(*tree))
     roles = {t: "terminal" if t in set(ends) else "connector" for t in chosen}
@@ -54,12 +63,12 @@ def steiner(graph: WorkGraph, terminals: Collection[str], within: Collection[str
     return SubWKG(roles, tuple(sorted(edges, key=lambda e: (e.src, e.dst))), tuple(sorted(tree)))
 
 
-def _adjacency(graph: WorkGraph, tasks: set[str]) -> Near:
+def _adjacency(graph: WorkGraph, tasks: frozenset[str]) -> Near:
     """The undirected graph among `tasks`."""
     return {t: {other: cost for other, cost in undirected(graph, t).items() if other in tasks} for t in tasks}
 
 
-def _paths(near: Near, terminals: list[str]) -> set[Link]:
+def _paths(near: Near, terminals: Sequence[str]) -> set[Link]:
     """Links of the shortest paths behind the spanning tree of the metric closure."""
     back = {t: _shortest(near, t, terminals) for t in terminals}
     closure = [(back[a][b][0], a, b) for i, a in enumerate(terminals) for b in terminals[i + 1 :] if b in back[a]]

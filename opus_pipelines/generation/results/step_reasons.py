@@ -62,8 +62,9 @@ class StepReasons:
         cases = [case for case in self.result.evidence.cases if not case.is_decision]
         total = sum(case.weight for case in cases)
         shares: dict[str, float] = {}
+        done = {case.tasks: sorted(set(case.tasks)) for case in cases}  # many cases did the same
         for case in cases:
-            for task in sorted(set(case.tasks)):
+            for task in done[case.tasks]:
                 shares[task] = shares.get(task, 0.0) + case.weight / total
         return {task: min(1.0, round(share, 9)) for task, share in shares.items()}
 

@@ -378,7 +378,10 @@ def _flows(workflow: Workflow, src: str, dst: str) -> str | None:
 
 def _task_keys(result: Ranked) -> dict[str, list[str]]:
     """Raw keys of every task in the near cases, most frequent first, then by name."""
-    counts = Counter(pair for case in result.evidence.cases for pair in zip(case.tasks, case.task_keys, strict=True))
+    counts = Counter[tuple[str, str]]()
+    for (tasks, raw), n in Counter((case.tasks, case.task_keys) for case in result.evidence.cases).items():
+        for pair in zip(tasks, raw, strict=True):
+            counts[pair] += n
     found: dict[str, list[str]] = {}
     for (task, key), _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         found.setdefault(task, []).append(key)
