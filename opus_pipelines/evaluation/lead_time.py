@@ -88,7 +88,13 @@ class LeadTime:
 
     def within(self, hours: float) -> float | None:
         """Returns the probability that the lead time is at most so many hours; None where it is unknown."""
-        return None if self.draws is None else float(np.mean(self.draws <= hours * MS_PER_HOUR))
+        if hours not in self._within:
+            self._within[hours] = None if self.draws is None else float(np.mean(self.draws <= hours * MS_PER_HOUR))
+        return self._within[hours]
+
+    @cached_property
+    def _within(self) -> dict[float, float | None]:
+        return {}
 
     @cached_property
     def _quantiles(self) -> tuple[float, float] | None:

@@ -15,14 +15,18 @@ A saving is defined once, for a step, and added up from there. The compared case
 
 import math
 import statistics
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from opus_pipelines.core.settings import Cost
 from opus_pipelines.evaluation.cost import time_usd
 from opus_pipelines.optimization.node_cost import Price, price_of
 from opus_pipelines.workflow.model import Actor
+
+
+KEPT = 10_000  # cases whose prices are kept, 1 kB each: most intakes of a contract are compared with the same ones
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,8 @@ def baseline(cases: Iterable[Mapping[str, Any]], settings: Cost) -> Baseline:
     History does not record held resources, so ⟨w_r, R^(r)⟩ is left out. Cases without tasks are ignored.
     """
     rows = [row for row in cases if row["task_cost_usd"]]
-    prices = [_prices(row, settings) for row in rows]
+    stated = settings.model_dump_json()
+    prices = [_prices(row, stated) for row in rows]
     times = [
         sum(known)
         for case_prices in prices
@@ -87,8 +92,9 @@ def task_baselines(cases: Collection[Mapping[str, Any]], settings: Cost | None =
     others.
     """
     done: dict[str, list[float | None]] = {}
+    stated = (settings or Cost()).model_dump_json()
     for case in cases:
-        for task, price in zip(case["tasks"], _prices(case, settings or Cost()), strict=True):
+        for task, price in zip(case["tasks"], _prices(case, stated), strict=True):
             done.setdefault(task, []).append(price.cost_usd)
     return TaskBaselines({task: _mean(costs, len(cases)) for task, costs in done.items()}, len(cases))
 
@@ -109,17 +115,31 @@ def _mean(costs: list[float | None], cases: int) -> float | None:
     return math.fsum(known) * (len(costs) / len(known)) / cases if known else None
 
 
-def _prices(row: Mapping[str, Any], settings: Cost) -> list[Price]:
-    costs = row["task_cost_usd"]
-    nothing = [None] * len(costs)
-    others = [row.get(name) or nothing for name in ("actor_kinds", "models", "task_duration_ms", "actor_groups")]
-    return [
+def _prices(row: Mapping[str, Any], stated: str) -> tuple[Price, ...]:
+    costs = tuple(row["task_cost_usd"])
+    nothing = (None,) * len(costs)
+    others = (tuple(row.get(name) or nothing) for name in ("actor_kinds", "models", "task_duration_ms", "actor_groups"))
+    return _prices_of(costs, *others, stated)
+
+
+@lru_cache(KEPT)
+def _prices_of(
+    costs: tuple[float | None, ...],
+    kinds: tuple[str | None, ...],
+    models: tuple[str | None, ...],
+    times_ms: tuple[float | None, ...],
+    groups: tuple[str | None, ...],
+    stated: str,
+) -> tuple[Price, ...]:
+    """Returns the price of each task of a case; `stated` are the stated prices (`Cost`), as JSON."""
+    settings = Cost.model_validate_json(stated)
+    return tuple(
         price_of(Actor(kind, model, group), cost, ms, settings)
-        for cost, kind, model, ms, group in zip(costs, *others, strict=True)
-    ]
+        for cost, kind, model, ms, group in zip(costs, kinds, models, times_ms, groups, strict=True)
+    )
 
 
-def _case_usd(prices: list[Price], settings: Cost) -> float | None:
+def _case_usd(prices: Sequence[Price], settings: Cost) -> float | None:
     """Returns the cost of a whole case; None where a part of it is unknown."""
     costs = [p.cost_usd for p in prices if p.cost_usd is not None]
     times = [p.duration_ms for p in prices if p.duration_ms is not None]

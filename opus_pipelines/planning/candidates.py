@@ -3,9 +3,10 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 
-from opus_pipelines.core.ids import make_id
+from opus_pipelines.core.ids import canonical, make_id
 from opus_pipelines.decisions.record import WorkflowContent
 from opus_pipelines.evaluation.cost import time_usd
 from opus_pipelines.optimization.constraints import TimeChecks, violations
@@ -20,10 +21,11 @@ from opus_pipelines.planning.ranking_context import Candidate, Plan, RankingCont
 from opus_pipelines.planning.search_constraints import binding
 from opus_pipelines.planning.standing_decisions import with_decisions, with_ranks_for_rejected
 from opus_pipelines.retrieval.requested_steps import required_reason
-from opus_pipelines.workflow.model import TaskNode
+from opus_pipelines.workflow.model import TaskNode, Workflow
 
 # The violation that names a critical task which a workflow lacks begins with this word.
 NEEDED = "needed: "
+KEPT = 1_024  # plans of which the text behind their ids is kept, some kB each
 
 
 @dataclass(frozen=True)
@@ -230,12 +232,14 @@ def _because(group: frozenset[str], context: RankingContext) -> str:
 
 def _id(context: RankingContext, plan: Plan) -> str:
     """Returns an id made of the tasks, their actors, the reviews and the edges."""
-    steps = [
-        (t.id, t.actor_kind, t.model, t.actor_group)
-        for n in plan.nodes
-        if isinstance(t := plan.workflow.by_id[n], TaskNode)
-    ]
-    return make_id("f", context.intention_id, steps, plan.workflow.edges)
+    return make_id("f", context.intention_id, *_content(plan.workflow, plan.tasks))
+
+
+@lru_cache(KEPT)
+def _content(workflow: Workflow, tasks: tuple[str, ...]) -> tuple[str, str]:
+    """Returns the steps and the edges of a plan as canonical JSON; many intakes of a contract have the same plans."""
+    nodes = [node for n in Plan(workflow, tasks).nodes if isinstance(node := workflow.by_id[n], TaskNode)]
+    return canonical([(t.id, t.actor_kind, t.model, t.actor_group) for t in nodes]), canonical(workflow.edges)
 
 
 def _path_cost_usd(context: RankingContext, node: TaskNode) -> float:

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from opus_pipelines.core.errors import WorkflowError
 
@@ -167,6 +167,18 @@ class Workflow:
         if defects := validate(workflow):
             raise WorkflowError("not a workflow: " + "; ".join(defects))
         return workflow
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.nodes, self.edges))
+
+    def __hash__(self) -> int:
+        """Returns the hash, which is computed once: caches of plans ask for it often."""
+        return self._hash
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leaves the hash out of a pickle: that of a text differs in another process."""
+        return {"nodes": self.nodes, "edges": self.edges}
 
     @cached_property
     def by_id(self) -> dict[str, Node]:
