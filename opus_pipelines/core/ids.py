@@ -1,15 +1,21 @@
 """Computes ids and content hashes. They depend on their input only, on no clock and no randomness.
 
-`SameObject` is the key of a cache in one process, for an object that is too large to be compared by its content.
+`SameObject` is the key of a cache in one process, for an object that is too large to be compared by its content, and
+`SameSettings` is one for settings, which cannot be hashed.
 """
 
 import hashlib
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 T = TypeVar("T")
+S = TypeVar("S", bound="BaseModel")
 # `json.dumps` would make an encoder at each call
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str).encode
 
@@ -67,3 +73,16 @@ class SameObject(Generic[T]):
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SameObject) and other.value is self.value
+
+
+@dataclass(frozen=True)
+class SameSettings(Generic[S]):
+    """A key that equals a key of settings that state the same."""
+
+    stated: str
+    settings: S = field(compare=False)
+
+    @classmethod
+    def of(cls, settings: S) -> "SameSettings[S]":
+        """Returns the key of these settings."""
+        return cls(settings.model_dump_json(), settings)

@@ -18,15 +18,25 @@ import statistics
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
+from opus_pipelines.core.ids import SameSettings
 from opus_pipelines.core.settings import Cost
 from opus_pipelines.evaluation.cost import time_usd
 from opus_pipelines.optimization.node_cost import Price, price_of
 from opus_pipelines.workflow.model import Actor
 
-
 KEPT = 10_000  # cases whose prices are kept, 1 kB each: most intakes of a contract are compared with the same ones
+
+
+class CaseFigures(NamedTuple):
+    """The figures of the tasks of a case, in their order."""
+
+    costs_usd: tuple[float | None, ...]
+    actor_kinds: tuple[str | None, ...]
+    models: tuple[str | None, ...]
+    times_ms: tuple[float | None, ...]
+    actor_groups: tuple[str | None, ...]
 
 
 @dataclass(frozen=True)
@@ -49,7 +59,7 @@ def baseline(cases: Iterable[Mapping[str, Any]], settings: Cost) -> Baseline:
     History does not record held resources, so ⟨w_r, R^(r)⟩ is left out. Cases without tasks are ignored.
     """
     rows = [row for row in cases if row["task_cost_usd"]]
-    stated = settings.model_dump_json()
+    stated = SameSettings.of(settings)
     prices = [_prices(row, stated) for row in rows]
     times = [
         sum(known)
@@ -92,7 +102,7 @@ def task_baselines(cases: Collection[Mapping[str, Any]], settings: Cost | None =
     others.
     """
     done: dict[str, list[float | None]] = {}
-    stated = (settings or Cost()).model_dump_json()
+    stated = SameSettings.of(settings or Cost())
     for case in cases:
         for task, price in zip(case["tasks"], _prices(case, stated), strict=True):
             done.setdefault(task, []).append(price.cost_usd)
@@ -115,27 +125,19 @@ def _mean(costs: list[float | None], cases: int) -> float | None:
     return math.fsum(known) * (len(costs) / len(known)) / cases if known else None
 
 
-def _prices(row: Mapping[str, Any], stated: str) -> tuple[Price, ...]:
+def _prices(row: Mapping[str, Any], stated: SameSettings[Cost]) -> tuple[Price, ...]:
     costs = tuple(row["task_cost_usd"])
     nothing = (None,) * len(costs)
     others = (tuple(row.get(name) or nothing) for name in ("actor_kinds", "models", "task_duration_ms", "actor_groups"))
-    return _prices_of(costs, *others, stated)
+    return _prices_of(CaseFigures(costs, *others), stated)
 
 
 @lru_cache(KEPT)
-def _prices_of(
-    costs: tuple[float | None, ...],
-    kinds: tuple[str | None, ...],
-    models: tuple[str | None, ...],
-    times_ms: tuple[float | None, ...],
-    groups: tuple[str | None, ...],
-    stated: str,
-) -> tuple[Price, ...]:
-    """Returns the price of each task of a case; `stated` are the stated prices (`Cost`), as JSON."""
-    settings = Cost.model_validate_json(stated)
+def _prices_of(case: CaseFigures, stated: SameSettings[Cost]) -> tuple[Price, ...]:
+    """Returns the price of each task of a case."""
     return tuple(
-        price_of(Actor(kind, model, group), cost, ms, settings)
-        for cost, kind, model, ms, group in zip(costs, kinds, models, times_ms, groups, strict=True)
+        price_of(Actor(kind, model, group), cost, ms, stated.settings)
+        for cost, kind, model, ms, group in zip(*case, strict=True)
     )
 
 

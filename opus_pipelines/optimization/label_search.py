@@ -12,7 +12,7 @@ from opus_pipelines.optimization.cost_to_go import LagrangeBound, Line, SearchSt
 from opus_pipelines.optimization.diversity_constraint import DiversityConstraint
 from opus_pipelines.optimization.pareto_labels import CompletePath, ParetoLabels, SearchSpace
 from opus_pipelines.optimization.pareto_points import EPS
-from opus_pipelines.optimization.problem import Problem
+from opus_pipelines.optimization.problem import Problem, ProblemKey
 from opus_pipelines.optimization.search_net import Limits, SearchNet
 from opus_pipelines.workflow.model import TaskNode
 
@@ -79,9 +79,14 @@ def best_paths(
     relaxation), and a bound on the unexplored labels gives the gap. Raises WorkflowError for figures that are not
     valid probabilities or amounts.
     """
-    net = SearchNet(problem)
+    net = _net_of(ProblemKey.of(problem))
     paths, exact, gap = solve(net, DiversityConstraint.of(problem, net), k, SearchBounds(effort, front, patience))
     return BestPaths([_chosen(problem, net, a) for a in paths], exact, gap)
+
+
+@lru_cache(KEPT)
+def _net_of(key: ProblemKey) -> SearchNet:
+    return SearchNet(key.problem)
 
 
 @lru_cache(KEPT)

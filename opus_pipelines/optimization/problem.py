@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from opus_pipelines.core.ids import SameObject, SameSettings
 from opus_pipelines.core.settings import Cost
 from opus_pipelines.lwm.workflow_graph import WFG
 from opus_pipelines.optimization.diversity import swaps
@@ -100,3 +101,35 @@ class Problem:
     def without(self, *dropped: Demand) -> "Problem":
         """Returns the problem without these demands."""
         return replace(self, demands=tuple(d for d in self.demands if d not in dropped))
+
+
+@dataclass(frozen=True)
+class ProblemKey:
+    """A key for all that a search net is made of; of a problem with the same objects and content it is the same."""
+
+    tasks: frozenset[str]
+    edges: frozenset[tuple[str, str, float, int]]
+    options: SameObject[Mapping[str, Sequence[TaskNode]]]
+    shifts: SameObject[Shifts]
+    cost: SameSettings[Cost]
+    demands: tuple[Demand, ...]
+    objective: Objective
+    gain_usd: float
+    prior: float
+    problem: Problem = field(compare=False)
+
+    @classmethod
+    def of(cls, problem: Problem) -> "ProblemKey":
+        """Returns the key of a problem."""
+        return cls(
+            frozenset(problem.wfg.nodes),
+            frozenset((*pair, edge.one_minus_gamma, edge.transitions) for pair, edge in problem.wfg.edges.items()),
+            SameObject(problem.options),
+            SameObject(problem.shifts),
+            SameSettings.of(problem.cost),
+            problem.demands,
+            problem.objective,
+            problem.gain_usd,
+            problem.prior,
+            problem,
+        )

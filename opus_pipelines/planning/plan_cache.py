@@ -56,8 +56,8 @@ class PlanCacheKey:
         wkg: identity of the WKG's edges.
     """
 
-    execution_modes: tuple[tuple[TaskNode, ...], ...]
-    known: tuple[Task, ...]
+    execution_modes: tuple[tuple[TaskNode, ...], ...] = field(hash=False)  # the edges below have the same tasks
+    known: tuple[Task, ...] = field(hash=False)
     gain_usd: float | None
     weights: tuple[str, ...]
     seed: int

@@ -2,12 +2,16 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import lru_cache
 
-from opus_pipelines.core.settings import Cost, Settings
+from opus_pipelines.core.ids import SameObject, SameSettings
+from opus_pipelines.core.settings import Cost, Priors, Settings
 from opus_pipelines.optimization.imputed_figures import imputed_usd
 from opus_pipelines.optimization.node_cost import NodeCost, node_cost
 from opus_pipelines.wkg.graph import ExecutionMode, Task, WorkGraph
 from opus_pipelines.workflow.model import TaskNode
+
+KEPT = 64  # sets of tasks, some 100 kB each: most intakes of a contract lead to the same ones
 
 
 def execution_modes_of(task: Task) -> tuple[ExecutionMode, ...]:
@@ -32,18 +36,9 @@ class Prices:
 
     @classmethod
     def of(cls, graph: WorkGraph, tasks: Collection[str], cost: Cost, settings: Settings) -> "Prices":
-        """Returns the figures of every execution mode of these tasks."""
-        modes = {t: execution_modes_of(graph.tasks[t]) for t in sorted(tasks)}
-        costs = {
-            t: tuple(node_cost(graph.tasks[t], mode, cost, settings.priors) for mode in known)
-            for t, known in modes.items()
-        }
-        instead = imputed_usd(costs, cost)
-        nodes = {
-            t: tuple(_node(graph, t, *parts) for parts in zip(modes[t], costs[t], instead[t], strict=True))
-            for t in modes
-        }
-        return cls(modes, costs, nodes)
+        """Returns the figures of every execution mode of these tasks; of the same tasks it is the same object."""
+        known = tuple(SameObject(graph.tasks[t]) for t in sorted(tasks))
+        return _prices_of(known, SameSettings.of(cost), SameSettings.of(settings.priors))
 
     def known_mode(self, node: TaskNode) -> ExecutionMode | None:
         """Returns the execution mode of history that a node has; None where history does not know it."""
@@ -51,11 +46,23 @@ class Prices:
         return next((mode for mode in modes if mode.actor == node.actor), None)
 
 
-def _node(graph: WorkGraph, task: str, mode: ExecutionMode, figures: NodeCost, instead_usd: float) -> TaskNode:
-    known = graph.tasks[task]
+@lru_cache(KEPT)
+def _prices_of(tasks: tuple[SameObject[Task], ...], cost: SameSettings[Cost], priors: SameSettings[Priors]) -> Prices:
+    known = {task.value.task_id: task.value for task in tasks}
+    modes = {t: execution_modes_of(task) for t, task in known.items()}
+    costs = {t: tuple(node_cost(known[t], mode, cost.settings, priors.settings) for mode in modes[t]) for t in known}
+    instead = imputed_usd(costs, cost.settings)
+    nodes = {
+        t: tuple(_node(task, *parts) for parts in zip(modes[t], costs[t], instead[t], strict=True))
+        for t, task in known.items()
+    }
+    return Prices(modes, costs, nodes)
+
+
+def _node(known: Task, mode: ExecutionMode, figures: NodeCost, instead_usd: float) -> TaskNode:
     return TaskNode(
-        task,
-        task,
+        known.task_id,
+        known.task_id,
         known.title,
         figures.p,
         figures.p_basis,
