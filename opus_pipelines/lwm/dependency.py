@@ -2,9 +2,11 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import combinations
 
 Pair = tuple[str, str]
+KEPT = 1_024  # sequences whose pairs are kept, some kB each
 DEPENDENT = 0.8  # least value of the measure of dependent tasks; ten times forward and once backward is 0.75
 
 
@@ -30,9 +32,14 @@ def precedence_counts(sequences: Iterable[Sequence[str]]) -> Counter[Pair]:
     """Count the sequences that did a before b, directly or not, with each task at its first occurrence."""
     counts: Counter[Pair] = Counter()
     for tasks, n in Counter(tuple(tasks) for tasks in sequences).items():
-        for pair in combinations(dict.fromkeys(tasks), 2):
+        for pair in _pairs(tasks):
             counts[pair] += n
     return counts
+
+
+@lru_cache(KEPT)
+def _pairs(tasks: tuple[str, ...]) -> tuple[Pair, ...]:
+    return tuple(combinations(dict.fromkeys(tasks), 2))
 
 
 def order_counts(pair: Pair, seen: Mapping[Pair, float], elsewhere: Callable[[Pair], float]) -> tuple[float, float]:

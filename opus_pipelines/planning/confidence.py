@@ -16,15 +16,18 @@ interval, the strength is the count of the mode plus `priors.strength` pseudo-co
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
 from opus_pipelines.core.errors import WorkflowError
+from opus_pipelines.core.ids import SameObject
 from opus_pipelines.core.settings import Cost, Priors, Settings
 from opus_pipelines.evaluation.batch import Floats
 from opus_pipelines.evaluation.uncertainty import (
     BetaDistribution,
     Draws,
+    Interval,
     Posterior,
     interval,
     p_better,
@@ -96,6 +99,7 @@ def of_mean(mean: float, deviation: float | None, n: int) -> float:
     return math.sqrt((own + PSEUDO_EXECUTIONS * mean**2) / degrees / max(n, 1))
 
 
+KEPT = 256  # draws of which the interval is kept, some 10 kB each: most intakes of a contract lead to the same plans
 CLEAR, UNDECIDED = "clear", "undecided"
 
 
@@ -174,12 +178,17 @@ def _best_shares(context: RankingContext, ranked: Sequence[Candidate], drawn: Se
     return [float(x) for x in (top / top.sum(axis=0)).mean(axis=1)]
 
 
+@lru_cache(KEPT)
+def _interval(draws: SameObject[Floats], imputed_worth: float) -> Interval:
+    return interval(draws.value + imputed_worth)
+
+
 def _confidence(
     context: RankingContext, ranked: Sequence[Candidate], drawn: Sequence[Floats], place: int, best: float
 ) -> Confidence:
     ends: tuple[float | None, float | None] = (None, None)
     if context.ranking.has_gain:  # the interval is that of the reported Reward, which has no imputed costs
-        reward = interval(drawn[place] + ranked[place].evaluation.imputed_worth)
+        reward = _interval(SameObject(drawn[place]), ranked[place].evaluation.imputed_worth)
         ends = reward.p05, reward.p95
     doubt = context.evidence.completeness.undecided_reason
     if place + 1 == len(ranked):

@@ -114,15 +114,18 @@ class CaseRetriever:
         unread = [place for place in places if place not in self._read]
         if len(self._read) + len(unread) > KEPT:
             self._read, unread = {}, list(places)
+        if unread:
+            self._read |= self._cases_at(unread)
+        return [self._read[place] for place in places]
+
+    def _cases_at(self, places: Sequence[int]) -> dict[int, SimilarCase]:
         rows = (
             self._all.select([c for c in _COLUMNS if c in self._all.schema.names])
-            .take(pa.array(unread, pa.int64()))
+            .take(pa.array(places, pa.int64()))
             .to_pylist()
         )
-        self._read |= zip(
-            unread, (_case(row, self._passive, row.get("source") in self._by_activities) for row in rows), strict=True
-        )
-        return [self._read[place] for place in places]
+        cases = (_case(row, self._passive, row.get("source") in self._by_activities) for row in rows)
+        return dict(zip(places, cases, strict=True))
 
     def _allowed(self, industry: str | None) -> np.ndarray:
         """Return, for each case with a vector [cases], whether it is of the industry and refusing it was not right."""

@@ -28,6 +28,7 @@ class _Answers:
 
     tasks: dict[Question, str | None] = field(default_factory=dict)
     nearest: dict[Question, tuple[str, ...]] = field(default_factory=dict)
+    catalogue: dict[tuple[str, str], str | None] = field(default_factory=dict)
 
 
 @lru_cache(KEPT)
@@ -77,8 +78,13 @@ class TaskMatcher:
 
     def catalogue_task(self, clause: str, verb: str = "") -> str | None:
         """Return a task of the whole catalogue whose name is in the clause, to explain why a rule has no effect."""
-        tasks = _longest({t: names for t in self.graph.tasks for names in [self.stemmed_names(t)]}, stems(clause), verb)
-        return min(tasks) if tasks else None
+        asked, known = (clause, verb), self._known.catalogue
+        if asked not in known:
+            known[asked] = min(
+                _longest({task: self.stemmed_names(task) for task in self.graph.tasks}, stems(clause), verb),
+                default=None,
+            )
+        return known[asked]
 
     def nearest(self, clause: str) -> tuple[str, ...]:
         """Return the titles of the at most `MOST` tasks nearest to a clause, nearest first.

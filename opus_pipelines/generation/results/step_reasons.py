@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from opus_pipelines.generation.records import Ranked
 from opus_pipelines.retrieval.completeness import OUTCOMES, SUPPORT
 from opus_pipelines.stitching.combined_processes import critical_groups
@@ -60,13 +62,17 @@ class StepReasons:
     def _similar(self) -> dict[str, float]:
         """Return by task the share of the similar cases, by weight, that did it; empty without similar cases."""
         cases = [case for case in self.result.evidence.cases if not case.is_decision]
+        if not cases:
+            return {}
         total = sum(case.weight for case in cases)
-        shares: dict[str, float] = {}
-        done = {case.tasks: sorted(set(case.tasks)) for case in cases}  # many cases did the same
-        for case in cases:
-            for task in done[case.tasks]:
-                shares[task] = shares.get(task, 0.0) + case.weight / total
-        return {task: min(1.0, round(share, 9)) for task, share in shares.items()}
+        done = {case.tasks: set(case.tasks) for case in cases}  # many cases did the same
+        tasks = sorted(set[str]().union(*done.values()))
+        number = {task: n for n, task in enumerate(tasks)}
+        places = {sequence: [number[task] for task in steps] for sequence, steps in done.items()}
+        each = np.array([n for case in cases for n in places[case.tasks]], np.int64)
+        weights = np.repeat([case.weight / total for case in cases], [len(places[case.tasks]) for case in cases])
+        shares = np.bincount(each, weights, len(tasks)).tolist()  # adds up in the order of the cases
+        return {task: min(1.0, round(share, 9)) for task, share in zip(tasks, shares, strict=True)}
 
 
 def _share(hits: list[bool]) -> float | None:
