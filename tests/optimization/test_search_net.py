@@ -9,7 +9,7 @@ import pytest
 
 from opus_pipelines.core.settings import Cost
 from opus_pipelines.optimization.label_search import best_paths, solve
-from opus_pipelines.optimization.problem import Avoids, Before, Contains, Limit, Problem
+from opus_pipelines.optimization.problem import Avoids, Before, Contains, Limit, Problem, ProblemKey
 from opus_pipelines.optimization.search_net import SearchNet
 from opus_pipelines.workflow.model import TaskNode
 from opus_pipelines.workflow.task_order import INPUT, OUTPUT
@@ -72,6 +72,13 @@ def test_equal_problems_have_equal_nets() -> None:
 )
 def test_whatever_a_search_sees_makes_another_net(other: Problem) -> None:
     assert SearchNet(other) != SearchNet(PLAIN)
+    assert ProblemKey.of(other) != ProblemKey.of(PLAIN)
+
+
+def test_a_problem_with_the_same_options_has_the_same_key() -> None:
+    again = replace(PLAIN, wfg=wfg_of(dict(reversed(EDGES.items()))), cost=Cost(kappa_usd=0.01))
+    assert ProblemKey.of(again) == ProblemKey.of(PLAIN)
+    assert hash(ProblemKey.of(again)) == hash(ProblemKey.of(PLAIN))
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import pickle
 from typing import Any
 
 import pytest
@@ -15,6 +16,14 @@ def task(id: str, **figures: Any) -> TaskNode:
 
 
 IN, OUT = InputNode("in", "Claim"), OutputNode("out", "Decision", 2.0)
+
+
+def test_a_pickle_has_no_hash_because_that_of_a_text_differs_in_another_process() -> None:
+    workflow = Workflow.of([IN, task("a"), OUT], [("in", "a"), ("a", "out")])
+    assert {workflow: 1}[Workflow.of(workflow.nodes, workflow.edges)] == 1
+    read = pickle.loads(pickle.dumps(workflow))
+    assert vars(read) == {"nodes": workflow.nodes, "edges": workflow.edges}
+    assert read == workflow
 
 
 def test_order_is_by_parents_then_kind_then_id() -> None:
