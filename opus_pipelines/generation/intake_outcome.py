@@ -11,7 +11,7 @@ from opus_pipelines.generation.records import GenerationContext, Ranked, Refused
 from opus_pipelines.generation.results.rows import Row, broken_row, generation_rows, intake_row
 from opus_pipelines.generation.results.workflow_rows import workflow_rows
 from opus_pipelines.intakes.intake import Intake
-from opus_pipelines.lake.results import Columns, columns_of
+from opus_pipelines.lake.results import Columns, by_column
 from opus_pipelines.lwm.interface import Usage
 from opus_pipelines.retrieval.stated_names import refuse_unknown_prices
 
@@ -48,7 +48,7 @@ def outcome_of(intake: Intake, context: GenerationContext) -> IntakeOutcome:
     except Refused as refusal:
         reason = str(refusal)
         return IntakeOutcome("refused", f"refused: {reason}", _intake(intake_row(intake, "refused", reason)))
-    rows = _intake(intake_row(intake, "generated", None)) | _by_column(
+    rows = _intake(intake_row(intake, "generated", None)) | _by_dataset(
         row for ranked in intentions for rows in (generation_rows, workflow_rows) for row in rows(ranked, context)
     )
     goals = f"{len(intentions)} goals: " if len(intentions) > 1 else ""
@@ -80,11 +80,11 @@ def _failed(row: Row) -> IntakeOutcome:
 
 
 def _intake(row: Row) -> dict[str, Columns]:
-    return {INTAKES.name: columns_of(INTAKES, [row])}
+    return {INTAKES.name: by_column(INTAKES, [row])}
 
 
-def _by_column(rows: Iterable[tuple[Dataset, Row]]) -> dict[str, Columns]:
+def _by_dataset(rows: Iterable[tuple[Dataset, Row]]) -> dict[str, Columns]:
     by_dataset: dict[str, list[Row]] = defaultdict(list)
     for dataset, row in rows:
         by_dataset[dataset.name].append(row)
-    return {name: columns_of(DATASETS[name], found) for name, found in by_dataset.items()}
+    return {name: by_column(DATASETS[name], found) for name, found in by_dataset.items()}

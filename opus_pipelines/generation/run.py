@@ -26,7 +26,7 @@ from opus_pipelines.generation.results.staged import StagedTables, write_part
 from opus_pipelines.generation.spark_chunks import Chunk, SparkChunks
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.lake.layout import PART
-from opus_pipelines.lake.results import ResultKey, columns_of
+from opus_pipelines.lake.results import ResultKey, by_column
 from opus_pipelines.lwm.interface import Usage, backend_of
 from opus_pipelines.read_intakes.passage_vectors import write_vectors
 from opus_pipelines.workers.pool import side_by_side
@@ -117,7 +117,7 @@ class BulkRun:
                 else {}
             ),
         }
-        write_part(heading, {RUNS.name: columns_of(RUNS, [row])}, tables.folder, PART)
+        write_part(heading, {RUNS.name: by_column(RUNS, [row])}, tables.folder, PART)
         shutil.rmtree(folder / "work")
         return result
 

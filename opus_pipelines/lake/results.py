@@ -43,10 +43,10 @@ class ResultKey:
 
     def table(self, dataset: Dataset, rows: Sequence[dict[str, Any]]) -> "pa.Table":
         """Returns rows as a table of one of its datasets."""
-        return self.table_of_columns(dataset, columns_of(dataset, rows))
+        return self.table_of_columns(dataset, by_column(dataset, rows))
 
     def table_of_columns(self, dataset: Dataset, columns: Columns) -> "pa.Table":
-        """Returns the columns of rows, as `columns_of` has them, as a table of one of its datasets."""
+        """Returns the columns of rows, as `by_column` has them, as a table of one of its datasets."""
         import pyarrow as pa
 
         count = len(next(iter(columns.values())))
@@ -74,7 +74,7 @@ class ResultKey:
             lake.remove(folder)
 
 
-def columns_of(dataset: Dataset, rows: Collection[Mapping[str, Any]]) -> Columns:
+def by_column(dataset: Dataset, rows: Collection[Mapping[str, Any]]) -> Columns:
     """Returns rows of a result's dataset column by column; what a row does not have is None.
 
     Raises LakeError for columns that the dataset does not have.

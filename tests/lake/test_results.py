@@ -4,7 +4,7 @@ import pytest
 
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.schemas import NEIGHBOURS
-from opus_pipelines.lake.results import ResultKey, columns_of
+from opus_pipelines.lake.results import ResultKey, by_column
 
 KEY = ResultKey("Acme", "Retail", "r1")
 HEAD = {"client": "Acme", "contract": "Retail", "result": "r1"}
@@ -24,4 +24,4 @@ def test_no_rows_are_an_empty_table() -> None:
 
 def test_an_unknown_column_is_an_error() -> None:
     with pytest.raises(LakeError, match=r"generation/neighbours has no columns \['weight'\]"):
-        columns_of(NEIGHBOURS, [{"intake_id": "k1", "weight": 1.0}])
+        by_column(NEIGHBOURS, [{"intake_id": "k1", "weight": 1.0}])
