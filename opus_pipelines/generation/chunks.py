@@ -308,9 +308,9 @@ class WorkChunk:
                 else self._work(state, intake, inherited, terms, worked)
             )
             for dataset, columns in outcome.rows.items():
-                whole = rows.setdefault(dataset, {name: [] for name in columns})
-                for name, values in columns.items():
-                    whole[name] += values
+                whole = rows.setdefault(dataset, {column: [] for column in columns})
+                for column, values in columns.items():
+                    whole[column] += values
             if outcome.status != "generated":
                 worked.lines.append((outcome.status, name, outcome.summary.split(": ", 1)[1]))
             report(
