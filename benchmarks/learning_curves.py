@@ -42,7 +42,7 @@ from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest
 from opus_pipelines.lwm.pointer.hiding import Hiding
 from opus_pipelines.lwm.pointer.memory import CaseMemory, IndustryGraph
-from opus_pipelines.lwm.pointer.model import Learning
+from opus_pipelines.lwm.pointer.model import NEW_SETS, Learning
 from opus_pipelines.lwm.pointer.model import train as train_model
 from opus_pipelines.lwm.pointer.store import AnyModel
 from opus_pipelines.lwm.pointer.transformer import train as train_transformer
@@ -158,7 +158,7 @@ def plans(arguments: argparse.Namespace) -> None:
 def learnt(memory: IndustryMemory, requests: Sequence[EncodedRequest], arguments: argparse.Namespace) -> AnyModel:
     """A model of the cases, of the kind that was asked for."""
     hiding = Hiding() if arguments.hide else None
-    how = Learning(hiding=hiding, clients=[memory.clients], links=[memory.links])
+    how = Learning(hiding=hiding, new_sets=NEW_SETS, clients=[memory.clients], links=[memory.links])
     histories = [(memory.memory, requests)]
     if arguments.network == "transformer":
         return replace(train_transformer(histories, how, arguments.size), decoding=arguments.decoding)

@@ -24,7 +24,7 @@ from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.pointer.backend import named_sequences
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest
 from opus_pipelines.lwm.pointer.hiding import Hiding
-from opus_pipelines.lwm.pointer.model import MOST_LISTS, SEED, VERSION, Learning
+from opus_pipelines.lwm.pointer.model import MOST_LISTS, NEW_SETS, SEED, VERSION, Learning
 from opus_pipelines.lwm.pointer.model import train as train_model
 from opus_pipelines.lwm.pointer.store import KIND, AnyModel, Champion, keep, model_id_of, opened, store_of
 from opus_pipelines.lwm.pointer.transformer import train as train_transformer
@@ -163,6 +163,7 @@ class _Training:
             "dropout": network.DROPOUT,
             "batch": network.BATCH,
             "prefixes at most": MOST_LISTS,
+            "cases asked as of a new set of tasks": NEW_SETS,
             "held out": f"1 of {HELD_OUT} by hash of the request",
             "fine-tuned": self.options.fine_tune,
             "network": self.options.lwm.network,
@@ -224,7 +225,7 @@ class _Training:
         hiding = Hiding() if self.options.lwm.hide else None
         links = [memory.links for memory in memories.values()]
         perceptrons = self.options.lwm.perceptrons
-        how = Learning(report, SEED, self.checkpoints, hiding, clients, links, perceptrons=perceptrons)
+        how = Learning(report, SEED, self.checkpoints, hiding, NEW_SETS, clients, links, perceptrons=perceptrons)
         if self.options.lwm.network == "transformer":
             return train_transformer(histories, how, self.options.lwm.size)
         return train_model(histories, how)

@@ -8,12 +8,13 @@ should do where there are none is learnt from cases that are seen without them:
     tasks        history knows nothing of a quarter of the tasks: they have a name and a text alone
     industry     history knows nothing of any task
 
-Without any of these, a case is asked twice: as it is, and with a few rare tasks that history knows nothing of. So a
-model learns when to choose a tool that only a contract's catalogue has.
+Without any of these, a case is asked twice: as it is, and a second time in one of two ways. With a few rare tasks that
+history knows nothing of, a model learns when to choose a tool that only a contract's catalogue has. Of a memory without
+the cases of its set of tasks, it learns to trust the words where similar cases did other work.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -106,6 +107,22 @@ def memories(
                 yield memory, OWN, {case: case for case in cases}
             elif cases:
                 yield memory.without(gone), kind, dict.fromkeys(cases)
+
+
+def without_their_sets(memory: CaseMemory, cases: Collection[int]) -> Iterator[tuple[CaseMemory, list[int]]]:
+    """Yield memories that lack every case of some sets of tasks, a quarter of the sets at once, with the cases of them.
+
+    Tasks that none of the other cases did count as declared there. Tasks must have names: where they are words, every
+    set is new, and the words of a hidden case may be from the very request.
+    """
+    folds = folds_of([" ".join(map(str, sorted(trace))) for trace in memory.traces])
+    for fold in range(FOLDS):
+        asked = [case for case in cases if folds[case] == fold]
+        gone = [n for n, other in enumerate(folds) if other == fold]
+        if asked and len(folds) - len(gone) >= LEAST_LEFT:
+            view = memory.without(gone)
+            view.declared = view.counts == 0.0
+            yield view, asked
 
 
 def blinded(candidates: Candidates, tasks: np.ndarray) -> Candidates:

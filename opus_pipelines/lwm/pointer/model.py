@@ -15,7 +15,7 @@ from opus_pipelines.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.fine_tuning.task_reader import TaskReader
 from opus_pipelines.lwm.pointer.candidates import FEATURES, Candidates
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest
-from opus_pipelines.lwm.pointer.hiding import Hiding, memories, seen, unknown_tasks
+from opus_pipelines.lwm.pointer.hiding import Hiding, memories, seen, unknown_tasks, without_their_sets
 from opus_pipelines.lwm.pointer.memory import COVERED, CaseMemory
 from opus_pipelines.next_step.network import Fitting, Network
 from opus_pipelines.next_step.network import train as train_network
@@ -24,6 +24,7 @@ from opus_pipelines.next_step.writing import Rules, Written, by_beam, sampled
 LEAST_CANDIDATES = 20  # tasks that a request may be given, at least
 MOST_CANDIDATES = 60
 MOST_LISTS = 18_000  # prefixes that the network is trained on, at most
+NEW_SETS = 0.5  # share of the cases that are asked the second time as if no case had their set of tasks
 SEED = 0
 STEP_FEATURES = 18  # features of a candidate that depend on the steps so far; see `next_step_features`
 WIDTH = len(FEATURES) + STEP_FEATURES  # features of a candidate
@@ -79,6 +80,7 @@ class Learning:
         seed: of the draw of cases, the initial weights, the order of the examples and dropout.
         checkpoints: where an interrupted training goes on from; None: it starts anew.
         hiding: what is hidden from cases beyond themselves; None: tasks alone, see `hiding.unknown_tasks`.
+        new_sets: share of the cases that are asked the second time as if no case had their set of tasks.
         clients: for each history the client of each case, None where nobody knows it.
         links: for each history the links of each case, see `retrieval.case_memory`; () where they are consecutive.
         most_prefixes: prefixes that are learnt from, at most.
@@ -90,6 +92,7 @@ class Learning:
     seed: int = SEED
     checkpoints: Checkpoints | None = None
     hiding: Hiding | None = None
+    new_sets: float = 0.0
     clients: Sequence[Sequence[str | None]] = ()
     links: Sequence[Sequence[frozenset[tuple[int, int]]]] = ()
     most_prefixes: int = MOST_LISTS
@@ -126,21 +129,27 @@ def asked_cases(
 ) -> Iterator[tuple[tuple[int, int], Candidates]]:
     """Yield each case, as the number of its history and its own there, with its candidates as they are seen.
 
-    `order` numbers the cases of all histories. A case comes a second time with unknown tasks, if any are drawn. Where
-    more than the case itself is hidden, each comes once, so many cases are asked that they have `most_prefixes`, and
-    the order is by what is hidden.
+    `order` numbers the cases of all histories. A case comes a second time: a share of them without the cases of their
+    set of tasks, which come first, and the others with unknown tasks, if any are drawn. Where more than the case itself
+    is hidden, each comes once, so many cases are asked that they have `most_prefixes`, and the order is by what is
+    hidden.
     """
-    cases = [(history, n) for history, (memory, _) in enumerate(histories) for n in range(len(memory.traces))]
     if how.hiding is None:
-        for history, n in (cases[number] for number in order):
+        twice = set()
+        if how.new_sets:
+            for case, candidates in _of_new_sets(
+                histories, _first(histories, order, how.most_prefixes // 2), how, draw
+            ):
+                twice.add(case)
+                yield case, candidates
+        for history, n in _first(histories, order):
             memory, requests = histories[history]
             most = most_candidates(memory)
             yield (history, n), memory.candidates(requests[n], most, n)
-            if (unknown := unknown_tasks(memory, draw)).any():
+            if (history, n) not in twice and (unknown := unknown_tasks(memory, draw)).any():
                 yield (history, n), memory.candidates(requests[n], most, n, unknown)
         return
-    prefixes = np.cumsum([1 + len(histories[cases[n][0]][0].traces[cases[n][1]]) for n in order])
-    taken = [cases[n] for n, before in zip(order, [0, *prefixes.tolist()], strict=False) if before < how.most_prefixes]
+    taken = _first(histories, order, how.most_prefixes)
     kinds = how.hiding.drawn(len(taken), draw)
     for history, (memory, requests) in enumerate(histories):
         hidden = {n: kind for (own, n), kind in zip(taken, kinds, strict=True) if own == history}
@@ -149,6 +158,28 @@ def asked_cases(
             for n, place in places.items():
                 candidates = view.candidates(requests[n], most_candidates(memory), place)
                 yield (history, n), seen(candidates, kind, draw)
+
+
+def _first(histories: Histories, order: Sequence[int], most_prefixes: float = np.inf) -> list[tuple[int, int]]:
+    """Return the first cases in this order that have so many prefixes, as the number of their history and their own."""
+    cases = [(history, n) for history, (memory, _) in enumerate(histories) for n in range(len(memory.traces))]
+    prefixes = np.cumsum([1 + len(histories[cases[n][0]][0].traces[cases[n][1]]) for n in order])
+    return [cases[n] for n, before in zip(order, [0, *prefixes.tolist()], strict=False) if before < most_prefixes]
+
+
+def _of_new_sets(
+    histories: Histories, cases: Sequence[tuple[int, int]], how: Learning, draw: np.random.Generator
+) -> Iterator[tuple[tuple[int, int], Candidates]]:
+    """Yield a share of the cases, with their candidates as they are seen where no case has their set of tasks."""
+    for history, (memory, requests) in enumerate(histories):
+        if not memory.has_names:
+            continue
+        own, most = [n for number, n in cases if number == history], most_candidates(memory)
+        new = [n for n, number in zip(own, draw.random(len(own)), strict=True) if number < how.new_sets]
+        for view, asked in without_their_sets(memory, new):
+            for n in asked:
+                unknown = unknown_tasks(view, draw) | view.declared
+                yield (history, n), view.candidates(requests[n], most, None, unknown)
 
 
 def examples(memory: CaseMemory, request: EncodedRequest, case: int) -> list[tuple[np.ndarray, int]]:

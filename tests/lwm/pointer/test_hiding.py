@@ -1,6 +1,7 @@
 """What training hides from a case: near cases, its client, tasks, and the whole industry."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -21,8 +22,9 @@ from opus_pipelines.lwm.pointer.hiding import (
     memories,
     seen,
     unknown_tasks,
+    without_their_sets,
 )
-from opus_pipelines.lwm.pointer.model import Learning, train
+from opus_pipelines.lwm.pointer.model import Learning, asked_cases, train
 from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans, request
 
 CASES = plans(60)
@@ -111,3 +113,43 @@ def test_where_tasks_are_words_those_of_one_case_are_never_unknown() -> None:
     draw = np.random.default_rng(0)
     times = sum(unknown_tasks(words, draw).astype(int) for _ in range(500))
     assert np.flatnonzero(times).tolist() == [0]
+
+
+def test_a_case_is_asked_of_a_memory_without_its_set_of_tasks() -> None:
+    whole = memory([*CASES, (TOOLS[0], TOOLS[1]), (TOOLS[1], TOOLS[0])])
+    sets = [frozenset(trace) for trace in whole.traces]
+    found = list(without_their_sets(whole, [1, 60, 61]))
+    assert sorted(case for _, asked in found for case in asked) == [1, 60, 61]
+    for view, asked in found:
+        left = [frozenset(trace) for trace in view.traces]
+        assert not {sets[case] for case in asked} & set(left)
+        assert left == [own for own in sets if own in set(left)], "of a set all cases are there, or none"
+
+
+def test_a_tool_that_the_other_sets_lack_counts_as_declared() -> None:
+    cases = [*[(TOOLS[n % 3],) for n in range(60)], (TOOLS[3], TOOLS[4])]
+    ((view, asked),) = without_their_sets(memory(cases), [60])
+    assert asked == [60]
+    assert view.declared[[3, 4]].tolist() == [True, True]
+    assert view.declared.tolist() == (view.counts == 0).tolist()
+
+
+def asked(cases: Sequence[Sequence[str]], new_sets: float) -> list[tuple[int, list[float]]]:
+    """Return the cases that training asks, each with how many cases its candidates have."""
+    whole, requests = memory(cases), [request(asks_for(case)) for case in cases]
+    how, draw = Learning(new_sets=new_sets), np.random.default_rng(0)
+    found = asked_cases([(whole, requests)], range(len(cases)), how, draw)
+    return [(case, candidates.counts.tolist()) for (_, case), candidates in found]
+
+
+@pytest.mark.parametrize(("share", "once", "twice"), [(0.0, 52, 8), (0.5, 27, 33), (1.0, 0, 60)])
+def test_a_share_of_the_cases_is_asked_a_second_time_without_its_set_of_tasks(
+    share: float, once: int, twice: int
+) -> None:
+    times = Counter(Counter(case for case, _ in asked(CASES, share)).values())
+    assert (times[1], times[2]) == (once, twice), "without a share, few cases have a rare task to be asked without"
+
+
+def test_where_tasks_are_words_no_case_is_asked_without_its_set() -> None:
+    words = [(TOOLS[0], TOOLS[1]), (TOOLS[0], TOOLS[2]), (TOOLS[3], TOOLS[4]), (TOOLS[5], TOOLS[6])]
+    assert asked(words, 1.0) == asked(words, 0.0)
