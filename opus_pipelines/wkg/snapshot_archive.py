@@ -32,7 +32,7 @@ def brought(session: "SparkSession", lake: Lake, snapshot: str) -> str:
             _folder.append(TemporaryDirectory(prefix="opus-"))
         archive = Path(_folder[0].name) / f"{name}.zip"
         write_archive(lake, snapshot, archive)
-        session.sparkContext.addArchive(f"{archive}#{name}")
+        session.sparkContext.addArchive(f"{archive.as_uri()}#{name}")
         _brought.add((application, name))
     return name
 
