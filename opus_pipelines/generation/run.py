@@ -128,8 +128,9 @@ class BulkRun:
         alone = replace(contract, intakes=())  # each job names its own
         jobs = [ReadChunk(alone, tuple(intakes[i : i + self._size.chunk])) for i in cuts]
         folders = [work / str(number) for number in range(len(jobs))]
+        work.mkdir(parents=True)  # also for a contract without intakes
         for folder in folders:
-            folder.mkdir(parents=True)
+            folder.mkdir()
         with _timed(seconds, "read"):
             found: list[list[str]] = self._do(contract, jobs, None, folders, "intakes read")
             texts = list(dict.fromkeys(text for part in found for text in part))
