@@ -208,6 +208,7 @@ def test_nothing_planted_in_a_format_reaches_the_lake(source: str, tmp_path: Pat
         assert "customer" not in told
 
 
+@pytest.mark.long
 def test_hashes_of_a_mapped_column_tell_its_values_apart(tmp_path: Path) -> None:
     plant(tmp_path / "history")
     state = read_history(

@@ -18,6 +18,7 @@ BLOCKS = re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)
 WITHOUT_SPARK = ("opus init", "opus check", "printf")
 
 
+@pytest.mark.long
 def test_the_blocks_before_the_rebuild(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

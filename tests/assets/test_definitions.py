@@ -192,6 +192,7 @@ def nodes(defs: dg.Definitions) -> dict[str, object]:
     return {node.key.to_user_string(): node for node in graph.asset_nodes}
 
 
+@pytest.mark.long
 def test_definitions_load(defs: dg.Definitions) -> None:
     dg.Definitions.validate_loadable(defs)
 

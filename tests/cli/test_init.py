@@ -85,6 +85,7 @@ def test_an_export_is_read_as_proposed(tmp_path: Path, capsys: pytest.CaptureFix
     assert {row["success"] for row in rows.values()} == {None}
 
 
+@pytest.mark.long
 def test_check_says_the_same_and_names_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "history" / "trips"
     main(["init", str(write_csv(tmp_path / "train.csv", HEADER, trips())), "--to", str(source), "--yes"])

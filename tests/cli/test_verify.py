@@ -83,6 +83,7 @@ def test_what_damage_does_not_let_begin_is_recorded_and_told(
     assert str(file) in run.reason
 
 
+@pytest.mark.long
 def test_a_damaged_result_costs_its_contract_alone(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     (ACME.folder(lake, OPTIMIZED) / "part-00000.parquet").unlink()
     assert opus(lake, "query", "SELECT client, contract, reason FROM damaged_results", "--format", "json") == 0

@@ -125,6 +125,7 @@ def test_the_glossary_is_small_and_sorted() -> None:
     assert len({term.lower() for term in terms}) == len(terms)
 
 
+@pytest.mark.long
 def test_every_term_of_the_glossary_is_used() -> None:
     """In another page, or in the package; the part in brackets is a symbol."""
     terms = [

@@ -63,6 +63,7 @@ def test_the_recall_of_too_few_lists_is_told(tmp_path: Path) -> None:
     assert recall(VectorIndex(ids, index), vectors) < 0.9
 
 
+@pytest.mark.long
 def test_vectors_without_any_order_are_searched_exactly() -> None:
     draw = np.random.default_rng(1)
     vectors = draw.normal(size=(3_000, 64)).astype(np.float32)

@@ -65,6 +65,7 @@ values = st.lists(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(values, values)
 def test_quantiles_are_within_a_bins_width_of_the_exact_ones(

@@ -226,6 +226,7 @@ def test_a_difference_with_nothing_to_compare_says_so() -> None:
     }
 
 
+@pytest.mark.long
 def test_more_tasks_than_the_dense_system_takes() -> None:
     """600 tasks: the intervals come from the sequences that tell most. A rejection stands in a tenth of the cases and
     decides them.

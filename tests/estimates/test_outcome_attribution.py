@@ -139,6 +139,7 @@ def test_steps_that_were_judged_count_as_evidence() -> None:
     assert judged.p[1] == pytest.approx(0.8, abs=0.03)
 
 
+@pytest.mark.long
 def test_the_order_of_the_rows_and_a_second_run_change_nothing() -> None:
     paths, _, _ = drawn(1, 200, 0.9)
     assert np.array_equal(estimated(paths).p_range, estimated(paths).p_range)

@@ -70,6 +70,7 @@ def layers(width: int, depth: int) -> Workflow:
     return Workflow.of([InputNode("in", "In", 0.9), *tasks, OutputNode("out", "Out", 1.0)], edges)
 
 
+@pytest.mark.long
 def test_a_long_ladder_is_done_and_a_wide_tangle_is_refused() -> None:
     # A layer is all right with a = P(all of the layer before): x -> .95^2 a + .5^2 (1 - a).
     all_right = 0.9

@@ -88,6 +88,7 @@ def lanes(*hours: float) -> Workflow:
     return Workflow.of(nodes, edges)
 
 
+@pytest.mark.long
 @few
 @given(pieces(), prices, weight)
 def test_non_triviality_and_implementation_sensitivity(workflow: Workflow, price: Cost, more: int) -> None:

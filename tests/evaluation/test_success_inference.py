@@ -68,6 +68,7 @@ def test_each_row_of_a_batch_is_the_workflow_alone(seed: int, tasks: int) -> Non
         assert batch.worth[row] == pytest.approx(single.worth, abs=1e-9)
 
 
+@pytest.mark.long
 def test_the_draws_of_a_mesh_are_about_its_exact_reward() -> None:
     workflow = meshed(random.Random(3), 8)
     posteriors = {t.id: Posterior(BetaDistribution(t.p, 200.0), BetaDistribution(t.q, 200.0)) for t in workflow.tasks}

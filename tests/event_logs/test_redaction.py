@@ -133,6 +133,7 @@ def test_masking_twice_masks_no_more(text: str) -> None:
     assert mask_text(once) == once
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "hard", ["a" * 200_000, "1" * 100_000, "1 " * 50_000, "a.b-" * 50_000, "1 1-" * 50_000 + "@", "tel " * 50_000]
 )

@@ -69,6 +69,7 @@ def test_means_have_intervals_and_tags_count(evaluation: UtteranceEvaluation) ->
     assert BASELINE not in means(evaluation.rows, "recall_10")
 
 
+@pytest.mark.long
 def test_rows_go_to_the_lake_once(evaluation: UtteranceEvaluation, tmp_path: Path) -> None:
     lake = Lake(tmp_path / "lake")
     with lake.lock():

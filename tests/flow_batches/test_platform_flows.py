@@ -30,6 +30,7 @@ def platform(root: Path) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_a_requirement_has_a_flow_as_json_and_as_bpmn_or_a_reason(tmp_path: Path) -> None:
     platform(tmp_path)
     lake = Lake(tmp_path / "lake")

@@ -149,6 +149,7 @@ def test_changed_weights_do_not_serve(settings: EncoderSettings, tmp_path: Path)
         served_encoder(lake, settings)
 
 
+@pytest.mark.long
 def test_too_few_flows_are_refused(settings: EncoderSettings, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="give more flows"):
         train_encoder(Lake(tmp_path), (catalogue(), TASKS[:1]), settings)

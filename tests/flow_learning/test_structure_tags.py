@@ -47,6 +47,7 @@ def tags(text: str) -> list[Tagged | None]:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("text", "shown"), READ)
 def test_the_tags_of_what_the_rules_read(text: str, shown: str) -> None:
     found = tags(text)

@@ -13,6 +13,7 @@ from opus_pipelines.flow_writers.model_comparison import plain_writers, written
 from opus_pipelines.lake.layout import Lake
 
 
+@pytest.mark.long
 def test_the_view_and_the_query_read_what_was_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     held_out = [e for e in examples() if e.part == "held out"][:3]
     writers = plain_writers(world_catalogue(), examples(), ["composer", "nearest"])

@@ -105,6 +105,7 @@ def test_the_same_history_gives_the_same_forecasts(forecaster: Forecaster) -> No
     assert Forecaster(history(400), calendar=False).forecast(RUNNING) == forecaster.forecast(RUNNING)
 
 
+@pytest.mark.long
 def test_without_costs_and_outcomes_nothing_is_claimed_about_them() -> None:
     bare = [Trace(t.case_id, t.activities, t.times) for t in history(60)]
 

@@ -25,6 +25,7 @@ def published(lake: Lake) -> list[str]:
     return [row["case_id"] for folder in folders for row in read_table(FORECAST_CASES, folder).to_pylist()]
 
 
+@pytest.mark.long
 def test_open_cases_are_forecast_once(lake: Lake) -> None:
     first, second = refresh(lake, BY_STATE), refresh(lake, BY_STATE)
 

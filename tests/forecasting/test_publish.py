@@ -50,6 +50,7 @@ def test_a_missing_attribute_is_named() -> None:
         OpenRule.of("status").holds({"state": "no"})
 
 
+@pytest.mark.long
 def test_the_open_cases_of_history_are_forecast_and_published(lake: Lake) -> None:
     made = forecast_source(
         lake,

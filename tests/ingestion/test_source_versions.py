@@ -54,6 +54,7 @@ def test_the_share_of_cases_decides(strict: Bench, cases: int, bad: int, held: b
     )
 
 
+@pytest.mark.long
 def test_a_source_over_the_limit_keeps_its_last_good_version_until_it_is_mended(strict: Bench) -> None:
     strict.put("s/log.csv", log(10))
     strict.put("t/log.csv", log(3))

@@ -68,6 +68,7 @@ def instance() -> Iterator[dg.DagsterInstance]:
         yield made
 
 
+@pytest.mark.long
 def test_a_run_has_its_stages_counts_checks_drift_and_use(settings: Settings, instance: dg.DagsterInstance) -> None:
     run_id = rebuild(settings, instance)
     found = run_record(instance, run_id, settings)

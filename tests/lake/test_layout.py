@@ -104,6 +104,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["p.json"]
 
 
+@pytest.mark.long
 def test_one_writer_at_a_time_and_a_dead_one_holds_nothing(root: Path) -> None:
     code = (
         f"from opus_pipelines.lake.layout import Lake\nimport os\nlock = "

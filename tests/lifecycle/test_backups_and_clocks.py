@@ -74,6 +74,7 @@ def test_an_old_lake_says_how_old_it_is(lake: Lake, ages: tuple[Path, Path]) -> 
     assert [one.published_at for one in choices(lake) if one.is_current] == [NOW.isoformat()]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("jump", [timedelta(days=-3650), timedelta(days=3650)], ids=["back", "forward"])
 def test_a_jump_of_the_clock_removes_nothing_that_is_named(lake: Lake, jump: timedelta) -> None:
     with lake.lock():

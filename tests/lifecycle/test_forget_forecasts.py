@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from opus_pipelines.core.schemas import FORECAST_CASES, FORECAST_LIMITS, FORECAST_STEPS
 from opus_pipelines.forecasting.history_traces import OpenRule
 from opus_pipelines.forecasting.publish import ForecastOptions, forecast_source, publish, request_of
@@ -9,6 +11,7 @@ from opus_pipelines.lifecycle.erasure import remove_forecasts
 from tests.forecast_fixtures import claims_lake
 
 
+@pytest.mark.long
 def test_forecasts_of_a_source_are_removed(tmp_path: Path) -> None:
     lake = claims_lake(tmp_path / "lake")
     publish(lake, forecast_source(lake, request_of(lake, "claims", None, ForecastOptions(OpenRule.of("state")))))

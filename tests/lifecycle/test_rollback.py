@@ -54,6 +54,7 @@ def test_a_prefix_names_one_snapshot(nights: Lake) -> None:
         rollback.chosen(nights, "x")
 
 
+@pytest.mark.long
 def test_the_pointer_says_what_was_rolled_back_from(nights: Lake, history: Any) -> None:
     assert rollback.roll_back(nights, "wa2", history.now)[0] == "wb3"
     pointer = {"snapshot": "wa2", "published_at": stamp(history.now), "rolled_back_from": ["wb3"], "before": "wb3"}

@@ -19,6 +19,7 @@ def lake(tmp_path: Path) -> Lake:
     return lake
 
 
+@pytest.mark.long
 def test_the_page_shows_the_figures_and_the_failures_and_escapes_texts(lake: Lake) -> None:
     assert nights_page(connect(lake)) is None
     record(lake, night(1, seconds=10.0), 31)

@@ -63,6 +63,7 @@ def test_the_last_night_stands_beside_the_thirty_before_it(lake: Lake) -> None:
     assert run(connect(lake), "nights").fetchall()[0][1:4] == ("failure", 90.0, 1_000)
 
 
+@pytest.mark.long
 def test_the_status_says_in_one_line_what_failed_where_its_evidence_lies_and_what_repeats_it(lake: Lake) -> None:
     blocks = {title: found for title, _, found in report(connect(lake), lake)}
     assert blocks["Nights that failed: none of the last 31"] == []

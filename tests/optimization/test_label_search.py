@@ -288,6 +288,7 @@ def test_figures_that_are_none_are_refused(figures: dict[str, Any]) -> None:
         best_paths(replace(TWO, options={"a": [A, replace(A, **figures)], "b": [B]}))
 
 
+@pytest.mark.long
 def test_a_large_graph_with_cycles_and_limits_is_solved_or_states_its_gap() -> None:
     rng = random.Random(5)
     names = [f"n{i:02}" for i in range(60)]

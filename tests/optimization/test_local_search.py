@@ -97,6 +97,7 @@ def brute(space: PlanSpace, orders: list[TaskOrder], limit: float = float("inf")
     return found
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 6), st.sampled_from([0.0, 4.0]), st.sampled_from(["product", "exact"]))
 def test_the_reward_never_falls_and_the_steps_add_up_to_the_gain(

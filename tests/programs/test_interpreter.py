@@ -145,6 +145,7 @@ def done() -> ProgramRun:
     return run(parse(PLAN), task_of(NOISY, "t1"), tools())
 
 
+@pytest.mark.long
 def test_the_trace_is_in_the_lake_once(done: ProgramRun, tmp_path: Path) -> None:
     lake = Lake(tmp_path / "lake")
     with lake.lock():

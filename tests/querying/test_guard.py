@@ -65,11 +65,13 @@ def ask(question: str, limits: Query) -> Path:
     return spill
 
 
+@pytest.mark.long
 def test_what_does_not_fit_into_memory_is_spilled_and_removed() -> None:
     question = "SELECT max(x) FROM (SELECT range AS x FROM range(2000000) ORDER BY hash(range) OFFSET 10)"
     assert not ask(question, Query(memory_mb=64, spill_mb=1000)).exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "question",
     [

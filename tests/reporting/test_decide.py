@@ -53,6 +53,7 @@ def test_a_decision_is_kept_with_its_workflow_and_shown_beside_it(
     assert line.endswith(",2,,,,")  # ranked second as before, until the contract is generated anew
 
 
+@pytest.mark.long
 def test_without_decisions_nothing_is_said_of_them(lake: Lake) -> None:
     assert "decision" not in run(lake, "best")[1]
     assert "decision:" not in run(lake, "explain", "fa1")[1]

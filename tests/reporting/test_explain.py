@@ -113,6 +113,7 @@ def test_evidence_lists_the_nearest_cases_first(lake: Lake) -> None:
     assert text.index("M1") < text.index("M2")
 
 
+@pytest.mark.long
 def test_evidence_of_a_task_that_history_lacks(lake: Lake) -> None:
     assert "its figures are priors" in evidence_of(connect(lake), "fa1", "Pay", 5)
     with pytest.raises(InputError, match="no task 'Sing'; it has: Check, Pay"):
@@ -172,6 +173,7 @@ def test_status_names_what_failed(lake: Lake) -> None:
     assert blocks["Last runs: none"] == []
 
 
+@pytest.mark.long
 def test_best_and_explain_say_how_sure_they_are(lake: Lake) -> None:
     (_, columns, rows), _ = by_contract(ranked(connect(lake), None, None, None, None))
     [first] = (dict(zip(columns, row, strict=True)) for row in rows)
@@ -311,6 +313,7 @@ def test_what_differs_is_told_step_by_step_and_who_does_it(lake: Lake) -> None:
     assert [row[-1] for row in rows] == ["2", "2: with Refund, without Pay, Check by model m"]
 
 
+@pytest.mark.long
 def test_evidence_of_a_review_that_was_placed_tells_what_its_figures_rest_on(lake: Lake) -> None:
     where = {"client_key": CLIENT, "contract_key": CONTRACT, "result": "r2"}
     review = step(
@@ -334,6 +337,7 @@ def test_evidence_of_a_review_that_was_placed_tells_what_its_figures_rest_on(lak
     assert "[review] Pay" in explanation(connect(lake), "fa1")
 
 
+@pytest.mark.long
 def test_a_step_that_history_lacks_names_the_nearest_that_it_has(lake: Lake) -> None:
     where = {"client_key": CLIENT, "contract_key": CONTRACT, "result": "r2"}
     new = step(
@@ -404,6 +408,7 @@ def test_ranks_that_unknown_costs_decided_say_so(lake: Lake) -> None:
     assert said in explanation(connect(lake), "fa1")
 
 
+@pytest.mark.long
 def test_best_and_explain_show_touch_time_and_lead_time(lake: Lake) -> None:
     (_, columns, rows), _ = by_contract(ranked(connect(lake), None, None, None, None))
     first = dict(zip(columns, rows[0], strict=True))
@@ -437,6 +442,7 @@ NO_GAIN: dict[str, Any] = {
 }
 
 
+@pytest.mark.long
 def test_without_a_stated_gain_no_reward_is_shown_and_the_criterion_is_named(lake: Lake) -> None:
     where = {"client_key": CLIENT, "contract_key": CONTRACT, "result": "r2"}
     edits = [{"kind": "way", "what": "'Pay' by human instead of code", "earned_usd": None, "earned_success": 0.031}]

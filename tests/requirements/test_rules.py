@@ -106,6 +106,7 @@ def test_demands_are_read_from_their_words(text: str, expected: list[Any], text_
     assert told(demands(text_elements, text)) == expected
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("text", "kind", "value", "scope"),
     [

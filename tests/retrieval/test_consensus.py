@@ -59,6 +59,7 @@ def test_agreement_of_other_steps_and_among_steps_alone() -> None:
     assert found.expected_f1("", among={"a", "b"}) == (0.0, 0.0)
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.sets(st.sampled_from("abcde"), min_size=1), min_size=1, max_size=6))
 def test_no_set_is_expected_to_agree_more(courses: list[Any]) -> None:

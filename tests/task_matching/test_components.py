@@ -3,6 +3,7 @@
 import random
 from itertools import combinations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -45,6 +46,7 @@ def graphs(draw: st.DrawFn) -> tuple[int, Pairs, set[tuple[int, int]]]:
     return size, alike, apart
 
 
+@pytest.mark.long
 @given(graphs(), st.randoms(use_true_random=False))
 @settings(max_examples=150, deadline=None)
 def test_groups_are_a_partition_of_names_all_alike_whatever_the_order(

@@ -77,6 +77,7 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     del sys.modules["workplace"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_neither_it_nor_its_child_outlives_a_run_that_is_stopped(workplace: Any, tmp_path: Path, how: Any) -> None:
     told = tmp_path / "told"

@@ -89,6 +89,7 @@ def test_all_defects_come_at_once() -> None:
     assert isinstance(caught.value, ValueError)
 
 
+@pytest.mark.long
 def test_a_long_cycle_is_found_at_once() -> None:
     names = [f"n{i:05}" for i in range(20_000)]
     edges = [*itertools.pairwise(names), (names[-1], names[-3])]

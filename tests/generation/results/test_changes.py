@@ -112,6 +112,7 @@ def test_the_first_result_has_no_changes_and_neither_has_the_same_workflow(lake:
     assert publish(lake, "r2", "w1", {"n1": CHECKED}, code="d") == []
 
 
+@pytest.mark.long
 def test_other_steps_because_of_a_case_that_came_and_one_that_changed(lake: Lake) -> None:
     publish(lake, "r1", "w1", {"n1": UNCHECKED}, near=("i1", "i2"))
     (row,) = publish(lake, "r2", "w2", {"n1": CHECKED}, near=("i1", "i2", "i3"), reward=12.0)

@@ -68,6 +68,7 @@ def nested(depth: int) -> Any:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("data", "reason"),
     [

@@ -77,6 +77,7 @@ def test_attached_documents_are_counted(read: Any, pdf: Any) -> None:
     assert (text, left_out.partition(";")[0]) == ("Letter", "1 document attached to it")
 
 
+@pytest.mark.long
 def test_pages_past_the_limit_are_counted(read: Any, pdf: Any) -> None:
     text, left_out = read("a.pdf", pdf(*[f"Page {n}" for n in range(1, 504)]))
     assert text.endswith("\n\n\fPage 500")

@@ -67,6 +67,7 @@ def test_hostile_text_is_escaped_everywhere(lake: Lake) -> None:
         assert "\u202e" not in text
 
 
+@pytest.mark.long
 def test_one_contract_can_be_chosen_and_an_empty_lake_has_no_page(lake: Lake, tmp_path: Path) -> None:
     assert len(flow_rows(connect(lake), "Acme & <b>", "Mail")) == 3
     assert flow_rows(connect(lake), "Acme & <b>", "Other") == []
