@@ -338,14 +338,12 @@ def write_table(dataset: Dataset, table: "pa.Table", folder: Path, name: str = P
     It makes the folder where it is missing. The write is not atomic, so callers write to a staging folder. Raises
     LakeError where the disk is full.
     """
-    import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
     if table.schema.names != dataset.schema.names:
         table = table.select(dataset.schema.names)
-    vectors = [f.type.list_size for f in table.schema if pa.types.is_fixed_size_list(f.type)]
-    table = table.cast(dataset.with_dimension(vectors[0]) if vectors else dataset.schema)
+    table = table.cast(dataset.with_dimension_of(table.schema))
     if table.num_rows:
         table = table.take(pc.sort_indices(table, sort_keys=[(k, "ascending", "at_start") for k in dataset.key]))
     folder.mkdir(parents=True, exist_ok=True)

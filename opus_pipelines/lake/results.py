@@ -64,7 +64,9 @@ class ResultKey:
         import pyarrow.parquet as pq
 
         files = ((d, file) for d in RESULT_DATASETS for file in self.folder(lake, d).glob("*.parquet"))
-        return columns_of_results() if all(_is_declared(d, pq.read_schema(file)) for d, file in files) else None
+        schemas = ((dataset, pq.read_schema(file)) for dataset, file in files)
+        is_declared = all(schema.equals(dataset.with_dimension_of(schema)) for dataset, schema in schemas)
+        return columns_of_results() if is_declared else None
 
     def remove(self, lake: Lake) -> None:
         """Removes it, and first the pointer where that names it."""
@@ -101,8 +103,3 @@ def columns_of_results() -> str:
     A pointer states it. Where all pointers state the same, readers need not open every file to learn its columns.
     """
     return digest([(dataset.name, dataset.declaration) for dataset in RESULT_DATASETS])
-
-
-def _is_declared(dataset: Dataset, written: "pa.Schema") -> bool:
-    vectors = [field.type.list_size for field in written if hasattr(field.type, "list_size")]
-    return written.equals(dataset.with_dimension(vectors[0]) if vectors else dataset.schema)

@@ -46,22 +46,31 @@ def _groups_by_cases(cases: list[SimilarCase], settings: Generation) -> list[fro
     return sorted([*groups, *(frozenset({t}) for t in usual)], key=sorted)
 
 
+def tasks_done(cases: Sequence[SimilarCase]) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Return the tasks of all cases in alphabetical order, and for each task that a case did, once for each case and in
+    the order of the cases, the number of the case and that of the task.
+    """
+    sequences = {case.tasks: set(case.tasks) for case in cases}  # many cases did the same
+    tasks = sorted(set[str]().union(*sequences.values()))
+    number = {task: n for n, task in enumerate(tasks)}
+    of_sequence = {sequence: [number[task] for task in done] for sequence, done in sequences.items()}
+    places = [of_sequence[case.tasks] for case in cases]
+    of_case = np.repeat(np.arange(len(cases)), [len(one) for one in places])
+    return tasks, of_case, np.array([n for one in places for n in one], np.int64)
+
+
 class _TaskCounts:
     """Cases, with the weight of those that did each task (`done`), and of those that succeeded (`right`)."""
 
     def __init__(self, cases: Sequence[SimilarCase]) -> None:
         self.cases = cases
         self.whole, self.whole_right = _weights(cases)
-        sequences = {case.tasks: set(case.tasks) for case in cases}  # many cases did the same
-        self.tasks = sorted(set[str]().union(*sequences.values()))
+        self.tasks, of_case, of_task = tasks_done(cases)
         self.place = {task: n for n, task in enumerate(self.tasks)}
-        of_sequence = {tasks: [self.place[task] for task in done] for tasks, done in sequences.items()}
-        places = [of_sequence[case.tasks] for case in cases]
-        each = np.array([n for one in places for n in one], np.int64)
-        weights = np.repeat([case.weight for case in cases], [len(one) for one in places])
-        is_right = np.repeat([bool(case.success) for case in cases], [len(one) for one in places]).astype(bool)
-        self.done = np.bincount(each, weights, len(self.tasks))  # adds up in the order of the cases
-        self.right = np.bincount(each[is_right], weights[is_right], len(self.tasks))
+        weights = np.array([case.weight for case in cases])[of_case]
+        is_right = np.array([bool(case.success) for case in cases], bool)[of_case]
+        self.done = np.bincount(of_task, weights, len(self.tasks))  # adds up in the order of the cases
+        self.right = np.bincount(of_task[is_right], weights[is_right], len(self.tasks))
 
     def where(self, hold: Callable[[SimilarCase], bool]) -> "_TaskCounts":
         """Return the cases for which `hold` is true."""

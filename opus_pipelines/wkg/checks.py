@@ -164,8 +164,7 @@ def _schema(dataset: Dataset, folder: Path) -> CheckResult:
     wrong = ["no file"] if not files else []
     for file in files:
         found = pq.ParquetFile(file).schema_arrow
-        sizes = {f.type.list_size for f in found if pa.types.is_fixed_size_list(f.type)}
-        expected = dataset.with_dimension(sizes.pop()) if len(sizes) == 1 else dataset.schema
+        expected = dataset.with_dimension_of(found)
         wrong += [str(field) for field in found if field not in list(expected)]
         wrong += [f"{name} missing" for name in expected.names if name not in found.names]
     return result("schema", dataset, wrong, f"{len(dataset.columns)} columns")

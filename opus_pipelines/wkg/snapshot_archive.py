@@ -1,6 +1,6 @@
-"""The archive by which Spark brings one snapshot of a lake to its executors, with all that generation reads beside it.
+"""Packs one snapshot of a lake, and what else generation reads, into an archive that Spark copies to its executors.
 
-Each executor fetches it once, and unpacks it in its own folder; there it looks like a lake.
+Each executor fetches the archive once and unpacks it in its own folder. The folder has the layout of a lake.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,13 +1,19 @@
 """Executors that share no folder with the run: the snapshot is brought to them, and work goes out in waves."""
 
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
-from opus_pipelines.generation.spark_chunks import waves
+import pytest
+
+from opus_pipelines.core.errors import OpusError
+from opus_pipelines.core.settings import Settings
+from opus_pipelines.generation.spark_chunks import SparkChunks, waves
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.wkg.snapshot import Snapshot
 from opus_pipelines.wkg.snapshot_archive import write_archive
+from tests.workers.counting import Counting, Doubling, Failing
 
 
 def test_an_unpacked_archive_is_a_lake_with_the_snapshot(sample_lake: Lake, tmp_path: Path) -> None:
@@ -20,6 +26,33 @@ def test_an_unpacked_archive_is_a_lake_with_the_snapshot(sample_lake: Lake, tmp_
     assert there.cases.equals(here.cases)
     assert there.requests == here.requests
     assert sorted(folder.name for folder in (tmp_path / "there").iterdir()) == ["history", "wkg"]
+
+
+@dataclass(frozen=True)
+class CountingAnywhere(Counting):
+    """A setup that executors find with the lake."""
+
+    settings: Settings = field(default_factory=Settings)
+
+    def on_executor(self, archive: str | None) -> "CountingAnywhere":
+        assert archive is None
+        return self
+
+
+@pytest.mark.spark
+def test_answers_come_in_the_order_of_the_jobs(spark: Any, tmp_path: Path) -> None:
+    jobs: Any = [Doubling(n) for n in (3, 1, 2)]
+    chunks: Any = SparkChunks(spark, CountingAnywhere(10))  # type: ignore[arg-type]
+    assert chunks.do(jobs, None, [tmp_path] * 3, lambda done: None) == [16, 12, 14]
+
+
+@pytest.mark.spark
+def test_the_first_job_that_fails_is_the_error_and_the_others_run(spark: Any, tmp_path: Path) -> None:
+    jobs: Any = [Failing("first"), Failing("second"), Doubling(1, tmp_path / "ran")]
+    chunks: Any = SparkChunks(spark, CountingAnywhere(0))  # type: ignore[arg-type]
+    with pytest.raises(OpusError, match="first"):
+        chunks.do(jobs, None, [tmp_path] * 3, lambda done: None)
+    assert (tmp_path / "ran").exists()
 
 
 def test_chunks_go_out_in_waves(tmp_path: Path) -> None:

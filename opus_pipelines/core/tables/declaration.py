@@ -59,6 +59,13 @@ class Dataset:
         vector = pa.list_(pa.float32(), dimension)
         return pa.schema([pa.field(c.name, vector if c.type_name == "vector" else c.type) for c in self.columns])
 
+    def with_dimension_of(self, written: "pa.Schema") -> "pa.Schema":
+        """Returns the same schema with vectors as long as those of a table or a file, where it has any."""
+        import pyarrow as pa
+
+        sizes = [field.type.list_size for field in written if pa.types.is_fixed_size_list(field.type)]
+        return self.with_dimension(sizes[0]) if sizes else self.schema
+
     @property
     def view(self) -> str:
         """The name of its DuckDB view."""

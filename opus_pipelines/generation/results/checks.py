@@ -41,9 +41,7 @@ def _schema(name: str, schemas: Iterable[pa.Schema]) -> CheckResult:
     dataset = DATASETS[name]
     wrong = set()
     for schema in schemas:
-        vectors = {f.type.list_size for f in schema if pa.types.is_fixed_size_list(f.type)}
-        expected = dataset.with_dimension(vectors.pop()) if len(vectors) == 1 else dataset.schema
-        wrong |= {f.name for f in expected if f not in list(schema)}
+        wrong |= {f.name for f in dataset.with_dimension_of(schema) if f not in list(schema)}
     return _said("schema", name, sorted(wrong))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from opus_pipelines.generation.records import Ranked
 from opus_pipelines.retrieval.completeness import OUTCOMES, SUPPORT
+from opus_pipelines.retrieval.critical_tasks import tasks_done
 from opus_pipelines.stitching.combined_processes import critical_groups
 
 PROCEDURE, CONSTRAINT, DECISION = "procedure", "constraint", "decision"
@@ -65,13 +66,9 @@ class StepReasons:
         if not cases:
             return {}
         total = sum(case.weight for case in cases)
-        done = {case.tasks: set(case.tasks) for case in cases}  # many cases did the same
-        tasks = sorted(set[str]().union(*done.values()))
-        number = {task: n for n, task in enumerate(tasks)}
-        places = {sequence: [number[task] for task in steps] for sequence, steps in done.items()}
-        each = np.array([n for case in cases for n in places[case.tasks]], np.int64)
-        weights = np.repeat([case.weight / total for case in cases], [len(places[case.tasks]) for case in cases])
-        shares = np.bincount(each, weights, len(tasks)).tolist()  # adds up in the order of the cases
+        tasks, of_case, of_task = tasks_done(cases)
+        weights = np.array([case.weight / total for case in cases])[of_case]
+        shares = np.bincount(of_task, weights, len(tasks)).tolist()  # adds up in the order of the cases
         return {task: min(1.0, round(share, 9)) for task, share in zip(tasks, shares, strict=True)}
 
 
