@@ -149,6 +149,7 @@ def _is_utf8(text: str, encoding: str) -> bool:
 _LOOKED_AT = 1_000  # rows that are searched for dates such as 03/04/2020
 BLOCK = 1 << 23
 FEW_BYTES = 1 << 16  # of a file up to which columns cost more than they save
+_USUAL_COLUMNS = 256  # in a header; each further column costs as much for few rows as for many
 _MOST_BYTES = 1 << 28  # of a block, which holds whole records
 
 
@@ -166,7 +167,8 @@ def read_by_columns(
 ) -> bool:
     """Does what `read` does, and returns whether it was done by columns.
 
-    `sizes`: files of at most so many bytes are read by records, as are those that need it, and the bytes of a block.
+    `sizes`: files of at most so many bytes are read by records (of a wide table accordingly more), as are those that
+    need it, and the bytes of a block.
     `log_of` makes the reading by columns.
     """
     text = TextLines(open_file, settings)
@@ -200,12 +202,13 @@ def _by_columns(
     table, text = reader.table, reader.text
     if log is None or text.is_several:
         return False
+    few = sizes[0] * (1 + len(table.header) // _USUAL_COLUMNS)
     line, records, rest = 1, 0, b""
     try:
         splitter = CsvSplitter(len(table.header), reader.delimiter, text.may_be_utf8)
         with open_file() as file:
             for piece, is_last in text.blocks(file, sizes[1]):
-                if line == 1 and is_last and len(piece) <= sizes[0]:
+                if line == 1 and is_last and len(piece) <= few:
                     return False
                 block = rest + piece
                 if line == 1:

@@ -108,6 +108,15 @@ def test_plain_rows_are_read_by_columns() -> None:
     ]
 
 
+@pytest.mark.parametrize(("columns", "by_columns"), [(200, True), (1_000, False)])
+def test_few_rows_of_a_wide_table_are_read_by_records(columns: int, by_columns: bool) -> None:
+    others = ",".join(f"c{n}" for n in range(columns))
+    content = f"case_id,activity,{others}\na,A{',' * columns}\n".encode()
+    read = Read(content, {}, few=len(content) // 2)
+    assert read.by_columns is by_columns
+    assert [(row["case_id"], row["tasks"][0]["task_key"]) for row in read.rows] == [("a", "A")]
+
+
 @pytest.mark.parametrize(
     "row",
     [
