@@ -121,7 +121,11 @@ def times_of(column: pa.Array, parser: TimeParser, plain: bool) -> tuple[Longs, 
 def _of_timestamps(column: pa.Array, parser: TimeParser) -> tuple[Longs, Bools]:
     zone = column.type.tz
     micros = numbers(column.cast(pa.timestamp("us", zone), safe=False), np.int64)
-    valid = validity(column)
+    valid, bad = validity(column), np.zeros(len(column), bool)
+    if valid is None and len(micros) and micros.min() > -_SURE and micros.max() < _SURE:
+        utc, in_zone = (micros, ~bad) if zone is not None else in_utc(micros, parser)
+        if in_zone.all():  # as in nearly every log
+            return utc, bad
     known = np.ones(len(column), bool) if valid is None else valid
     sure = known & (np.abs(micros) < _SURE)
     if zone is None:
@@ -130,7 +134,6 @@ def _of_timestamps(column: pa.Array, parser: TimeParser) -> tuple[Longs, Bools]:
     else:
         found = micros
     result = np.where(sure, found, NO_TIME)
-    bad = np.zeros(len(column), bool)
     for row in np.flatnonzero(known & ~sure).tolist():
         try:
             result[row] = parser(moment_text(int(micros[row]), "" if zone is None else "+00:00"))

@@ -89,6 +89,9 @@ def in_utc(local: Longs, parser: TimeParser) -> tuple[Longs, Bools]:
     """
     if not len(local):
         return local, np.zeros(0, bool)
+    fixed = parser.fixed_offset
+    if fixed is not None and local.min() >= (_FIRST_DAY + 1) * _DAY and local.max() < _LAST_DAY * _DAY:
+        return local - fixed // timedelta(microseconds=1), np.ones(len(local), bool)
     day = local // _DAY
     first = int(day.min())
     if int(day.max()) - first < _MOST_DAYS:

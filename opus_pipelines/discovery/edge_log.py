@@ -21,6 +21,7 @@ from opus_pipelines.discovery.ordered_events import in_order, without
 from opus_pipelines.discovery.tallies import Names, Steps, Tally
 from opus_pipelines.event_logs.arrow_arrays import Ints, Longs, strings
 from opus_pipelines.event_logs.records import Counts
+from opus_pipelines.event_logs.step_arrays import distinct
 
 _NEVER_TOO_LONG = (
     pa.types.is_integer,
@@ -46,7 +47,7 @@ class EdgeLog:
             raise UnusualError
         self.distinct = frozenset({reader.maps.id_key})
         self.counts, self.unusual = Counts(), np.zeros(0, np.uint64)
-        self.has_more = False
+        self.has_more = self._has_ties = False
         self._reader, self._tally, self._weight = reader, tally, weight
         self._activities, self._instances = Names(), Names()
         self._parts = EventParts(folder, in_memory)
@@ -80,7 +81,7 @@ class EdgeLog:
         if (instance := read.coded.get(keys["instance"])) is not None:
             events["instance"] = _codes(instance, self._instances)
         if read.bad.any():
-            self._found.append(np.unique(case[read.bad]))
+            self._found.append(distinct(case[read.bad]))
             self.has_more = True
             good = ~read.bad
             case, events = case[good], {name: column[good] for name, column in events.items()}
@@ -97,21 +98,22 @@ class EdgeLog:
         """Counts all cases that have no unusual row."""
         if self._reader.is_empty:
             raise UnusualError
-        self.unusual = np.unique(np.concatenate([self.unusual, *self._found]))
+        self.unusual = distinct(np.concatenate([self.unusual, *self._found]))
         names = self._reader.sink.redactor.task_names(self._activities.texts())
         tasks = self._tally.names.codes(names)
         later: list[Keys] = []
         for events in self._parts.parts():
             left_out = self._count(without(events, self.unusual), tasks)
             later.append(left_out)
-        self.unusual = np.unique(np.concatenate([self.unusual, *later]))
+        self.unusual = distinct(np.concatenate([self.unusual, *later]))
         self.has_more |= len(self.unusual) > 0
 
     def _count(self, events: Columns, tasks: Longs) -> Keys:
         """Counts the cases of these events, and returns the keys of those that were left out."""
         if not len(events["case"]):
             return np.zeros(0, np.uint64)
-        steps = in_order(events, self._reader.plan.interval, self.has_work)
+        steps = in_order(events, self._reader.plan.interval, self.has_work, self._has_ties)
+        self._has_ties |= steps.has_ties
         self._tally.add(Steps(steps.lengths, tasks[steps.activity], steps.seen, self._weight))
         records = len(without(events, steps.unusual)["case"])
         self.counts.records += records

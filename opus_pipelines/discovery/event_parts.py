@@ -13,10 +13,9 @@ import numpy.typing as npt
 
 from opus_pipelines.discovery.case_keys import Keys
 
-PARTS = 256  # by the first byte of a hash of the case
+PARTS = 256  # by the first byte of the number of the case
 IN_MEMORY = 1 << 28  # bytes of events that are kept before they are stored on disk
 _AT_ONCE = 1 << 17  # events of neighbouring parts that are handed out together: they fit into a processor's cache
-_MIX, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(56)
 Columns = dict[str, npt.NDArray[Any]]
 
 
@@ -61,9 +60,9 @@ class EventParts:
 
     def add(self, case: Keys, columns: Columns) -> None:
         """Adds events with the numbers of their cases."""
-        part = ((case * _MIX) >> _SHIFT).astype(np.uint8)
+        part = (case >> np.uint64(56)).astype(np.uint8)
         order = np.argsort(part, kind="stable")
-        own = {name: column[order] for name, column in ({"case": case} | columns).items()}
+        own = {name: column.take(order) for name, column in ({"case": case} | columns).items()}
         self._kept.append(_Kept(_bounds(np.bincount(part, minlength=PARTS)), own))
         self._bytes += sum(column.nbytes for column in own.values())
         if self._bytes > self._limit:

@@ -1,10 +1,9 @@
 """Puts the events of many cases in the order of their steps: by case, time and place in the file.
 
-Times of one case and the number of the case are packed into one number where they fit, because NumPy sorts whole
+The case, the time and the activity of an event are packed into one number where they fit, because NumPy sorts whole
 numbers many times faster than it sorts by several columns. The order is that of `column_reading.tasks`.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -14,10 +13,11 @@ from opus_pipelines.column_reading.times import NO_TIME
 from opus_pipelines.discovery.case_keys import Keys
 from opus_pipelines.discovery.event_parts import Columns
 from opus_pipelines.event_logs.arrow_arrays import Bools, Ints, Longs
-from opus_pipelines.event_logs.step_arrays import begins_anew
+from opus_pipelines.event_logs.step_arrays import begins_anew, distinct
 
 _UNITS = (60_000_000, 1_000_000, 1_000, 1)  # microseconds: times are counted in the largest that they all share
 _BITS = 63
+_WORD = 64  # bits
 
 
 class Ordered(NamedTuple):
@@ -32,10 +32,13 @@ class Ordered(NamedTuple):
     seen: Longs
     not_work: int
     unusual: Keys
+    has_ties: bool = False
 
 
-def in_order(events: Columns, interval: bool, has_work: bool) -> Ordered:
+def in_order(events: Columns, interval: bool, has_work: bool, has_ties: bool = False) -> Ordered:
     """Returns the steps of events, which stand in the order of the file.
+
+    `has_ties`: events of one case are expected to have the same time, so what works only without them is not tried.
 
     Left out are cases in which an event may occur twice, and, if the log has no start and no complete, those with
     another standard transition: what becomes of it depends on events that are read otherwise.
@@ -48,20 +51,21 @@ def in_order(events: Columns, interval: bool, has_work: bool) -> Ordered:
         plain = plain and not ((kind == START) | (kind == NO_WORK)).any()
     if not plain:
         return _by_rules(events, interval, has_work)
-    case, order, starts = _by_case(events["case"])
-    lengths = np.diff(np.append(starts, len(order)))
-    packed = _Packed.of(case, order, events)
-    if packed is None:
+    times = _Times.of(events["time"])
+    if not has_ties and (found := _without_ties(events["case"], times, events["activity"])) is not None:
+        return found
+    case, rows, starts = _by_case(events["case"])
+    lengths = np.diff(np.append(starts, len(rows)))
+    if int(case[-1]).bit_length() + times.bits > _BITS:
         return _by_rules(events, interval, has_work)
-    if (found := packed.without_ties()) is not None:
-        return Ordered(lengths, *found, 0, np.zeros(0, np.uint64))
-    order, tied = packed.order()
+    order, tied = _by_time(case.astype(np.int64) << times.bits | times.units[rows], rows)
     repeated = _repeated(events, order[tied], case[tied], interval)
     if repeated.any():
-        unusual = np.unique(events["case"][order[tied][repeated]])
-        return in_order(without(events, unusual), interval, has_work)._replace(unusual=unusual)
+        unusual = distinct(events["case"][order[tied][repeated]])
+        rest = without(events, unusual)
+        return in_order(rest, interval, has_work, has_ties=True)._replace(unusual=unusual, has_ties=True)
     activity = events["activity"][order].astype(np.int64)
-    return Ordered(lengths, activity, events["time"][order], 0, np.zeros(0, np.uint64))
+    return Ordered(lengths, activity, events["time"][order], 0, np.zeros(0, np.uint64), bool(tied.any()))
 
 
 def without(events: Columns, unusual: Keys) -> Columns:
@@ -79,60 +83,65 @@ def _by_case(keys: Keys) -> tuple[Ints, Longs, Longs]:
     return (np.cumsum(begins, dtype=np.int32) - np.int32(1)), order, np.flatnonzero(begins)
 
 
-@dataclass(frozen=True)
-class _Packed:
-    """Events in some order by case (`rows`), each as one number: its case, and its time after `least` in `unit`s.
+class _Times(NamedTuple):
+    """Times as whole numbers of a `unit` of microseconds after the `least` one. `bits` are those of the largest."""
 
-    `bits` are those of the time.
-    """
-
-    keys: Longs
-    rows: Longs
-    activity: Ints
+    units: Longs
     least: int
     unit: int
     bits: int
 
     @classmethod
-    def of(cls, case: Ints, rows: Longs, events: Columns) -> "_Packed | None":
-        """Packs events. `case` has the number of the case of each row. None: the numbers are too large."""
-        moments = events["time"][rows]
+    def of(cls, moments: Longs) -> "_Times":
         least = int(moments.min())
         moments = moments - least
-        unit = next(unit for unit in _UNITS if unit == 1 or not (moments % unit).any())
-        if unit > 1:
-            moments //= unit
-        bits = int(moments.max()).bit_length()
-        if int(case[-1]).bit_length() + bits > _BITS:
-            return None
-        return cls(case.astype(np.int64) << bits | moments, rows, events["activity"][rows], least, unit, bits)
+        for unit in _UNITS:
+            units = moments // unit if unit > 1 else moments
+            if unit == 1 or np.array_equal(units * unit, moments):
+                break
+        return cls(units, least, unit, int(units.max()).bit_length())
 
-    def without_ties(self) -> tuple[Longs, Longs] | None:
-        """Returns activity and time of each event by case and time.
 
-        None: two events of a case have the same time, or the numbers are too large.
-        """
-        width = int(self.activity.max()).bit_length()
-        if (int(self.keys[-1]) >> self.bits).bit_length() + self.bits + width > _BITS:
-            return None
-        whole = np.sort(self.keys << width | self.activity)
-        by_time = whole >> width
-        if (by_time[1:] == by_time[:-1]).any():
-            return None
-        moments = by_time & ((1 << self.bits) - 1)
-        return whole & ((1 << width) - 1), moments * self.unit + self.least
+def _without_ties(case: Keys, times: _Times, activity: Ints) -> Ordered | None:
+    """Returns the steps by one sort. None: two events of a case have the same time, or the numbers are too large.
 
-    def order(self) -> tuple[Longs, Bools]:
-        """Returns the rows by case, time and place, and which of them have the time of another of their case."""
-        by_time = np.argsort(self.keys)
-        keys, rows = self.keys[by_time], self.rows[by_time]
-        same = keys[1:] == keys[:-1]
-        tied = np.zeros(len(rows), bool)
-        tied[1:] |= same
-        tied[:-1] |= same
-        places = np.flatnonzero(tied)
-        rows[places] = rows[places][np.lexsort((rows[places], keys[places]))]
-        return rows, tied
+    As many leading bits of the numbers of the cases are packed as there is room for, if they tell the cases apart.
+    """
+    width = int(activity.max()).bit_length()
+    ordered = np.sort(case)
+    most = int(ordered[0] ^ ordered[-1]).bit_length()  # the bits before are the same in all cases
+    free = _WORD - times.bits - width
+    left_out = np.uint64(max(0, most - free))
+    if free < 1 or (left_out and _runs(ordered >> left_out) != _runs(ordered)):
+        return None
+    packed = (case >> left_out) << np.uint64(times.bits + width)
+    packed |= times.units.view(np.uint64) << np.uint64(width)
+    packed |= activity.astype(np.uint64)
+    packed.sort()
+    by_time = packed >> np.uint64(width)
+    if (by_time[1:] == by_time[:-1]).any():
+        return None
+    starts = np.flatnonzero(begins_anew(packed >> np.uint64(times.bits + width)))
+    seen = (by_time & np.uint64((1 << times.bits) - 1)).view(np.int64) * times.unit + times.least
+    steps = (packed & np.uint64((1 << width) - 1)).view(np.int64)
+    return Ordered(np.diff(np.append(starts, len(packed))), steps, seen, 0, np.zeros(0, np.uint64))
+
+
+def _runs(ordered: Keys) -> int:
+    return int(np.count_nonzero(ordered[1:] != ordered[:-1]))
+
+
+def _by_time(keys: Longs, rows: Longs) -> tuple[Longs, Bools]:
+    """Returns the rows by key and place, and which of them have the key of another."""
+    by_time = np.argsort(keys)
+    keys, rows = keys[by_time], rows[by_time]
+    same = keys[1:] == keys[:-1]
+    tied = np.zeros(len(rows), bool)
+    tied[1:] |= same
+    tied[:-1] |= same
+    places = np.flatnonzero(tied)
+    rows[places] = rows[places][np.lexsort((rows[places], keys[places]))]
+    return rows, tied
 
 
 def _by_rules(events: Columns, interval: bool, has_work: bool) -> Ordered:
@@ -144,7 +153,7 @@ def _by_rules(events: Columns, interval: bool, has_work: bool) -> Ordered:
     if not has_work:
         unusual = np.concatenate([unusual, keys[kind == NO_WORK]])
     if len(unusual):
-        unusual = np.unique(unusual)
+        unusual = distinct(unusual)
         stay = ~np.isin(keys, unusual)
         order, keys, kind = order[stay], keys[stay], kind[stay]
     case = _numbers(keys)

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from opus_pipelines.column_reading.times import NO_TIME
 from opus_pipelines.event_logs.arrow_arrays import Bools, Longs, array, strings
-from opus_pipelines.event_logs.step_arrays import consecutive, distinct
+from opus_pipelines.event_logs.step_arrays import begins_anew, consecutive, distinct
 
 _DENSE = 1 << 20  # numbers up to which there is a place for each, used or not
 _LATEST = np.iinfo(np.int64).max
@@ -37,15 +37,6 @@ class Steps:
     def weights(self, case: Longs) -> "int | Longs":
         """Returns the weights of cases."""
         return self.weight if isinstance(self.weight, int) else self.weight[case]
-
-    def pairs(self) -> tuple[Longs, Longs]:
-        """Returns the earlier and the later step of each pair."""
-        if self.stated is not None:
-            return consecutive(self.lengths, self.stated)
-        first = np.zeros(len(self.task) + 1, bool)
-        first[np.cumsum(self.lengths) - self.lengths] = True
-        after = np.flatnonzero(~first[:-1])
-        return after - 1, after
 
 
 class Names:
@@ -79,17 +70,50 @@ class Tally:
         """Adds the steps of cases whose steps were not added before."""
         if not len(steps.task):
             return
-        size = len(self.names)
-        case, filled = steps.case(), steps.lengths > 0
+        size, case = len(self.names), steps.case()
+        self._add_ends(steps, case)
+        if steps.stated is None:
+            self._add_chains(steps, case, size)
+            return
         self._tasks.add(*_counted(steps, case, steps.task, size, steps.seen))
-        ends = np.cumsum(steps.lengths)[filled]
-        for column, step in (("starts", ends - steps.lengths[filled]), ("ends", ends - 1)):
-            self._tasks.add(steps.task[step], {column: _broadcast(steps.weights(case[step]), len(step))})
-        before, after = steps.pairs()
+        before, after = consecutive(steps.lengths, steps.stated)
         if len(after):
             pair = steps.task[before] * size + steps.task[after]
             keys, counts = _counted(steps, case[after], pair, size * size, steps.seen[after])
             self._edges.add(keys // size << 32 | keys % size, counts)
+
+    def _add_chains(self, steps: Steps, case: Longs, size: int) -> None:
+        """Adds cases whose steps follow each other.
+
+        The first step of a case follows the task `size`, which is none. Then each step ends one pair, and what is known
+        of a task but its cases is the sum of what is known of the pairs that it ends.
+        """
+        before = np.empty_like(steps.task)
+        before[1:] = steps.task[:-1]
+        before[(np.cumsum(steps.lengths) - steps.lengths)[steps.lengths > 0]] = size
+        keys, number, places = _numbered(steps.task * (size + 1) + before, size * (size + 1))
+        owner, pair = _cells(case, number, len(steps.lengths), places)
+        counts = _occurrences(steps, case, number, steps.seen, places)
+        counts["cases"] = _summed(pair, steps.weights(owner), places)
+        occurs = np.flatnonzero(counts["occurrences"])
+        src, dst = keys[occurs] % (size + 1), keys[occurs] // (size + 1)
+        follows = src < size
+        of_pairs = {name: column[occurs] for name, column in counts.items()}
+        self._edges.add((src << 32 | dst)[follows], {name: column[follows] for name, column in of_pairs.items()})
+        del of_pairs["cases"]
+        task = (keys // (size + 1))[pair]
+        anew = begins_anew(owner * size + task)  # the pairs of a case stand together by the task that they end with
+        cases = _summed(task[anew], steps.weights(owner[anew]), size)
+        self._tasks.add(dst, of_pairs)
+        self._tasks.add(np.flatnonzero(cases), {"cases": cases[cases > 0]})
+
+    def _add_ends(self, steps: Steps, case: Longs) -> None:
+        filled = steps.lengths > 0
+        ends = np.cumsum(steps.lengths)[filled]
+        for column, step in (("starts", ends - steps.lengths[filled]), ("ends", ends - 1)):
+            keys, number, places = _numbered(steps.task[step], len(self.names))
+            counts = _summed(number, steps.weights(case[step]), places)
+            self._tasks.add(keys[counts > 0], {column: counts[counts > 0]})
 
     def edges(self) -> pa.Table:
         """Returns a row for each pair of tasks, sorted by the names of both."""
@@ -109,26 +133,38 @@ class Tally:
 
 def _counted(steps: Steps, case: Longs, number: Longs, size: int, seen: Longs) -> tuple[Longs, dict[str, Longs]]:
     """Returns the distinct numbers below `size`, and how often, in how many cases, and when each of them occurs."""
-    keys = np.arange(size) if size <= _DENSE else distinct(number)
-    if size > _DENSE:
-        number = np.searchsorted(keys, number)
-    places = len(keys)
-    cells = case * places + number
-    most = len(steps.lengths) * places
-    in_cases = distinct(cells.astype(np.uint32) if most < 1 << 32 else cells).astype(np.int64)
+    keys, number, places = _numbered(number, size)
+    owner, own = _cells(case, number, len(steps.lengths), places)
+    counts = _occurrences(steps, case, number, seen, places)
+    counts["cases"] = _summed(own, steps.weights(owner), places)
+    occurs = np.flatnonzero(counts["occurrences"])
+    return keys[occurs], {name: column[occurs] for name, column in counts.items()}
+
+
+def _numbered(number: Longs, size: int) -> tuple[Longs, Longs, int]:
+    """Returns what numbers below `size` stand for, in ascending order, the place of each there, and the places."""
+    if size <= _DENSE:
+        return np.arange(size), number, size
+    keys = distinct(number)
+    return keys, np.searchsorted(keys, number), len(keys)
+
+
+def _occurrences(steps: Steps, case: Longs, number: Longs, seen: Longs, places: int) -> dict[str, Longs]:
+    """Returns how often, and when first and last, each number below `places` occurs."""
     known = seen != NO_TIME
     when, of = (seen, number) if known.all() else (seen[known], number[known])
     first, last = np.full(places, _LATEST), np.full(places, NO_TIME)
     np.minimum.at(first, of, when)
     np.maximum.at(last, of, when)
-    counts = {
-        "occurrences": _summed(number, steps.weights(case), places),
-        "cases": _summed(in_cases % places, steps.weights(in_cases // places), places),
-        "first_seen": first,
-        "last_seen": last,
-    }
-    occurs = np.bincount(number, minlength=places) > 0
-    return keys[occurs], {name: column[occurs] for name, column in counts.items()}
+    return {"occurrences": _summed(number, steps.weights(case), places), "first_seen": first, "last_seen": last}
+
+
+def _cells(case: Longs, number: Longs, cases: int, places: int) -> tuple[Longs, Longs]:
+    """Returns the distinct pairs of a case and a number below `places`, by case and number."""
+    kind = np.dtype(np.uint32 if cases * places < 1 << 32 else np.int64)
+    cells = distinct(case.astype(kind) * places + number.astype(kind))
+    owner = cells // places
+    return owner.astype(np.int64), (cells - owner * places).astype(np.int64)
 
 
 def _summed(number: Longs, weight: "int | Longs", places: int) -> Longs:
@@ -137,10 +173,6 @@ def _summed(number: Longs, weight: "int | Longs", places: int) -> Longs:
     sums = np.zeros(places, np.int64)
     np.add.at(sums, number, weight)
     return sums
-
-
-def _broadcast(weight: "int | Longs", length: int) -> Longs:
-    return np.full(length, weight) if isinstance(weight, int) else weight
 
 
 @dataclass

@@ -62,6 +62,11 @@ class TimeParser:
         """Returns by how much a clock without a zone is before UTC, or None if the source states no zone."""
         return None if self._zone is None else self._zone.utcoffset(clock)
 
+    @property
+    def fixed_offset(self) -> timedelta | None:
+        """Returns the same where it is one for all times, as in UTC, else None."""
+        return None if self._zone is None else self._zone.utcoffset(None)
+
     def _moment(self, value: Any) -> datetime:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise BadValueError("bad_time", f"{shown(value)} is no time")
