@@ -12,7 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from opus_pipelines.catalogues.declared import DeclaredTask
+from opus_pipelines.catalogues.statements import sentences_of, statements_of
 from opus_pipelines.core.ids import make_id
+from opus_pipelines.core.word_stems import stems, within
 from opus_pipelines.embedding.text_parts import plain
 from opus_pipelines.procedures.listed_steps import Encode
 from opus_pipelines.procedures.name_coverage import NameCoverage
@@ -25,17 +27,10 @@ CLAUSE_WEIGHT = 0.5  # of the best clause of a request, relative to the whole re
 FIT, SOFTNESS = 0.75, 0.1  # score at which a tool fits a sentence with probability 1/2, and how fast that changes
 BEHIND = 0.4  # score behind the best tool, from which a request does not ask for a tool
 LEAST_OF_REQUEST = 2  # tools that a request may ask for although it has one clause only
-LEAST_WORDS = 3  # of a sentence
 LIKELY = 0.5  # probability from which a sentence asks for a tool
-_ENDS = re.compile(r"(?<=[.!?;])\s+|\n+")
 _WORD = re.compile(r"[^\W_]+")
 _NEGATIVE = re.compile(r"\b(not|never|no longer|cannot|instead of|rather than)\b|n't\b", re.IGNORECASE)
 _MARKED = re.compile(r"[`'\"«“]([^`'\"»”]+)[`'\"»”]|(\w+)\(")
-
-
-def sentences_of(text: str) -> list[str]:
-    """Returns the sentences of prose that have enough words."""
-    return [s.strip() for s in _ENDS.split(text) if len(s.split()) >= LEAST_WORDS]
 
 
 def clauses_of(text: str) -> list[str]:
@@ -112,9 +107,9 @@ def read_prose(text: str, tools: Sequence[DeclaredTask], encode: Encode) -> Pars
     steps: dict[str, ProcedureStep] = {}
     explained = 0
     for sentence in sentences:
-        asked = [] if _NEGATIVE.search(sentence) else _asked(sentence, candidates, by_name, encode)
+        asked = _asked(sentence, candidates, by_name, encode)
         explained += bool(asked)
-        of_sentence = [_step(tool, sentence, chance) for tool, chance in asked]
+        of_sentence = [_step(tool, text, chance) for tool, text, chance in asked]
         for step in by_data_flow(of_sentence, by_name):
             steps.setdefault(step.task_id, step)
     if not steps:
@@ -122,20 +117,56 @@ def read_prose(text: str, tools: Sequence[DeclaredTask], encode: Encode) -> Pars
     return ParsedProcedure("", tuple(steps.values()), explained / len(sentences), 0.0)
 
 
+def prose_texts(text: str) -> set[str]:
+    """Returns every text of a procedure in prose whose vector `read_prose` may ask for."""
+    sentences = sentences_of(text)
+    return {*sentences, *(t for sentence in sentences for t in _compared(sentence))}
+
+
+def _compared(sentence: str) -> list[str]:
+    """Returns the clauses of a sentence that may ask for a step."""
+    return [statement.full for statement in statements_of(sentence) if statement.asks]
+
+
 def _asked(
     sentence: str, candidates: Tools, by_name: Mapping[str, DeclaredTask], encode: Encode
-) -> list[tuple[DeclaredTask, float]]:
-    """Returns the tools that one sentence asks for, with their probability."""
-    if named := named_tools(sentence, by_name):
-        return [(tool, 1.0) for tool in named]
-    texts = clauses(sentence) or [sentence]
-    chances = 1 / (1 + np.exp(-(candidates.scores(texts, encode(texts)) - FIT) / SOFTNESS))
-    best: dict[str, tuple[DeclaredTask, float]] = {}
-    for row in chances.round(6):
-        place = int(row.argmax())
-        if row[place] >= LIKELY:
-            best.setdefault(candidates.tools[place].plain, (candidates.tools[place], float(row[place])))
-    return list(best.values())
+) -> list[tuple[DeclaredTask, str, float]]:
+    """Returns the tools that one sentence asks for, each with its clause and its probability, in the order of these."""
+    texts = _compared(sentence)
+    if not texts:
+        return []
+    found: dict[str, tuple[DeclaredTask, str, float]] = {}
+    fitting = _fitting(texts, candidates, encode)
+    named = [named_tools(text, by_name) for text in texts]
+    for text, tools, fits in zip(texts, named, fitting, strict=True):
+        # What else a sentence says that names a tool is seldom a step: "call `send_mail` to tell him, and say why".
+        meant = tools or _with_all_words(text, candidates.tools)
+        for tool, chance in [(tool, 1.0) for tool in meant] or ([] if any(named) else fits):
+            found.setdefault(tool.plain, (tool, text, chance))
+    return list(found.values())
+
+
+def _fitting(texts: Sequence[str], candidates: Tools, encode: Encode) -> list[list[tuple[DeclaredTask, float]]]:
+    """Returns for each text the tool that fits it best, with its probability, where that is likely."""
+    chances = (1 / (1 + np.exp(-(candidates.scores(texts, encode(texts)) - FIT) / SOFTNESS))).round(6)
+    best = chances.argmax(1)
+    return [
+        [(candidates.tools[int(n)], float(row[n]))] if row[n] >= LIKELY else []
+        for n, row in zip(best, chances, strict=True)
+    ]
+
+
+def _with_all_words(text: str, tools: Sequence[DeclaredTask]) -> list[DeclaredTask]:
+    """Returns the tool of whose name a clause has all words, in any form; none where several names are the longest.
+
+    "The animal is weighed" has those of "weigh animal". A name of one word is too common to say that the tool is meant.
+    """
+    present = stems(text)
+    names = {tool.plain: stems(tool.plain) for tool in tools}
+    fitting = [tool for tool in tools if len(names[tool.plain]) > 1 and within(names[tool.plain], present)]
+    most = max((len(names[tool.plain]) for tool in fitting), default=0)
+    longest = [tool for tool in fitting if len(names[tool.plain]) == most]
+    return longest if len(longest) == 1 else []
 
 
 def read_request(text: str, tools: Sequence[DeclaredTask], encode: Encode) -> ParsedProcedure | None:
@@ -163,7 +194,7 @@ def read_request(text: str, tools: Sequence[DeclaredTask], encode: Encode) -> Pa
     each = of_clauses[:, chosen].argmax(0)
     chance = np.exp((scores[chosen] - scores[order[0]]) / BEHIND)
     steps = [_step(tools[n], asked[int(at)], float(min(1.0, p))) for n, at, p in zip(chosen, each, chance, strict=True)]
-    return ParsedProcedure("", tuple(by_data_flow(steps, by_name)), 1.0, 0.0)
+    return ParsedProcedure("", tuple(by_data_flow(steps, by_name)), 1.0, 0.0, is_of_request=True)
 
 
 def by_data_flow(steps: Sequence[ProcedureStep], tools: Mapping[str, DeclaredTask]) -> list[ProcedureStep]:

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from opus_pipelines.catalogues.declared import DeclaredTask
-from opus_pipelines.catalogues.prose import clauses_of, read_prose, read_request, sentences_of, tool_texts
+from opus_pipelines.catalogues.prose import clauses_of, prose_texts, read_prose, read_request, tool_texts
 from opus_pipelines.embedding.text_parts import Part
 from opus_pipelines.procedures.list_reading import StepKnowledge, read_listed_steps, read_steps_of_list
 from opus_pipelines.procedures.listed_steps import Encode
-from opus_pipelines.procedures.reading import ParsedProcedure, clauses, texts_to_embed
+from opus_pipelines.procedures.reading import ParsedProcedure, texts_to_embed
 from opus_pipelines.procedures.relevant_parts import RequestText
 
 EXPLAINED_SHARE = 0.3  # least share of the sentences of prose that ask for a tool where the prose decides
@@ -29,8 +29,7 @@ class IntakeTexts:
 
 def texts_to_read(request: str, parts: Sequence[Part], procedure: str, tools: Sequence[DeclaredTask]) -> list[str]:
     """Returns every text whose vector `read_with_catalogue` may ask for, sorted."""
-    sentences = sentences_of(procedure)
-    texts = {*texts_to_embed(parts), *tool_texts(tools), *sentences, *(c for s in sentences for c in clauses(s))}
+    texts = {*texts_to_embed(parts), *tool_texts(tools), *prose_texts(procedure)}
     return sorted({*texts, *clauses_of(request), request, request.strip()} - {""})
 
 

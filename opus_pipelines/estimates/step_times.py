@@ -5,7 +5,8 @@ Waiting times are known by edge, execution mode, task and resource; working time
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -104,6 +105,13 @@ class StepTimes:
         if known is None:
             known = self._of_kind(actor.kind)
         return Wait(known[1], known[0]) if known else None
+
+    @cached_property
+    def of_known_tasks(self) -> "StepTimes":
+        """The same without the waiting of resources: for work of an industry that history does not know, whose people
+        may keep nothing like the times of those of other industries.
+        """
+        return replace(self, waits={key: times for key, times in self.waits.items() if key[0] != "resource"})
 
     def took(self, task: str, actor: Actor) -> DurationQuantiles | None:
         """Working time of a task done by this actor, else of the task; None where neither is known."""

@@ -64,6 +64,8 @@ def _lead_times(drafted: Drafted, context: GenerationContext, tasks: tuple[str, 
     """Returns how lead times of workflows of these tasks are computed, on the contract's calendar."""
     calendar, industry = context.terms.calendar, drafted.retrieved.request.intake.industry
     step_times = context.index.step_times_on(calendar)
+    if drafted.retrieved.unlike:
+        step_times = step_times.of_known_tasks
     return LeadTimes(
         step_times,
         step_times.correlations.get(industry, 0.0),

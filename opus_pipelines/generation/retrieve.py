@@ -28,7 +28,7 @@ from opus_pipelines.retrieval.critical_tasks import critical_tasks
 from opus_pipelines.retrieval.expected_tasks import ExpectedWork, Told, expected_tasks, stretches_of
 from opus_pipelines.retrieval.intentions import with_missing_part
 from opus_pipelines.retrieval.likeness import UNKNOWN_INDUSTRY, likeness_of
-from opus_pipelines.retrieval.requested_steps import procedure_parts, requested_steps
+from opus_pipelines.retrieval.requested_steps import PROCEDURAL, procedure_parts, requested_steps
 from opus_pipelines.retrieval.routing import Routed, Router
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.retrieval.stated_names import refuse_misspelt_tasks, unknown_demands
@@ -174,7 +174,7 @@ def _of_own_procedure(
     """
     tasks = {step.task_id for step in procedure.steps}
     _check_stated(request, (), [step.name for step in procedure.steps], context)
-    doubt = f"{reason}: the steps are those that the intake's own procedure asks for, the figures are estimates"
+    doubt = f"{reason}: {_source_of_steps(request, procedure)}, the figures are estimates"
     return Retrieved(
         request,
         [],
@@ -189,6 +189,20 @@ def _of_own_procedure(
         frozenset(),
         unlike=reason,
     )
+
+
+def _source_of_steps(request: Request, procedure: ParsedProcedure) -> str:
+    """Returns what the steps of work that history does not know rest on, in words."""
+    if not procedure.is_of_request:
+        return "the steps are those that the intake's own procedure asks for"
+    elements = [e for e in request.intake.elements if e.role in PROCEDURAL]
+    unread = "".join(f"; {e.name} was not read, because {e.left_out}" for e in elements if e.left_out and not e.text)
+    none = (
+        "no procedure says which steps there are"
+        if not any(e.text for e in elements)
+        else ("no step of the catalogue could be told from the procedure")
+    )
+    return f"the steps are guessed from the words of the request alone, because {none}{unread}"
 
 
 def _similar_cases(request: Request, context: GenerationContext) -> tuple[list[SimilarCase], Completeness]:

@@ -32,8 +32,9 @@ def report(plan: SourcePlan, result: SourceResult, progress: Progress) -> None:
 
 
 def _summary(counts: Counts) -> str:
+    not_work = counts.not_work - counts.duplicates - counts.corrected  # these are told by themselves
     return (
-        f"{counts.records:,} records ({counts.used:,} used, {counts.not_work:,} no work, {counts.rejected:,} "
+        f"{counts.records:,} records ({counts.used:,} used, {not_work:,} no work, {counts.rejected:,} "
         "rejected), "
         f"{counts.implementations:,} cases"
         + (f", {counts.quarantined:,} put aside whole" if counts.quarantined else "")

@@ -9,8 +9,11 @@ import smtplib
 import ssl
 import urllib.request
 from collections.abc import Callable
+from datetime import UTC, datetime
 from email.message import EmailMessage
+from email.utils import format_datetime
 from http.client import HTTPException
+from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 
 from opus_pipelines.core.model_settings import Alerts
@@ -54,8 +57,26 @@ def send(run: RunRecord, settings: Alerts) -> list[str]:
             ValueError,
             KeyError,
         ) as error:  # no such variable
-            problems.append(f"the alert by {name} was not sent ({type(error).__name__}); the run is not affected by it")
+            problems.append(f"the alert by {name} was not sent ({_why(error)}); the run is not affected by it")
     return problems
+
+
+def _why(error: Exception) -> str:
+    """Returns why an alert was not sent, in words that hold no address and no password.
+
+    The text of most errors may quote them, so that only what a server answered in figures is told.
+    """
+    name = type(error).__name__
+    if isinstance(error, HTTPError):
+        moved = ", and the address is not followed to another place" if 300 <= error.code < 400 else ""
+        return f"{name}: the server answered {error.code}{moved}"
+    if isinstance(error, smtplib.SMTPResponseException):
+        return f"{name}: the server answered {error.smtp_code}"
+    if isinstance(error, KeyError):
+        return f"{name}: an environment variable that the settings name is not set"
+    if isinstance(error, URLError) and isinstance(error.reason, OSError):
+        return f"{name}: {type(error.reason).__name__}"
+    return name
 
 
 def _post(run: RunRecord, settings: Alerts) -> None:
@@ -72,6 +93,7 @@ def _post(run: RunRecord, settings: Alerts) -> None:
 def _mail(run: RunRecord, settings: Alerts) -> None:
     message = EmailMessage()
     message["Subject"] = text_of(run).splitlines()[0]
+    message["Date"] = format_datetime(datetime.now(UTC))  # RFC 5322 asks for it, and some servers refuse without
     message["From"], message["To"] = settings.mail_from, ", ".join(settings.mail_to)
     message.set_content(text_of(run))
     with smtplib.SMTP(settings.smtp_host, settings.smtp_port, timeout=_SECONDS) as server:

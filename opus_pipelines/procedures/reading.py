@@ -71,13 +71,15 @@ class ParsedProcedure:
     """The steps of the part `head`, in order.
 
     `explained_share`: the share of the part's sentences that history or the name of a task explains.
-    `similar_share`: the share that is similar to a sentence of history.
+    `similar_share`: the share that is similar to a sentence of history. `is_of_request`: no procedure asks for the
+    steps, the words of the request alone do.
     """
 
     head: str
     steps: tuple[ProcedureStep, ...]
     explained_share: float
     similar_share: float = 1.0
+    is_of_request: bool = False
 
     @property
     def has_goal(self) -> bool:

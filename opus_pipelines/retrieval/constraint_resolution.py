@@ -274,8 +274,9 @@ class ConstraintResolution:
                 return f"it holds where {self._title(then)!r} is done, and not every way does that"
         if task in self.must_not_contain:
             return f"{STATED} or another rule demands the contrary"
-        if not any(process.supports(task) for process in self.context.history.demands) or (
-            role == "contract" and self._share(task) < LEAST_SHARE
+        if self._has_cases and (
+            not any(process.supports(task) for process in self.context.history.demands)
+            or (role == "contract" and self._share(task) < LEAST_SHARE)
         ):
             return "the near cases that succeeded hardly ever did it: it is taken to be about other work"
         self.must_contain.add(task)
@@ -302,7 +303,9 @@ class ConstraintResolution:
             both = " and ".join(map(repr, required))
             return f"history or another rule needs both {both}; state exactly_one_of if only one may be"
         supported = [task for task in tasks if any(process.supports(task) for process in self.context.history.demands)]
-        if not supported or (role == "contract" and all(self._share(task) < LEAST_SHARE for task in tasks)):
+        if self._has_cases and (
+            not supported or (role == "contract" and all(self._share(task) < LEAST_SHARE for task in tasks))
+        ):
             return "the near cases that succeeded hardly ever did any of them: it is taken to be about other work"
         return None
 
@@ -344,6 +347,11 @@ class ConstraintResolution:
             return "no way in which history did this work goes in this order"
         self.pairs.add((first, then))
         return None
+
+    @property
+    def _has_cases(self) -> bool:
+        """Return whether similar cases say what belongs to the work; without any, the documents alone do."""
+        return any(process.cases for process in self.context.history.demands)
 
     def _title(self, task: str) -> str:
         return self.context.matcher.graph.tasks[task].title

@@ -60,7 +60,7 @@ def texts_to_encode(elements: Sequence[Element], industry: str | None, history: 
     """
     procedures, tools = history.procedures, history.tools(elements)
     if tools:
-        return texts_to_read(_text(elements, ("input",)), procedure_parts(elements), _text(elements, PROCEDURAL), tools)
+        return texts_to_read(_text(elements, ("input",)), procedure_parts(elements), procedure_text(elements), tools)
     is_read = procedures.model(industry) is not None or not procedures.knows(industry)
     return texts_to_embed(procedure_parts(elements)) if is_read else []
 
@@ -104,7 +104,7 @@ def _without_model(
     could not be joined to theirs, and the intake would be refused.
     """
     tools, knowledge = history.tools(elements), history.procedures.step_knowledge
-    parts, text = procedure_parts(elements), _text(elements, PROCEDURAL)
+    parts, text = procedure_parts(elements), procedure_text(elements)
     if not tools:
         return read_listed_steps(request, parts, industry, knowledge, encode)
     if history.procedures.knows(industry):
@@ -220,6 +220,11 @@ def _as_new_mode(like: ExecutionMode) -> ExecutionMode:
         duration_basis="estimated",
         cost_basis="estimated",
     )
+
+
+def procedure_text(elements: Sequence[Element]) -> str:
+    """Return the text of an intake's procedures, the documents of its contract included."""
+    return _text(elements, PROCEDURAL)
 
 
 def procedure_parts(elements: Sequence[Element]) -> list[Part]:

@@ -49,7 +49,8 @@ class Loss:
         return max(0, before - sum(self.now.values())) / before if before else 0.0
 
     def __str__(self) -> str:
-        lost = sorted(self.before, key=lambda name: (self.now.get(name, 0) - self.before[name], name))
+        change = {name: self.now.get(name, 0) - cases for name, cases in self.before.items()}
+        lost = sorted((name for name in change if change[name] < 0), key=lambda name: (change[name], name))
         named = ", ".join(f"{name} {self.before[name]:,} -> {self.now.get(name, 0):,}" for name in lost[:_NAMED])
         more = f" and {len(lost) - _NAMED} more sources" if len(lost) > _NAMED else ""
         return (

@@ -68,6 +68,11 @@ def titles_of(tools: Sequence[DeclaredTask]) -> list[str]:
         ("First call write_letter. Then call stamp_letter.", ["write_letter", "stamp_letter"]),
         ("Write a letter to the customer. Never call stamp_letter. Store the file.", ["write_letter", "archive_file"]),
         ("The weather is fine today.", []),
+        ("The letter is written and stamped.", ["write_letter", "stamp_letter"]),
+        ("# Stamp letter\n\nWrite a letter to the customer.", ["write_letter"]),
+        ("Write a letter to the customer; otherwise stamp the letter.", ["write_letter"]),
+        ("Write a letter to the customer and do not stamp the letter.", ["write_letter"]),
+        ("What | Who\nWrite the letter | clerk\nStamp the letter | clerk", ["write_letter", "stamp_letter"]),
     ],
 )  # fmt: skip
 def test_prose_asks_for_tools_by_name_or_meaning_in_its_order(procedure: str, steps: list[str]) -> None:
@@ -76,6 +81,8 @@ def test_prose_asks_for_tools_by_name_or_meaning_in_its_order(procedure: str, st
 
 def test_a_request_alone_asks_for_the_tools_that_fit_it_and_data_flow_orders_them() -> None:
     found = read_request("Please stamp the letter and write a letter to the customer.", TOOLS, encode)
+    assert found is not None
+    assert found.is_of_request
     assert titles(found) == ["write_letter", "stamp_letter"]
 
 

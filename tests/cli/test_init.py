@@ -1,6 +1,7 @@
 """`opus init` and `opus check`: an export to settings that a rebuild follows untouched."""
 
 import csv
+import gzip
 import io
 import sys
 import tomllib
@@ -101,6 +102,77 @@ def test_check_says_the_same_and_names_what_is_wrong(tmp_path: Path, capsys: pyt
     toml.write_text('[columns]\ncase = "nothing"\n', "utf-8")
     assert main(["check", str(source)]) == 1
     assert "no column nothing" in capsys.readouterr().err
+
+
+def test_a_cut_gzip_file_is_named_and_nothing_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = gzip.compress(write_csv(tmp_path / "plain.csv", HEADER, trips(400)).read_bytes())
+    (tmp_path / "cut.csv.gz").write_bytes(whole[: len(whole) // 2])
+    assert main(["init", str(tmp_path / "cut.csv.gz"), "--to", str(tmp_path / "h" / "s"), "--yes"]) == 1
+    error = capsys.readouterr().err
+    assert [part for part in ("cut.csv.gz", "gzip", "fetch it again") if part not in error] == []
+    assert not (tmp_path / "h").exists()
+
+
+INTERVALS = ["case_id", "activity", "start_time", "end_time"]
+
+
+def intervals(case: str, activity: str, first: int, last: int) -> list[str]:
+    return [case, activity, f"2024-01-01T{first:02d}:00:00Z", f"2024-01-01T{last:02d}:00:00Z"]
+
+
+def test_init_and_check_say_why_records_are_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    begins = {"open": 9, "shut": 12}
+    rows = [
+        intervals(f"c{n}", name, begin, begin - 1 if n < 3 else begin + 1)
+        for n in range(40)
+        for name, begin in begins.items()
+    ]
+    export = write_csv(tmp_path / "export.csv", INTERVALS, rows)
+    assert main(["init", str(export), "--to", str(tmp_path / "h" / "s"), "--yes"]) == 1
+    error = capsys.readouterr().err
+    assert "6 of 80 records rejected (negative_duration): it ends 3,600 s before it starts" in error
+    assert "opus query" not in error  # there is no lake that could be asked
+    source = tmp_path / "h" / "s"
+    source.mkdir(parents=True)
+    write_csv(source / "export.csv", INTERVALS, [*rows, *(intervals("c0", "late", 15, 16 + n) for n in range(2))])
+    assert main(["check", str(source)]) == 1
+    error = capsys.readouterr().err
+    assert "6 of 82 records rejected (negative_duration)" in error
+    assert "2 more are put aside with the cases of these records" in error
+
+
+@pytest.mark.parametrize(
+    ("rows", "doubts"),
+    [
+        ([[f"c{n}", name] for n in range(30) for name in ("open", "shut")], []),
+        ([*([f"c{n}", name] for n in range(30) for name in ("open", "shut")), ["open", "c1"]], ["'c1', 'open': both"]),
+        ([[("open", "shut")[n % 2], f"c{n // 2}"] for n in range(60)], ["more activities (30) than cases (2)"]),
+        (
+            [[name, "open"] for n in range(30) for name in (f"Zürich {n}", f"Zu\u0308rich {n}", f" Zürich  {n} ")],
+            ["60 ids of cases differ from another one"],
+        ),
+    ],
+    ids=["right", "exchanged in one file", "exchanged", "alike"],
+)
+def test_what_may_be_wrong_although_it_can_be_read_is_shown(
+    rows: list[list[str]], doubts: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "s"
+    source.mkdir()
+    write_csv(source / "export.csv", ["case", "activity", "time"], [[*row, "2024-01-01T08:00:00Z"] for row in rows])
+    main(["check", str(source)])
+    shown = [line for line in capsys.readouterr().out.splitlines() if line.strip().startswith("doubt")]
+    assert len(shown) == len(doubts)
+    assert [doubt for doubt, line in zip(doubts, shown, strict=True) if doubt not in line] == []
+
+
+def test_repeated_records_are_not_shown_as_no_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "s"
+    source.mkdir()
+    rows = [[f"c{n}", "open", "2024-01-01T08:00:00Z"] for n in range(30)]
+    write_csv(source / "export.csv", ["case", "activity", "time"], [*rows, *rows[:4]])
+    assert main(["check", str(source)]) == 0
+    assert "34 records: 30 used, 0 no work, 4 repeated, 0 rejected" in capsys.readouterr().out
 
 
 def test_a_plain_outcome_column_becomes_the_rule(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

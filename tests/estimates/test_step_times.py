@@ -115,6 +115,15 @@ def test_the_lead_time_of_a_workflow_is_kept_for_the_same_times_alone() -> None:
     assert (LeadTimes(slow).of(steps).steps["b"].wait_basis, unlike.steps["b"].wait_basis) == ("edge_way", "resource")
 
 
+def test_work_of_an_unknown_industry_does_not_wait_like_the_people_of_others() -> None:
+    known = StepTimes.of_cases(table(*pairs(20, 5)))
+    steps = workflow(("y", "human"), ("z", "human"))
+    assert LeadTimes(known).of(steps).steps["z"].wait_basis == "resource"
+    unknown = LeadTimes(known.of_known_tasks).of(steps)
+    assert (unknown.p50_ms, unknown.steps["z"].wait_basis) == (None, None)
+    assert LeadTimes(known.of_known_tasks).of(workflow(("a", "human"), ("b", "human"))).p50_ms is not None
+
+
 def test_a_step_that_history_never_timed_makes_the_lead_time_unknown() -> None:
     waiting = StepTimes.of_cases(table(*pairs(20, 5)))
     found = LeadTimes(waiting).of(workflow(("a", "human"), ("z", "model")))

@@ -101,10 +101,14 @@ def test_a_failed_night_is_told_by_mail(mails: Any, monkeypatch: pytest.MonkeyPa
     assert alerts.send(failed_night(1), settings) == []
     assert received[0].rcpt_tos == ["a@example.org", "b@example.org"]
     assert b"Subject: rebuild: failure after 60 s" in received[0].content
+    assert b"\r\nDate: " in received[0].content
     monkeypatch.setenv("MAIL_SECRET", "another")
     (line,) = alerts.send(failed_night(1), settings)
     assert "SMTP" in line
     assert "another" not in line
+    monkeypatch.delenv("MAIL_SECRET")
+    (line,) = alerts.send(failed_night(1), settings)
+    assert "an environment variable that the settings name is not set" in line
 
 
 @pytest.mark.parametrize(
@@ -125,7 +129,7 @@ def test_who_is_told_of_what(on: Any, run: Any, wanted: bool) -> None:
 def test_an_alert_that_cannot_be_sent_is_a_line_without_the_address(hook: Any) -> None:
     address, posted = hook
     (line,) = alerts.send(failed_night(1), Alerts(webhook=f"{address}/500"))
-    assert "HTTPError" in line
+    assert "HTTPError: the server answered 500" in line
     assert address not in line
     assert len(posted) == 1
     (line,) = alerts.send(failed_night(1), Alerts(smtp_host="127.0.0.1", smtp_port=1, mail_to=("a@b",)))

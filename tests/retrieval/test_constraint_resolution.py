@@ -54,12 +54,13 @@ def settled(
     clauses: dict[str, Any] | None = None,
     answers: dict[str, Any] | None = None,
     timed: tuple[str, ...] = tuple(TITLES),
+    ways: tuple[str, ...] = WAYS,
 ) -> Any:
     element = Element("e1", role, "text", "rules.md", "text/markdown", text, len(text), "", None)
     wfg = workflow_graph({f"q{n}": chain(tuple(way)) for n, way in enumerate(WAYS)}, GRAPH)
     tasks = sorted(n.task_id for n in wfg.nodes.values() if n.task_id)
     meaning = TaskMatcher(TaskNames(GRAPH, ALIASES), GRAPH, tasks, vectors or {}, clauses or {})
-    demands = [ProcessDemand([case(w) for w in WAYS], [frozenset(g) for g in needed])]
+    demands = [ProcessDemand([case(w) for w in ways], [frozenset(g) for g in needed])]
     ground = ResolutionContext(
         IntakeStatements(said, stated or Constraints(), {"e1": f"{role}/rules.md"}, answers or {}),
         meaning,
@@ -67,6 +68,16 @@ def settled(
         ProcessHistory(demands, frozenset(order), lambda task: task in timed),
     )
     return rule_constraints(rules_of([element]), ground)
+
+
+def test_without_similar_cases_the_documents_alone_say_what_belongs_to_the_work() -> None:
+    rule = "The satisfaction survey must be sent."
+    assert in_force(settled(rule)) == [("must_contain", "Send Satisfaction Survey")]
+    assert in_force(settled(rule, ways=())) == [("must_contain", "Send Satisfaction Survey")]
+    hardly = settled(rule, role="contract", ways=("rvfeap",) * 30)
+    assert [d.effect for d in hardly.rules] == [
+        "the near cases that succeeded hardly ever did it: it is taken to be about other work"
+    ]
 
 
 def in_force(found: RuleConstraints) -> Any:

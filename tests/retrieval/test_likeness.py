@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from opus_pipelines.embedding.text_parts import parts
 from opus_pipelines.generation.results.lacking import lacking_steps
 from opus_pipelines.lwm.interface import SimilarCase
 from opus_pipelines.procedures.reading import ParsedProcedure, ProcedureStep
@@ -43,5 +42,21 @@ PROCEDURE = "Check the certificate of the student. Collect the fee for the term.
 def test_what_the_procedure_lists_and_the_workflow_lacks_is_named() -> None:
     read = ParsedProcedure("", (ProcedureStep("t", "collect_fee", "Collect the fee for the term.", 1.0),), 0.5)
     lacks = ["Check the certificate of the student.", "Send the card to the student."]
-    assert lacking_steps(parts(PROCEDURE), read, ["collect_fee"]) == lacks
-    assert lacking_steps(parts(PROCEDURE), None, ["Check certificate"])[1:] == lacks[1:]
+    assert lacking_steps(PROCEDURE, read, ["collect_fee"]) == lacks
+    assert lacking_steps(PROCEDURE, None, ["Check certificate"])[1:] == ["Send the card to the student."]
+    assert lacking_steps(PROCEDURE, read, ["send_card"])[1:] == ["Collect the fee for the term."]  # it left the plan
+
+
+@pytest.mark.parametrize(
+    ("text", "lacks"),
+    [
+        ("Collect the fee and inform the press.", ["inform the press"]),
+        ("When it rains, collect the fee.", []),
+        ("Never inform the press.", []),
+        ("Collect the fee; otherwise send a reminder.", ["otherwise send a reminder"]),
+        ("Step | Who\nCollect fee | clerk\nArchive the file | clerk", ["Archive the file"]),
+        ("# Fees\n\n- Collect fee\n- Inform press", ["Inform press"]),
+    ],
+)
+def test_every_clause_that_no_step_stands_for_is_named(text: str, lacks: list[str]) -> None:
+    assert lacking_steps(text, None, ["collect_fee"]) == lacks

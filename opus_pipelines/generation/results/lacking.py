@@ -2,30 +2,53 @@
 
 from collections.abc import Collection, Sequence
 
-from opus_pipelines.catalogues.prose import sentences_of
-from opus_pipelines.embedding.text_parts import Part
+from opus_pipelines.catalogues.statements import Statement, sentences_of, statements_of
+from opus_pipelines.core.word_stems import stems
+from opus_pipelines.embedding.text_parts import Part, parts
 from opus_pipelines.procedures.name_coverage import words
-from opus_pipelines.procedures.reading import ParsedProcedure
+from opus_pipelines.procedures.reading import ParsedProcedure, ProcedureStep
 
 MOST = 20  # statements that are named
 
 
-def lacking_steps(parts: Sequence[Part], procedure: ParsedProcedure | None, titles: Collection[str]) -> list[str]:
+def lacking_steps(text: str, procedure: ParsedProcedure | None, titles: Collection[str]) -> list[str]:
     """Returns the statements of the procedure that no step of a workflow with these titles stands for, in their order.
 
-    `procedure` is the procedure as it was read, None where it could not be: then all of its parts count, else the part
-    that was read where it has a heading. A step stands for the sentence that asks for it, and for one that has all
-    words of its title. Of a part without sentences, the heading is the statement.
+    `text` is the procedure, and `procedure` what was read of it, None where nothing could be: then all of it counts,
+    else the part that was read where it has a heading. A step stands for the clause that asks for it, and for one that
+    has all words of its title. What is forbidden, and when something is done, is no step. What holds only otherwise is
+    named, because a person has to say whether it does. Of a part without sentences, the heading is the statement.
     """
     head = procedure.head if procedure else ""
-    read = [part for part in parts if head and part.head == head] or [part for part in parts if not part.is_title]
-    covered = [step.sentence for step in procedure.steps if step.sentence] if procedure else []
+    steps = [step for step in procedure.steps if step.name in titles] if procedure else []
     names = [words(title) for title in titles]
     found: dict[str, None] = {}
-    for part in read:
-        lines = [sentence.text for sentence in part.sentences] or [part.head or ""]
-        for statement in (s for line in lines for s in sentences_of(line) or [line]):
-            is_covered = any(statement in text or text in statement for text in covered)
-            if statement and not is_covered and not any(name and name <= words(statement) for name in names):
-                found.setdefault(statement)
+    for sentence in _sentences(text, [part for part in parts(text) if head and part.head == head]):
+        statements = [s for s in statements_of(sentence) if s.asks or (s.is_alternative and not s.is_negative)]
+        lacking = [
+            s
+            for s in statements
+            if not any(_asks(step, s, len(statements)) for step in steps)
+            and not any(name and name <= words(s.full) for name in names)
+        ]
+        if len(lacking) == len(statements) and any(s.asks for s in lacking):
+            found.setdefault(sentence)  # as a whole, in the words of its author
+        else:
+            found.update((s.text, None) for s in lacking)
     return list(found)[:MOST]
+
+
+def _sentences(text: str, read: Sequence[Part]) -> list[str]:
+    if not read:
+        return sentences_of(text)
+    lines = [sentence.text for part in read for sentence in part.sentences] or [part.head or "" for part in read]
+    return [sentence for line in lines if line for sentence in sentences_of(line) or [line]]
+
+
+def _asks(step: ProcedureStep, statement: Statement, statements: int) -> bool:
+    """Tells whether a statement, one of several of a sentence, asks for a step."""
+    asked = step.sentence or ""
+    if asked == statement.full:
+        return True
+    is_its_clause = statements == 1 or not set(stems(step.name)).isdisjoint(stems(statement.full))
+    return statement.text in asked and is_its_clause

@@ -51,10 +51,11 @@ class StepReasons:
         limits, meant = context.requirements.constraints, context.requirements.names.tasks
         stated = [*limits.must_contain, *(name for g in (*limits.one_of, *limits.exactly_one_of) for name in g)]
         critical = frozenset[str]().union(*critical_groups(self.result.retrieved.processes))
+        asks = not (evidence.procedure and evidence.procedure.is_of_request)
         chosen = [s.tasks for s in self.result.drafted.sequences.values() if s.source == DECISION]
         return {
             SUPPORT if evidence.completeness.by_support else OUTCOMES: critical,
-            PROCEDURE: frozenset(evidence.procedure.tasks if evidence.procedure else ()),
+            PROCEDURE: frozenset(evidence.procedure.tasks if evidence.procedure and asks else ()),
             CONSTRAINT: frozenset[str]().union(*map(meant, stated)),
             DECISION: frozenset[str]().union(*chosen),
         }

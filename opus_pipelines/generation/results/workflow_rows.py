@@ -16,7 +16,7 @@ from opus_pipelines.generation.results.step_reasons import StepReasons
 from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.optimization.baseline import TaskBaselines, saving_usd, total
 from opus_pipelines.planning.ranking_context import Candidate, Edit
-from opus_pipelines.retrieval.requested_steps import procedure_parts
+from opus_pipelines.retrieval.requested_steps import procedure_text
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.workflow.model import REVIEW, TASK_FIGURES, InputNode, OutputNode, TaskNode, Workflow
 
@@ -209,7 +209,7 @@ def _lacks(candidate: Candidate, result: Ranked) -> list[str] | None:
     if result.retrieved.unlike is None:
         return None
     titles = [candidate.workflow.by_id[task].title for task in candidate.tasks]
-    return lacking_steps(procedure_parts(result.request.intake.elements), result.evidence.procedure, titles)
+    return lacking_steps(procedure_text(result.request.intake.elements), result.evidence.procedure, titles)
 
 
 def _decision(candidate: Candidate) -> Row:

@@ -151,8 +151,12 @@ def _best(sample: TableSample, roles: Mapping[str, str], role: str, scores: Mapp
 
 
 def _times(sample: TableSample, roles: dict[str, str], times: Mapping[str, TimeValues]) -> None:
-    """Finds start, end and time, if the usual names do not give them."""
-    if {"time", "start", "end"} & roles.keys():
+    """Finds start, end and time, if the usual names do not give them.
+
+    Where they give only one of start and end ("Start" beside "Ende"), the other one is looked for.
+    """
+    given = {"time", "start", "end"} & roles.keys()
+    if "time" in given or len(given) > 1:
         return
     case = roles["case"]
     candidates = [name for name in times if name not in roles.values()]
@@ -160,6 +164,11 @@ def _times(sample: TableSample, roles: dict[str, str], times: Mapping[str, TimeV
         [] if _has_long_cases(sample, case) else candidates
     )
     named = {role: [name for name in moving if set(words_of(name)) & ROLES[role]] for role in ("start", "end")}
+    if given:
+        (other,) = {"start", "end"} - given
+        if len(named[other]) == 1:
+            roles[other] = named[other][0]
+        return
     if len(moving) > 1 and len(named["start"]) == 1 and len(named["end"]) == 1 and named["start"] != named["end"]:
         roles |= {"start": named["start"][0], "end": named["end"][0]}
         return

@@ -4,10 +4,12 @@ It reports period, costs, times, resources, attributes of cases, and candidates 
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +33,8 @@ class Findings:
     `priced`, `timed`, `waited` and `named` count tasks with a cost, a working time, a waiting time and a resource.
     `succeeded` and `failed` count cases with a known outcome. `case_attributes` counts the cases that have each
     attribute. `constant_attributes` are attributes of events that never change within a case and are known at its first
-    event. `endings` counts the cases by their last activity.
+    event. `endings` counts the cases by their last activity. `alike_ids` are ids of cases that differ from another
+    one in blanks or Unicode form alone, and `ids_as_activities` are names that are both a case and an activity.
     """
 
     cases: int
@@ -48,6 +51,8 @@ class Findings:
     case_attributes: Counter[str]
     constant_attributes: tuple[str, ...]
     endings: Counter[str]
+    alike_ids: tuple[str, ...] = ()
+    ids_as_activities: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -78,7 +83,7 @@ def findings_of(trial: Trial) -> Findings:
         cases=table.num_rows,
         tasks=len(steps),
         first=pc.min(table["started_at"]).as_py(),
-        last=pc.max(table["ended_at"]).as_py(),
+        last=pc.max(pc.coalesce(table["ended_at"], table["started_at"])).as_py(),
         priced=_known_count(pc.struct_field(steps, "cost_usd")),
         timed=_known_count(pc.struct_field(steps, "duration_ms")),
         waited=_known_count(pc.struct_field(steps, "wait_ms")),
@@ -89,11 +94,20 @@ def findings_of(trial: Trial) -> Findings:
         case_attributes=Counter(_keys(table["attributes"])),
         constant_attributes=constant_attributes(tasks),
         endings=_endings(tasks),
+        alike_ids=_alike(table["case_id"].to_pylist()),
+        ids_as_activities=tuple(sorted(set(table["case_id"].to_pylist()) & trial.evidence.keys())),
     )
+
+
+def _alike(ids: Iterable[str]) -> tuple[str, ...]:
+    """Returns the ids that a person would take for another one of them: equal but for blanks and Unicode form."""
+    first: dict[str, str] = {}
+    return tuple(one for one in ids if first.setdefault(" ".join(normalize("NFC", one).split()), one) != one)
 
 
 _STEP = ("task_key", "duration_ms", "wait_ms", "cost_usd", "attributes")
 _COLUMNS = [
+    "case_id",
     "started_at",
     "ended_at",
     "success",

@@ -1,6 +1,8 @@
 """Proposes a source.toml for a client's export and tries it. `opus init` shows and writes the result."""
 
+import gzip
 import re
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +13,7 @@ from opus_pipelines.core.errors import InputError
 from opus_pipelines.event_logs.activity_kinds import classify_source
 from opus_pipelines.event_logs.activity_words import words_of
 from opus_pipelines.event_logs.column_mapping import CASE_PREFIXES
-from opus_pipelines.event_logs.files import open_data
+from opus_pipelines.event_logs.files import BUFFER, open_data
 from opus_pipelines.event_logs.formats import format_of
 from opus_pipelines.event_logs.values import FALSE, TRUE
 from opus_pipelines.ingestion.onboarding.column_words import BAD, GOOD, names_role, tells_outcome
@@ -19,6 +21,7 @@ from opus_pipelines.ingestion.onboarding.columns import ColumnsFound, find_colum
 from opus_pipelines.ingestion.onboarding.draft import ASSUMED_ZONE, Draft, OutcomeColumn, Stated, source_text
 from opus_pipelines.ingestion.onboarding.findings import Findings, attribute_values, findings_of, outcome_candidates
 from opus_pipelines.ingestion.onboarding.record_paths import find_records
+from opus_pipelines.ingestion.onboarding.report import rejects_by_cause
 from opus_pipelines.ingestion.onboarding.table_sample import TableSample, read_sample
 from opus_pipelines.ingestion.onboarding.trial import Trial, trial_lake
 from opus_pipelines.log_formats.encoding_detection import detect_file_delimiter, detect_file_encoding
@@ -27,6 +30,7 @@ TABLES = ("csv", "parquet")
 MOST_OUTCOMES = 8  # distinct values of a column that plainly is an outcome
 CLEAR_OUTCOMES = 0.95  # share of the cases whose value is known to be good or bad
 _HEAD = 1 << 20
+SEE_QUERY = ", see `opus query rejects_by_reason`"  # of the rebuild; a trial leaves no lake to ask
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ def propose_settings(name: str, files: Sequence[Path], stated: Stated) -> Iterat
 
     The proposal is valid as long as the context lasts. Raises InputError if the files cannot be read.
     """
-    kinds = [kind_of(file) for file in files]
+    kinds = [_readable_kind(file) for file in files]
     with trial_lake(name, files, stated.rates) as trials:
         sample = read_sample(files[0], kinds[0]) if kinds[0] in TABLES else None
         draft = _for_all(first_draft(files, kinds, sample, stated), files, kinds, sample)
@@ -61,7 +65,8 @@ def propose_settings(name: str, files: Sequence[Path], stated: Stated) -> Iterat
             trial = trials.read(source_text(draft))
         if trial.folder is None:
             raise InputError(
-                "\n".join(trial.failed) or f"{files[0]}: no case can be read of it: {_first_reject(trial)}"
+                "\n".join([*trial.failed, *rejects_by_cause(trial)]).replace(SEE_QUERY, "")
+                or f"{files[0]}: nothing in it is a case"
             )
         second = _second_draft(draft, files, kinds[0], trial)
         if source_text(second) != source_text(draft):
@@ -73,6 +78,19 @@ def propose_settings(name: str, files: Sequence[Path], stated: Stated) -> Iterat
         toml = source_text(draft)
         (trials.source / "source.toml").write_text(toml, "utf-8")
         yield Proposal(draft, toml, trial, findings, trials.source, sample)
+
+
+def _readable_kind(file: Path) -> str:
+    """Returns the format of a file whose whole content can be unpacked. Raises InputError where it cannot."""
+    try:
+        kind = kind_of(file)
+        if file.name.lower().endswith(".gz"):
+            with open_data(file) as opened:
+                while opened.read(BUFFER):
+                    pass
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{file}: the gzip file is broken or cut off ({error}); fetch it again") from None
+    return kind
 
 
 def kind_of(file: Path) -> str:
@@ -248,7 +266,3 @@ def _title(columns: ColumnsFound, description: str | None) -> str | None:
     return next(
         (name for name in columns.attributes if words_of(name) in (["title"], ["titel"]) and name != description), None
     )
-
-
-def _first_reject(trial: Trial) -> str:
-    return trial.rejects.most_common(1)[0][0][1] if trial.rejects else "nothing in it is a case"

@@ -1,5 +1,6 @@
 """Shows what was understood of a source as tables for a person. `opus init` and `opus check` show the same."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from opus_pipelines.core.formatting import grid, share
@@ -10,6 +11,8 @@ from opus_pipelines.ingestion.onboarding.trial import Trial
 
 MANY = 30  # activities that are listed
 MANY_FILES = 10
+MOST_PLAUSIBLE = 20  # activities that a small log may have although it has fewer cases
+ASIDE = "case_quarantined"  # the code of usable records whose case is put aside
 WIDE = 100  # characters of a line of names
 SURE_STEP = 0.9
 
@@ -26,6 +29,7 @@ def report(trial: Trial, findings: Findings, notes: Sequence[tuple[str, str]] = 
         *_counts(trial, findings, kinds),
         *_outcomes(trial, findings, kinds),
         *_missing(trial, findings),
+        *_doubts(trial, findings),
     ]
     return [
         f"Source {trial.name}: what was understood",
@@ -38,11 +42,23 @@ def report(trial: Trial, findings: Findings, notes: Sequence[tuple[str, str]] = 
 
 def complaints(trial: Trial) -> list[str]:
     """Returns a message for each problem of the source; none if a rebuild would use all of it."""
-    lines = list(trial.failed)
-    total = trial.total("records")
-    for (_, reason), count in trial.rejects.most_common(3):
-        lines.append(f"{count:,} of {total:,} records rejected: {reason}")
-    return lines
+    return [*trial.failed, *rejects_by_cause(trial)]
+
+
+def rejects_by_cause(trial: Trial) -> list[str]:
+    """Returns a line for each of the most frequent causes of rejected records, with one example of its reason.
+
+    Records that are put aside because of another one of their case are no cause, and are counted in the last line.
+    """
+    causes, example = Counter[str](), dict[str, str]()
+    for (code, reason), count in trial.rejects.items():
+        causes[code] += count
+        example.setdefault(code, reason)
+    total, aside = trial.total("records"), causes.pop(ASIDE, 0)
+    lines = [
+        f"{count:,} of {total:,} records rejected ({code}): {example[code]}" for code, count in causes.most_common(3)
+    ]
+    return lines + ([f"{aside:,} more are put aside with the cases of these records"] if aside else [])
 
 
 def _files(trial: Trial) -> list[tuple[str, str]]:
@@ -51,10 +67,11 @@ def _files(trial: Trial) -> list[tuple[str, str]]:
         if row["status"] == "rejected":
             rows.append((f"file {row['path']}", f"REJECTED: {row['reason']}"))
         else:
+            repeated = (row["records_duplicate"] or 0) + (row["records_corrected"] or 0)
             summary = (
                 f"{row['format']}, {row['records']:,} records: {row['records_used']:,} used, "
-                f"{row['records_not_work'] or 0:,} no work"
-            )
+                f"{(row['records_not_work'] or 0) - repeated:,} no work"
+            ) + (f", {repeated:,} repeated" if repeated else "")
             rows.append((f"file {row['path']}", f"{summary}, {row['records_rejected']:,} rejected"))
     if more := trial.files[MANY_FILES:]:
         rejected = sum(row["status"] == "rejected" for row in more)
@@ -152,6 +169,26 @@ def _missing(trial: Trial, findings: Findings) -> list[tuple[str, str]]:
             )
         )
     return rows
+
+
+def _doubts(trial: Trial, findings: Findings) -> list[tuple[str, str]]:
+    """Returns what was read without an error and may yet be wrong."""
+    rows: list[tuple[str, str]] = []
+    if names := findings.ids_as_activities:
+        which = f"{_few(names)}: both a case and an activity"
+        rows.append(("doubt", f"{which}; are the columns of case and activity exchanged in one of the files?"))
+    elif len(trial.evidence) > max(MOST_PLAUSIBLE, findings.cases):
+        counts = f"more activities ({len(trial.evidence):,}) than cases ({findings.cases:,})"
+        rows.append(("doubt", f"{counts}; are the columns of case and activity exchanged?"))
+    if alike := findings.alike_ids:
+        which = f"{len(alike):,} ids of cases differ from another one in blanks or Unicode form alone, as {alike[0]!r}"
+        rows.append(("doubt", f"{which}; each counts as a case of its own"))
+    return rows
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 2:,} more" if len(names) > 2 else ""
+    return ", ".join(repr(_cut(name, 40)) for name in names[:2]) + more
 
 
 def _activities(trial: Trial, kinds: dict[str, Classified]) -> list[list[str]]:

@@ -94,6 +94,22 @@ def test_start_and_end() -> None:
     assert found.roles == {"case": "Fall-ID", "activity": "Schritt", "start": "Beginn", "end": "Ende"}
 
 
+@pytest.mark.parametrize(
+    ("names", "roles"),
+    [
+        (("Start", "Ende"), {"start": "Start", "end": "Ende"}),  # the readers know one of the two names alone
+        (("Beginn", "End"), {"end": "End", "start": "Beginn"}),
+        (("Start", "Faktura"), {"start": "Start"}),
+    ],
+)
+def test_a_start_whose_end_has_a_name_of_another_language(names: tuple[str, str], roles: dict[str, str]) -> None:
+    rows = range(90)
+    minutes = dict(zip(names, ("00", "30"), strict=True))
+    times = {name: [f"2024-01-01 {n % 24:02d}:{minute}" for n in rows] for name, minute in minutes.items()}
+    found = find_columns(table(Fall=[f"f{n // 3}" for n in rows], Schritt=[f"s{n % 3}" for n in rows], **times))
+    assert {role: name for role, name in found.roles.items() if role in ("start", "end", "time")} == roles
+
+
 def test_two_columns_that_are_as_good_are_asked() -> None:
     rows = range(90)
     when = [f"2024-01-01T{n % 24:02d}:00Z" for n in rows]
