@@ -130,15 +130,14 @@ def test_init_and_check_say_why_records_are_rejected(tmp_path: Path, capsys: pyt
     export = write_csv(tmp_path / "export.csv", INTERVALS, rows)
     assert main(["init", str(export), "--to", str(tmp_path / "h" / "s"), "--yes"]) == 1
     error = capsys.readouterr().err
-    assert "6 of 80 records rejected (negative_duration): it ends 3,600 s before it starts" in error
+    assert [part for part in ("6 of 80 records", "negative_duration", "3,600 s") if part not in error] == []
     assert "opus query" not in error  # there is no lake that could be asked
     source = tmp_path / "h" / "s"
     source.mkdir(parents=True)
     write_csv(source / "export.csv", INTERVALS, [*rows, *(intervals("c0", "late", 15, 16 + n) for n in range(2))])
     assert main(["check", str(source)]) == 1
     error = capsys.readouterr().err
-    assert "6 of 82 records rejected (negative_duration)" in error
-    assert "2 more are put aside with the cases of these records" in error
+    assert [part for part in ("6 of 82 records", "negative_duration", "2 more") if part not in error] == []
 
 
 @pytest.mark.parametrize(

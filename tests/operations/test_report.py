@@ -108,7 +108,7 @@ def test_a_failed_night_is_told_by_mail(mails: Any, monkeypatch: pytest.MonkeyPa
     assert "another" not in line
     monkeypatch.delenv("MAIL_SECRET")
     (line,) = alerts.send(failed_night(1), settings)
-    assert "an environment variable that the settings name is not set" in line
+    assert "environment variable" in line
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,8 @@ def test_who_is_told_of_what(on: Any, run: Any, wanted: bool) -> None:
 def test_an_alert_that_cannot_be_sent_is_a_line_without_the_address(hook: Any) -> None:
     address, posted = hook
     (line,) = alerts.send(failed_night(1), Alerts(webhook=f"{address}/500"))
-    assert "HTTPError: the server answered 500" in line
+    assert "HTTPError" in line
+    assert "500" in line
     assert address not in line
     assert len(posted) == 1
     (line,) = alerts.send(failed_night(1), Alerts(smtp_host="127.0.0.1", smtp_port=1, mail_to=("a@b",)))

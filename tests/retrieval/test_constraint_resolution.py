@@ -75,9 +75,7 @@ def test_without_similar_cases_the_documents_alone_say_what_belongs_to_the_work(
     assert in_force(settled(rule)) == [("must_contain", "Send Satisfaction Survey")]
     assert in_force(settled(rule, ways=())) == [("must_contain", "Send Satisfaction Survey")]
     hardly = settled(rule, role="contract", ways=("rvfeap",) * 30)
-    assert [d.effect for d in hardly.rules] == [
-        "the near cases that succeeded hardly ever did it: it is taken to be about other work"
-    ]
+    assert ["hardly ever" in d.effect for d in hardly.rules] == [True]
 
 
 def in_force(found: RuleConstraints) -> Any:
