@@ -9,12 +9,13 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from opus_pipelines.embedding.encoder import TextEncoder
+if TYPE_CHECKING:
+    from opus_pipelines.embedding.encoder import TextEncoder
 
 # The settings of whoever runs the tests must not change what the tests see. Subprocesses and the workers of
 # pytest-xdist inherit the cleared environment; GraphFrames' jars are kept under another name, for the shared Spark
@@ -26,6 +27,10 @@ if "OPUS_GRAPHFRAMES_JARS" in os.environ:
 for _name in [name for name in os.environ if name.startswith("OPUS_") and name not in KEPT]:
     del os.environ[_name]
 os.environ["XDG_CONFIG_HOME"] = os.devnull  # no settings of the user's own: they are looked for below this
+# Two workers of pytest-xdist share the cores, and threads that wait for each other cost many times what they gain.
+# NumPy and PyTorch read it when they are first imported, which nothing above does.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[_name] = "1"
 
 
 pytest_plugins = ["tests.distributions", "tests.history_fixtures", "tests.intention_fixtures", "tests.wkg_fixtures"]
@@ -103,7 +108,7 @@ def sample_files(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 @pytest.fixture(scope="session")
 def sample_lake(
-    sample_files: Any, tmp_path_factory: pytest.TempPathFactory, encoder: TextEncoder, request: pytest.FixtureRequest
+    sample_files: Any, tmp_path_factory: pytest.TempPathFactory, encoder: "TextEncoder", request: pytest.FixtureRequest
 ) -> Any:
     """The sample's history mined once, with default settings. Shared: tests only read it, or publish results of
     contracts of their own.
@@ -128,7 +133,7 @@ def sample_lake(
     return lake
 
 
-def mine_sample(lake: Any, history: Path, session: Any, encoder: TextEncoder) -> None:
+def mine_sample(lake: Any, history: Path, session: Any, encoder: "TextEncoder") -> None:
     """Reads and mines a history, and publishes the snapshot. `session` starts Spark where so much is to be mined."""
     from opus_pipelines.core.settings import Settings
     from opus_pipelines.embedding.cache import CachedEncoder

@@ -17,6 +17,7 @@ import numpy as np
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.settings import Encoder as EncoderSettings
+from opus_pipelines.core.torch_threads import one_thread
 from opus_pipelines.embedding.encoder import Encoder
 
 if TYPE_CHECKING:
@@ -78,15 +79,10 @@ class TaskReader:
         biases[known] = self.weights[BIASES][rows[known]]
         heads = Heads(*map(torch.from_numpy, (queries, answers, biases, self.weights[SCALES])))
         read: list[np.ndarray] = []
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)  # a process whose torch has threads cannot be forked safely
-        try:
-            with torch.inference_mode():
-                for begin in range(0, len(texts), AT_ONCE):
-                    states = self._lower.token_states(texts[begin : begin + AT_ONCE], MOST_TOKENS, TRAINED_LAYERS)
-                    read.append(torch.sigmoid(heads.logits(*upper_states(self._upper, states))).numpy())
-        finally:
-            torch.set_num_threads(threads)
+        with one_thread(), torch.inference_mode():
+            for begin in range(0, len(texts), AT_ONCE):
+                states = self._lower.token_states(texts[begin : begin + AT_ONCE], MOST_TOKENS, TRAINED_LAYERS)
+                read.append(torch.sigmoid(heads.logits(*upper_states(self._upper, states))).numpy())
         return np.concatenate(read)
 
     @cached_property

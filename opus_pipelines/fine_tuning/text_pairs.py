@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from opus_pipelines.core.torch_threads import one_thread
 from opus_pipelines.embedding.encoder import Encoder
 from opus_pipelines.fine_tuning.task_reader import upper_states
 from opus_pipelines.fine_tuning.training import FineTuningError
@@ -70,16 +71,10 @@ def fit_pairs(
     give the same weights. Raises FineTuningError where there is no pair or the loss is not finite, and SettingsError
     where the encoder cannot be fine-tuned.
     """
-    import torch
-
     if not len(pairs.questions):
         raise FineTuningError("no pair of a question and its answer: there is nothing to fine-tune the encoder on")
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # the order of sums, and so the weights, would depend on the number of threads
-    try:
+    with one_thread():  # the order of sums, and so the weights, would depend on the number of threads
         return _fitted(pairs, encoder, how or PairTraining(), report)
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _fitted(

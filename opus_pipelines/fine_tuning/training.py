@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from opus_pipelines.core.errors import OpusError
+from opus_pipelines.core.torch_threads import one_thread
 from opus_pipelines.embedding.encoder import Encoder
 from opus_pipelines.fine_tuning.checkpoints import Checkpoint, Checkpoints
 from opus_pipelines.fine_tuning.resuming import Resumable
@@ -88,17 +89,10 @@ def fit(cases: ReadCases, encoder: Encoder, how: ReaderFitting = ReaderFitting()
 
     Raises FineTuningError where there is no case with a task, or the loss is not finite.
     """
-    import torch
-
     if not len(cases.texts) or not cases.holds.any():
         raise FineTuningError("no case with a text and a task: there is nothing to fine-tune the encoder on")
-    threads = torch.get_num_threads()
-    # One thread: two that wait for each other at every step cost more than they gain where other work is going on.
-    torch.set_num_threads(1)
-    try:
+    with one_thread():
         return _fitted(cases, encoder, how)
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _fitted(cases: ReadCases, encoder: Encoder, how: ReaderFitting) -> TaskReader:

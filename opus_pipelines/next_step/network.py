@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from opus_pipelines.core.errors import OpusError
+from opus_pipelines.core.torch_threads import one_thread
 from opus_pipelines.fine_tuning.checkpoints import Checkpoint, Checkpoints
 from opus_pipelines.fine_tuning.resuming import Resumable
 
@@ -143,14 +144,9 @@ def train(lists: Sequence[np.ndarray], chosen: Sequence[int], how: Fitting = Fit
     inputs = torch.from_numpy(
         np.concatenate([_standardised(rows, center, scale), np.zeros((1, rows.shape[1]), np.float32)])
     )
-    threads = torch.get_num_threads()
-    # One thread: the batches are small, and a process whose torch has threads cannot be forked safely.
-    torch.set_num_threads(1)
-    try:
+    with one_thread():
         examples = inputs, torch.from_numpy(places), torch.from_numpy(np.asarray(chosen))
         fitted = [_fitted(*examples, how, number) for number in range(how.perceptrons)]
-    finally:
-        torch.set_num_threads(threads)
     return Network(center, scale, *(np.stack(parts) for parts in zip(*fitted, strict=True)))
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from opus_pipelines.core.errors import OpusError
+from opus_pipelines.core.torch_threads import one_thread
 from opus_pipelines.requirements.intention_encoder import CONTEXT, INPUT, OUTPUT, SHARPNESS, IntentionEncoder
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ def rates_of(done: np.ndarray, groups: np.ndarray, clients: int) -> np.ndarray:
     return np.stack(rates)
 
 
+@one_thread()
 def fit(
     industries: Sequence[TaughtCases], report: Callable[[int, float], None] | None = None, steps: int = STEPS
 ) -> IntentionEncoder:

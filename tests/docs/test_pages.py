@@ -54,6 +54,7 @@ SHOWN_ONLY = {  # blocks that a test cannot run: page and first line, and why
         "docs/how-to/deployment.md",
         "docker build -f deploy/Dockerfile -t registry.example.org/opus-pipelines:0.1.0 .",
     ): "there is neither a container engine nor a cluster; tests/test_deploy.py checks the files",
+    ("docs/how-to/operator.md", "opus train"): "it trains for a minute; tests/test_canary.py runs it on few cases",
     ("docs/how-to/operator.md", "opus ui"): "it serves until it is stopped",
     ("docs/how-to/operator.md", "mlflow ui --backend-store-uri sqlite:///build/lake/mlflow/mlflow.db"): "it serves too",
     (

@@ -4,8 +4,7 @@ A case gives the network its request, clauses and candidates once, and every pre
 steps so far. A step that is not among the candidates is *new*: the second model, `lwm.step_writing`, writes the words.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from opus_pipelines.core.errors import OpusError
+from opus_pipelines.core.torch_threads import one_thread
 from opus_pipelines.fine_tuning.checkpoints import Checkpoint
 from opus_pipelines.fine_tuning.resuming import Resumable
 from opus_pipelines.fine_tuning.task_reader import TaskReader
@@ -125,7 +125,7 @@ class TransformerModel:
 
         if not self.tensors[TOLD].any():
             return None
-        with _one_thread(), torch.inference_mode():
+        with one_thread(), torch.inference_mode():
             batch = batch_of([self._standard(shown(request, candidates, vectors, ()))])
             tokens, _ = self.network.encoded(batch)
             return np.asarray(torch.sigmoid(self.network.links(batch, tokens)[0].double()).numpy())
@@ -135,12 +135,12 @@ class TransformerModel:
         import torch
 
         one = shown(request, candidates, vectors, ())
-        with _one_thread(), torch.inference_mode():
+        with one_thread(), torch.inference_mode():
             tokens, there = self.network.encoded(batch_of([self._standard(one)]))
 
         def probabilities(prefixes: Sequence[tuple[int, ...]]) -> np.ndarray:
             rows = [self._standard(_after(one, candidates, prefix)) for prefix in prefixes]
-            with _one_thread(), torch.inference_mode():
+            with one_thread(), torch.inference_mode():
                 batch = batch_of(rows)
                 scores = self.network.scores(batch, tokens.expand(len(rows), -1, -1), there.expand(len(rows), -1))[
                     :, -1, : len(candidates.tasks) + 1
@@ -156,7 +156,7 @@ class TransformerModel:
         own = {name: np.asarray(part, np.float32) for name, part in arrays.items()}
         request = EncodedRequest(own["request"][0], own["clauses"], own["places"], "")
         one = Shown(request, own["candidates"], own["pairs"], [-1], own["features"][None], [0], [()])
-        with _one_thread(), torch.inference_mode():
+        with one_thread(), torch.inference_mode():
             batch = batch_of([self._standard(one)])
             scores = self.network.scores(batch, *self.network.encoded(batch))[0, 0, :-1]
             return np.asarray(torch.softmax(scores.double(), -1).numpy())
@@ -239,7 +239,7 @@ def train(histories: Histories, how: Learning, size: str = "small") -> Transform
         raise TrainingError("there is no example to train on")
     center, scale = moments(cases)
     standard = [standardised(one, center, scale) for one in cases]
-    with _one_thread():
+    with one_thread():
         weights = _fitted(standard, how, size)
     told = np.array([any(one.links for one in cases)], np.float32)
     return TransformerModel(size, {**weights, CENTER: center, SCALE: scale, TOLD: told})
@@ -275,19 +275,6 @@ def _fitted(cases: Sequence[Shown], how: Learning, size: str) -> dict[str, np.nd
             total += float(loss.detach()) * len(places)
         state.ended(total / len(cases))
     return tensors_of(network)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """One thread of torch: batches are small, and a process whose torch has threads cannot be forked safely."""
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _after(one: Shown, candidates: Candidates, prefix: tuple[int, ...]) -> Shown:
