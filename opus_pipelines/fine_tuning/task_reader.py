@@ -17,8 +17,8 @@ import numpy as np
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.settings import Encoder as EncoderSettings
-from opus_pipelines.core.torch_threads import one_thread
 from opus_pipelines.embedding.encoder import Encoder
+from opus_pipelines.embedding.torch_threads import one_thread
 
 if TYPE_CHECKING:
     import torch

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from opus_pipelines.core.torch_threads import one_thread
 from opus_pipelines.embedding.encoder import Encoder
+from opus_pipelines.embedding.torch_threads import one_thread
 from opus_pipelines.fine_tuning.task_reader import upper_states
 from opus_pipelines.fine_tuning.training import FineTuningError
 

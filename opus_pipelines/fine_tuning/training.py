@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from opus_pipelines.core.errors import OpusError
-from opus_pipelines.core.torch_threads import one_thread
 from opus_pipelines.embedding.encoder import Encoder
+from opus_pipelines.embedding.torch_threads import one_thread
 from opus_pipelines.fine_tuning.checkpoints import Checkpoint, Checkpoints
 from opus_pipelines.fine_tuning.resuming import Resumable
 from opus_pipelines.fine_tuning.task_reader import (

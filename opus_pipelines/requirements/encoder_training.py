@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from opus_pipelines.core.errors import OpusError
-from opus_pipelines.core.torch_threads import one_thread
+from opus_pipelines.embedding.torch_threads import one_thread
 from opus_pipelines.requirements.intention_encoder import CONTEXT, INPUT, OUTPUT, SHARPNESS, IntentionEncoder
 
 if TYPE_CHECKING:
