@@ -28,11 +28,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from measuring import lay_out
 
+from opus_pipelines.core.schemas import CASES
 from opus_pipelines.estimates.step_times import StepTimes
 from opus_pipelines.ingestion.ingest import read_history
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.planning.lead_times import LeadTimes
-from opus_pipelines.wkg.cases import cases_of
+from opus_pipelines.wkg.cases import case_batches
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 MS_PER_HOUR = 3.6e6
@@ -94,7 +95,7 @@ def cases(folder: Path) -> pa.Table:
 
     Each task has its own name.
     """
-    found = cases_of(folder, _Names())
+    found = pa.concat_tables([CASES.schema.empty_table(), *case_batches(folder, _Names())])
     starts = np.array(
         [min((t for t in times or [] if t), default=None) for times in found["task_started_at"].to_pylist()],
         dtype=object,

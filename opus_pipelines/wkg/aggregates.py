@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from opus_pipelines.core.ids import digest
-from opus_pipelines.core.schemas import CASES
 from opus_pipelines.core.settings import Spark
 from opus_pipelines.core.versions import versions_of
 from opus_pipelines.estimates.aggregate_columns import AGGREGATES, KEYS, RAW_VARIANTS, VARIANTS
@@ -33,13 +32,14 @@ from opus_pipelines.wkg.aggregate_delta import (
     write_facts,
     write_rows,
 )
-from opus_pipelines.wkg.cases import cases_of, task_ids
+from opus_pipelines.wkg.cases import case_batches, task_ids, write_case_batches
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 BY_SIZE = Spark()
 _LONG = pa.large_string()  # the texts of all variants together may have more than 2 GiB
+CASES_FILE = "cases.parquet"
 RAW_VARIANTS_FILE = "raw_variants"  # with the source's own task keys, to add to and to take from
 
 
@@ -92,7 +92,9 @@ def mine_missing(
                 compression="zstd",
             )
             write_facts(staged, part.content, versions_of("mining"), part.aliases)
-            pq.write_table(cases_of(part.folder, lookup), staged / "cases.parquet", compression="zstd")
+            for name in AGGREGATES:
+                del mined[part.source, name]
+            write_case_batches(case_batches(part.folder, lookup), staged / CASES_FILE)
             pq.write_table(evidence_of(part.folder), staged / "activities.parquet", compression="zstd")
             lake.publish(staged, part.place(lake))
     return [part.source for part in missing]
@@ -110,9 +112,9 @@ def _missing(lake: Lake, parts: Iterable[SourcePart]) -> list[SourcePart]:
 def read_aggregate(lake: Lake, parts: Iterable[SourcePart], name: str) -> pa.Table:
     """Returns the rows of one aggregate of all sources, in their order.
 
-    Rows of different sources are not added up yet. `name` may be `cases`.
+    Rows of different sources are not added up yet.
     """
-    schema = CASES.schema if name == "cases" else AGGREGATES[name]
+    schema = AGGREGATES[name]
     tables = [pq.ParquetFile(part.place(lake) / f"{name}.parquet").read() for part in parts]
     return pa.concat_tables([schema.empty_table(), *tables])
 

@@ -39,7 +39,8 @@ from opus_pipelines.event_logs.activity_kinds import Classified, classify_source
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_table, table_of, write_table
 from opus_pipelines.task_matching.resolve import Resolution
 from opus_pipelines.wkg import graph_metrics, merge
-from opus_pipelines.wkg.aggregates import SourcePart, read_aggregate
+from opus_pipelines.wkg.aggregates import CASES_FILE, SourcePart, read_aggregate
+from opus_pipelines.wkg.cases import merge_cases
 from opus_pipelines.wkg.gamma import choose_lambda
 from opus_pipelines.wkg.rebuild_records import RebuildContext, ResolvedHistory
 
@@ -90,11 +91,13 @@ def write_tables(resolved: ResolvedHistory, context: RebuildContext) -> tuple[di
         ALIASES: resolved.resolution.aliases,
         VARIANTS: sequences.table(),
         CONTEXTS: context_table(sequences),
-        CASES: read_aggregate(lake, parts, "cases"),
     }
     for dataset, table in tables.items():
         write_table(dataset, table, dataset_folder(resolved.snapshot.folder, dataset))
-    return {dataset.name: table.num_rows for dataset, table in tables.items()}, lambda_
+    counts = {dataset.name: table.num_rows for dataset, table in tables.items()}
+    cases = [part.place(lake) / CASES_FILE for part in parts]
+    counts[CASES.name] = merge_cases(cases, dataset_folder(resolved.snapshot.folder, CASES))
+    return counts, lambda_
 
 
 def write_metrics(folder: Path, rules: Graph, session: "Callable[[], SparkSession]") -> str:
