@@ -1,5 +1,6 @@
 """From Dagster's record of an ended run to its row in `ops/runs`."""
 
+import os
 import shlex
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -26,6 +27,7 @@ COMMANDS = {
     "train": "opus train",
     "flows": "opus flow batch",
 }
+SETTINGS_FILE = "opus/settings"  # the tag with the file that a person named with --settings
 OF_CONTRACTS = ("generate", "flows")  # the jobs whose runs are of one contract
 _CHECK = dg.DagsterEventType.ASSET_CHECK_EVALUATION.value
 _OF_TYPE = {
@@ -126,13 +128,16 @@ def _reason(events: Iterable[Any]) -> str:
 
 
 def repeat_of(job: str, tags: Mapping[str, str], lake: Path) -> str:
-    """Returns the command that repeats a run of this job with these tags, in any folder: it names the lake.
+    """Returns the command that repeats a run of this job with these tags, in any folder: it names the lake, and the
+    file of settings where a person named one.
 
     The lake knows the folders of history and intakes that it was made from.
     """
     origin = origin_of_root(lake)
     place = str(lake) if origin is None else origin.url
-    command = COMMANDS[job].replace("opus", f"opus --lake {shlex.quote(place)}", 1)
+    file = tags.get(SETTINGS_FILE) or os.environ.get("OPUS_SETTINGS")  # `opus ui` hands its file on in the variable
+    named = f" --settings {shlex.quote(file)}" if file else ""
+    command = COMMANDS[job].replace("opus", f"opus --lake {shlex.quote(place)}{named}", 1)
     key = tags.get(PARTITION)
     if job not in OF_CONTRACTS or key is None:
         return command

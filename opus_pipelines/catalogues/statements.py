@@ -9,13 +9,17 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from opus_pipelines.embedding.text_parts import ALONE_WORDS
+
 LEAST_WORDS = 3  # of a sentence of prose
 LEAST_LISTED = 2  # of an item of a list or of a table, which says briefly what is done
 _ENDS = re.compile(r"(?<=[.!?;])\s+|\n+")
 _WORD = re.compile(r"\w+")
-_ITEM = re.compile(r"^\s*(?:[*•\-–+◦▪]|\(?\d+[.)]|\(?[a-z][.)])\s+")
+_ITEM = re.compile(r"^\s*(?:[*•\-–+◦▪]\s+\[[ xX]?\]|\[[ xX]?\]|[*•\-–+◦▪☐☑☒✓]|\(?\d+[.)]|\(?[a-z][.)])\s+")
 _FRAME = re.compile(r"^[\s|:+=-]+$")
-_NEGATIVE = re.compile(r"\b(not|never|no longer|cannot|instead of|rather than)\b|n't\b", re.IGNORECASE)
+_NEGATIVE = re.compile(
+    r"(?:\bnot|n't)\b(?! forget| fail| omit)|\b(?:never|no longer|cannot|instead of|rather than)\b", re.IGNORECASE
+)
 # A clause that takes back a prohibition which stands before it in its sentence.
 _CONTRARY = re.compile(r"^(but|instead|otherwise|else)\b", re.IGNORECASE)
 _ALTERNATIVE = re.compile(r"^(or\s+)?(otherwise|else|if not)\b", re.IGNORECASE)
@@ -59,7 +63,7 @@ def sentences_of(text: str) -> list[str]:
     Of a table, the cells of the column with the most words are the sentences.
     """
     found = []
-    lines = list(_body(text.splitlines()))
+    lines = list(_body(_untitled(text)))
     headings = [line for line in lines if _is_heading(line)]
     for line in lines if len(headings) == len(lines) else (line for line in lines if not _is_heading(line)):
         item = _ITEM.match(line)
@@ -102,6 +106,23 @@ def _cut(sentence: str) -> Iterator[tuple[str, str]]:
         for place, clause in enumerate(c.strip(" .!?") for c in main):
             if _WORD.search(clause):
                 yield (", " if place else joint), clause
+
+
+def _untitled(text: str) -> list[str]:
+    """Returns the lines without short ones that stand alone above a longer paragraph: they are its title."""
+    blocks = [block.splitlines() for block in re.split(r"\n\s*\n", text.strip("\n"))]
+    titles = [len(block) == 1 and _is_short(block[0]) for block in blocks]
+    heads = {n for n, is_title in enumerate(titles[:-1]) if is_title and not titles[n + 1]}
+    return [line for n, block in enumerate(blocks) if n not in heads for line in [*block, ""]]
+
+
+def _is_short(line: str) -> bool:
+    bare = line.strip()
+    return 0 < len(bare.split()) <= ALONE_WORDS and not bare.endswith((".", "!", "?", ";", ",")) and not _is_item(bare)
+
+
+def _is_item(line: str) -> bool:
+    return "|" in line or bool(_ITEM.match(line))
 
 
 def _body(lines: Sequence[str]) -> Iterator[str]:

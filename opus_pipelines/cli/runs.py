@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from opus_pipelines.core.errors import LakeError, OpusError
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.intakes.discover import ContractFolder
@@ -138,7 +140,7 @@ def _run(
 
         resolved = build_defs(settings).resolve_job_def(job)
         with dg.DagsterInstance.get() as instance:
-            for tags in ({PROCESS: this_process()} | more for more in tags_of(instance)):
+            for tags in ({PROCESS: this_process()} | _settings_tag() | more for more in tags_of(instance)):
                 run_id = str(uuid.uuid4())
                 with kept_open(instance, run_id):
                     result = resolved.execute_in_process(
@@ -151,6 +153,15 @@ def _run(
             report_failed_since(instance, begun, settings)
     logger.info("%s took %.1f s", job, time.monotonic() - start)
     return problems
+
+
+def _settings_tag() -> dict[str, str]:
+    """Returns the tag of a run with the file that --settings names, so that the command that repeats it names it."""
+    from jobs.run_record import SETTINGS_FILE
+
+    command = click.get_current_context(silent=True)
+    file = command.obj.settings_file if command is not None and command.obj is not None else None
+    return {SETTINGS_FILE: str(file.absolute())} if file else {}
 
 
 @contextlib.contextmanager
@@ -185,7 +196,7 @@ def recorded_where_damage_stops_it(settings: Settings, job: str, key: str | None
         from opus_pipelines.operations.report import report
         from opus_pipelines.operations.runs import RunRecord
 
-        tags, ended = {PARTITION: key} if key else {}, datetime.now(UTC)
+        tags, ended = _settings_tag() | ({PARTITION: key} if key else {}), datetime.now(UTC)
         repeat = repeat_of(job, tags, lake.root)
         failed = RunRecord(
             run=str(uuid.uuid4()),

@@ -4,6 +4,7 @@ They load heavy libraries only where there is work to do.
 """
 
 import os
+import signal
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -278,4 +279,6 @@ def ui(options: Options, port: int) -> None:
     os.environ["PYTHONSAFEPATH"] = "1"
     # Dagster's server asks nobody who they are, so only this machine reaches it (docs/security.md: behind a proxy)
     where = ["-h", "127.0.0.1", "-p", str(port)]
+    # A shell ignores SIGINT for what a script starts in the background; Dagster stops its daemon by that signal
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.execv(dagster, [str(dagster), "dev", "-w", str(ROOT / "workspace.yaml"), *where])

@@ -24,7 +24,7 @@ ALGORITHM_VERSIONS: dict[str, int] = {
     "lwm": 4,  # the history backend of the Large Work Model (generation/sequences); part of the model version
     # Workflow Graph, search, reviews, evaluation, ranking, confidence (generation/wfg_*, workflows/optimized)
     "planning": 7,
-    "generation": 3,  # the chain from an intake to its rows, and all tables of a result that no other stage makes
+    "generation": 4,  # the chain from an intake to its rows, and all tables of a result that no other stage makes
     "reporting": 1,  # reports/cost and reports/reward
 }
 

@@ -131,12 +131,15 @@ def _short(intentions: list[list[dict[str, Any]]]) -> tuple[tuple[str, ...], lis
 
 
 def _not_applied_of(intentions: list[list[dict[str, Any]]]) -> str:
-    """Returns how many rules of an intake's documents its best workflow does not apply, as a part of a title."""
-    counts = {_rules_not_applied(ranks[0]) for ranks in intentions}
-    if not any(counts):
-        return ""
-    least_and_most = dict.fromkeys((min(counts), max(counts)))
-    return f" (rules of the documents not applied: {' to '.join(map(str, least_and_most))})"
+    """Returns how many rules of an intake's documents its best workflow does not apply, and how many steps of the
+    intake's own procedure it lacks, as a part of a title.
+    """
+    counts = {
+        "rules of the documents not applied": {_rules_not_applied(ranks[0]) for ranks in intentions},
+        "steps of the procedure lacking": {len(ranks[0]["lacks"] or []) for ranks in intentions},
+    }
+    parts = [f"{what}: {' to '.join(map(str, sorted({min(n), max(n)})))}" for what, n in counts.items() if any(n)]
+    return f" ({'; '.join(parts)})" if parts else ""
 
 
 def _infeasible_line(r: dict[str, Any]) -> tuple[Any, ...]:
@@ -188,10 +191,13 @@ def _lead_time(r: dict[str, Any]) -> str:
 
 
 def _constraints(r: dict[str, Any]) -> list[str]:
-    """Returns whether the constraints are met, and how many rules of the documents are not applied."""
-    left = _rules_not_applied(r)
+    """Returns whether the constraints are met, how many rules of the documents are not applied, and how many statements
+    of the intake's own procedure no step stands for.
+    """
+    left, lacks = _rules_not_applied(r), len(r["lacks"] or [])
     not_applied = [f"{left} rule{'' if left == 1 else 's'} not applied"] if left else []
-    return (["met"] if r["feasible"] else list(r["violations"] or ["violated"])) + not_applied
+    lacking = [f"{lacks} step{'' if lacks == 1 else 's'} of the procedure lacking"] if lacks else []
+    return (["met"] if r["feasible"] else list(r["violations"] or ["violated"])) + not_applied + lacking
 
 
 def _rules_not_applied(r: dict[str, Any]) -> int:

@@ -42,6 +42,7 @@ from opus_pipelines.catalogues.statements import sentences_of, statements_of
             ["a contract is signed"],
             ["If it is free", "otherwise the loan is refused"],
         ),
+        ("Please don't forget the test ride!", ["Please don't forget the test ride"], []),
         ("Otherwise, prescribe a drug.", [], ["otherwise prescribe a drug"]),
         ("After this the doctor examines the animal.", ["After this the doctor examines the animal"], []),
     ],
@@ -59,6 +60,9 @@ def test_a_clause_asks_or_says_when_or_forbids_or_holds_otherwise(
     [
         ("# Payment\n\n1. Weigh it.\n2. Pay the bill.", ["Weigh it.", "Pay the bill."]),  # items may be short
         ("# Register the owner", ["# Register the owner"]),  # a heading alone is all that there is
+        ("[ ] Remove staples\n- [x] Scan all pages\n☐ Close box", ["Remove staples", "Scan all pages", "Close box"]),
+        ("Check list of the day\n\nScan the pages.\nReturn the box.", ["Scan the pages.", "Return the box."]),
+        ("Scan the pages\n\nReturn the box", ["Scan the pages", "Return the box"]),
         ("None. The bill is paid.", ["The bill is paid."]),
         ("How we work:\nCount the words.", ["Count the words."]),
         ("| Step | Who |\n| --- | --- |\n| Insert ticket | desk |\n| Close it | desk |", ["Insert ticket", "Close it"]),

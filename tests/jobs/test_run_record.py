@@ -134,6 +134,9 @@ def test_the_command_that_repeats_a_run_names_lake_and_contract(tmp_path: Path) 
     assert repeat_of("flows", {"dagster/partition": "Acme__Mail"}, Path("/srv/lake")) == (
         "opus --lake /srv/lake flow batch --client Acme --contract Mail"
     )
+    assert repeat_of("rebuild", {"opus/settings": "/etc/my opus.toml"}, Path("/srv/lake")) == (
+        "opus --lake /srv/lake --settings '/etc/my opus.toml' rebuild"
+    )
     assert [repeat_of(job, {}, Path("/srv/lake")) for job in JOBS] == [
         f"opus --lake /srv/lake {command.removeprefix('opus ')}" for command in COMMANDS.values()
     ]

@@ -392,6 +392,17 @@ def test_rules_that_were_not_applied_are_counted_beside_the_workflow_and_asked_a
     ]
 
 
+@pytest.mark.long
+def test_what_a_workflow_lacks_of_the_procedure_is_counted_beside_it(lake: Lake) -> None:
+    rows = ranked(connect(lake), None, None, None, None)
+    lacking = rows.query("ranked_rows", "SELECT * REPLACE (['File it', 'Tell the press'] AS lacks) FROM ranked_rows")
+    (_, columns, found), *_ = by_contract(lacking)
+    told = [dict(zip(columns, row, strict=True))["constraints"] for row in found]
+    assert {line.rpartition("; ")[2] for line in told} == {"2 steps of the procedure lacking"}
+    title, *_ = next(by_contract(lacking, short=True))
+    assert title.endswith("(steps of the procedure lacking: 2)")
+
+
 def test_ranks_that_unknown_costs_decided_say_so(lake: Lake) -> None:
     where = {"client_key": CLIENT, "contract_key": CONTRACT, "result": "r2"}
     put(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from opus_pipelines.generation.results.lacking import lacking_steps
+from opus_pipelines.generation.results.lacking import lacking_steps, unsaid_steps
 from opus_pipelines.lwm.interface import SimilarCase
 from opus_pipelines.procedures.reading import ParsedProcedure, ProcedureStep
 from opus_pipelines.retrieval.completeness import LEAST_COSINE
@@ -60,3 +60,23 @@ def test_what_the_procedure_lists_and_the_workflow_lacks_is_named() -> None:
 )
 def test_every_clause_that_no_step_stands_for_is_named(text: str, lacks: list[str]) -> None:
     assert lacking_steps(text, None, ["collect_fee"]) == lacks
+
+
+TICKETS = "No | Step\n1 | Insert ticket\n2 | Resolve the ticket\n3 | Call the user back\n4 | The desk closes it"
+
+
+@pytest.mark.parametrize(
+    ("text", "rules", "lacks"),
+    [
+        (TICKETS, [], ["Insert ticket", "Call the user back"]),
+        (TICKETS, ["Call the user back."], ["Insert ticket"]),  # what was read as a rule is told with its effect
+        ("It must be finally approved by the supervisor. The receipt is scanned.", [], ["The receipt is scanned."]),
+        ("", [], None),
+        (" ".join(f"The clerk writes letter {n}." for n in range(21)), [], None),
+    ],
+)
+def test_where_history_decides_what_neither_step_nor_rule_stands_for_is_named(
+    text: str, rules: list[str], lacks: list[str] | None
+) -> None:
+    titles = ["Resolve ticket", "Closed", "Request FINAL_APPROVED by SUPERVISOR"]
+    assert unsaid_steps(text, None, titles, rules) == lacks

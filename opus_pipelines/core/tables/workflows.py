@@ -92,8 +92,9 @@ OPTIMIZED = result_dataset(
     tasks                 int64         tasks in it
     reviews               int64         reviews in it
     new_tasks             int64         tasks that the catalogue lacks
-    lacks                 list<string>  what the intake's own procedure lists that the workflow lacks; NULL where a
-                                        case of history is like the intake
+    lacks                 list<string>  what the intake's own procedure lists that the workflow lacks; where a case of
+                                        history is like the intake, only what no rule was read of, and NULL where it
+                                        has no procedure of its own, or one of more than 20 sentences
     observed_share        prob          share of its figures whose basis is observed
     differs_by            int64         steps that it differs in from the nearest better rank: others, or done by
                                         others; NULL of rank 1

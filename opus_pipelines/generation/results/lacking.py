@@ -1,14 +1,19 @@
-"""What an intake's own procedure lists and a workflow lacks, where no case of history is like the intake."""
+"""What an intake's own procedure lists and a workflow lacks.
+
+Where no case of history is like the intake, the procedure decides, and all that it lists counts. Where history decides,
+only what would otherwise be lost without a word counts: what neither a step of the workflow nor a rule stands for.
+"""
 
 from collections.abc import Collection, Sequence
 
 from opus_pipelines.catalogues.statements import Statement, sentences_of, statements_of
-from opus_pipelines.core.word_stems import stems
+from opus_pipelines.core.word_stems import same, stems, within
 from opus_pipelines.embedding.text_parts import Part, parts
 from opus_pipelines.procedures.name_coverage import words
 from opus_pipelines.procedures.reading import ParsedProcedure, ProcedureStep
 
-MOST = 20  # statements that are named
+MOST = 20  # statements that are named, and sentences of a procedure up to which each is taken for a step
+MEANT = 0.5  # share of a statement's words above which a title with them stands for it
 
 
 def lacking_steps(text: str, procedure: ParsedProcedure | None, titles: Collection[str]) -> list[str]:
@@ -36,6 +41,29 @@ def lacking_steps(text: str, procedure: ParsedProcedure | None, titles: Collecti
         else:
             found.update((s.text, None) for s in lacking)
     return list(found)[:MOST]
+
+
+def unsaid_steps(
+    text: str, procedure: ParsedProcedure | None, titles: Collection[str], rules: Collection[str]
+) -> list[str] | None:
+    """Returns the same of an intake that is like cases of history: what no step and no rule stands for.
+
+    `rules` are the sentences that were read as rules, whether they are applied or not: their effect is told with them.
+    A title stands for a statement also where it has more than half of its words. None without a procedure, and for one
+    of more than `MOST` sentences, which holds conditions and explanations more than steps.
+    """
+    if not 0 < len(sentences_of(text)) <= MOST:
+        return None
+    names = [stems(title) for title in titles]
+    told = [" ".join(stems(rule)) for rule in rules]
+
+    def is_told(statement: str) -> bool:
+        said = stems(statement)
+        shared = (sum(any(same(word, of) for of in name) for word in said) for name in names)
+        is_meant = any(share > MEANT * len(said) for share in shared) or any(within(name, said) for name in names)
+        return is_meant or any(" ".join(said) in rule for rule in told)
+
+    return [statement for statement in lacking_steps(text, procedure, titles) if not is_told(statement)]
 
 
 def _sentences(text: str, read: Sequence[Part]) -> list[str]:

@@ -10,7 +10,7 @@ from opus_pipelines.core.schemas import EXPECTED_FLOW, OPTIMIZED, WORKFLOW_EDGES
 from opus_pipelines.evaluation.assumed_figures import assumed, known_success, success_unknown_steps, total_ms, total_usd
 from opus_pipelines.evaluation.schedule import known_schedule
 from opus_pipelines.generation.records import GenerationContext, Ranked
-from opus_pipelines.generation.results.lacking import lacking_steps
+from opus_pipelines.generation.results.lacking import lacking_steps, unsaid_steps
 from opus_pipelines.generation.results.rows import Row, Rows, edge_origin, node_origin
 from opus_pipelines.generation.results.step_reasons import StepReasons
 from opus_pipelines.intakes.intake import Intake
@@ -205,10 +205,12 @@ def _why(candidate: Candidate) -> Row:
 
 
 def _lacks(candidate: Candidate, result: Ranked) -> list[str] | None:
-    """What the intake's own procedure lists that the workflow lacks; None where history has cases like the intake."""
-    if result.retrieved.unlike is None:
-        return None
+    """What the intake's own procedure lists that the workflow lacks."""
     titles = [candidate.workflow.by_id[task].title for task in candidate.tasks]
+    if result.retrieved.unlike is None:
+        own = procedure_text([e for e in result.request.intake.elements if e.role == "process"])
+        rules = {rule.sentence for rule in result.context.requirements.rules.rules if rule.sentence}
+        return unsaid_steps(own, result.evidence.procedure, titles, rules)
     return lacking_steps(procedure_text(result.request.intake.elements), result.evidence.procedure, titles)
 
 
