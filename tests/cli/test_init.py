@@ -3,6 +3,7 @@
 import csv
 import gzip
 import io
+import json
 import sys
 import tomllib
 from datetime import UTC, datetime, timedelta
@@ -163,6 +164,15 @@ def test_what_may_be_wrong_although_it_can_be_read_is_shown(
     shown = [line for line in capsys.readouterr().out.splitlines() if line.strip().startswith("doubt")]
     assert len(shown) == len(doubts)
     assert [doubt for doubt, line in zip(doubts, shown, strict=True) if doubt not in line] == []
+
+
+def test_times_that_were_not_found_are_said_to_be_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    records = [{"id": str(n), "tasks": [{"name": name, "at": "2024-01-01"} for name in ("a", "b")]} for n in range(9)]
+    export = tmp_path / "log.jsonl"
+    export.write_text("\n".join(map(json.dumps, records)), "utf-8")
+    assert main(["init", str(export), "--to", str(tmp_path / "s"), "--yes"]) == 0
+    missing = [line for line in capsys.readouterr().out.splitlines() if line.strip().startswith("missing")]
+    assert ["times" in line for line in missing].count(True) == 1
 
 
 def test_repeated_records_are_not_shown_as_no_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

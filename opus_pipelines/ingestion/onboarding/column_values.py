@@ -23,6 +23,8 @@ _DIGITS = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])([0-2]\d|3[01])(\d{6})?|1\d{9}(
 _COMMA = re.compile(r"[^\d,.]*\d{1,3}(?:[.\s']?\d{3})*,\d{1,2}[^\d,.]*")
 _POINT = re.compile(r"[^\d,.]*\d{1,3}(?:[,\s']?\d{3})*\.\d+[^\d,.]*")
 
+_GROUPED = re.compile(r"[^\d,.]*\d{1,3}(?:,\d{3})+\.\d+[^\d,.]*")
+
 
 @dataclass(frozen=True)
 class TimeValues:
@@ -137,7 +139,9 @@ def money_values(column: Column) -> MoneyValues:
     if not values:
         return MoneyValues(0.0, None, ())
     commas, points = (sum(pattern.fullmatch(value) is not None for value in values) for pattern in (_COMMA, _POINT))
-    decimal = "," if commas > points else None
+    # A point is the sign of every program; it is stated only where commas group thousands, which are refused otherwise.
+    is_grouped = any(_GROUPED.fullmatch(value) for value in values)
+    decimal = "," if commas > points else "." if is_grouped else None
     money = Money(SourceSettings(decimal=decimal))
     counts: dict[str, int] = {}
     bad = 0

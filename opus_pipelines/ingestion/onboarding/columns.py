@@ -12,6 +12,7 @@ from opus_pipelines.log_formats.csv_columns import USUAL, _plain
 
 MOST_ACTIVITIES = 1_000
 MOST_GROUPS = 100  # of people in one log
+FILLED = 0.98  # least share of the rows that name their case
 RARELY = 0.02  # share of the cases in which a value of the case itself may be seen to change
 _ORDER = (
     "case",
@@ -117,11 +118,12 @@ def _case_score(sample: TableSample, times: Mapping[str, TimeValues]) -> dict[st
     scores = {}
     for name, column in sample.columns.items():
         distinct = len(column.counts)
-        if name in times or len(column.filled) < sample.rows or not 1 < distinct < sample.rows:
-            continue
+        if name in times or len(column.filled) < FILLED * sample.rows or not 1 < distinct < sample.rows:
+            continue  # a few rows without an id are rejected later, and named
         long_enough = 1.2 <= sample.rows / distinct <= 200
         numbers = any(word in NUMBERING or word.endswith(("nummer", "number")) for word in words_of(name))
-        scores[name] = 3.0 * names_role(name, "case") + numbers + 2.0 * long_enough + (distinct > 20)
+        of_people = names_role(name, "actor") or names_role(name, "actor_group")
+        scores[name] = 3.0 * (names_role(name, "case") - of_people) + numbers + 2.0 * long_enough + (distinct > 20)
     return {name: score for name, score in scores.items() if score >= 3}
 
 

@@ -148,6 +148,8 @@ def _missing(trial: Trial, findings: Findings) -> list[tuple[str, str]]:
     if not trial.whole.cases:
         return rows  # process models have neither costs nor outcomes
     currencies = {code for row in trial.files for code in row["currencies"] or ()}
+    if findings.tasks and findings.first is None:
+        rows.append(("missing", "times: name their column or field with time under [columns] or [task]"))
     if lacking := remark(currencies, trial.settings):
         rows.append(("missing", lacking))
     if not findings.priced and not currencies:
@@ -182,7 +184,7 @@ def _doubts(trial: Trial, findings: Findings) -> list[tuple[str, str]]:
         rows.append(("doubt", f"{counts}; are the columns of case and activity exchanged?"))
     if alike := findings.alike_ids:
         which = f"{len(alike):,} ids of cases differ from another one in blanks or Unicode form alone, as {alike[0]!r}"
-        rows.append(("doubt", f"{which}; each counts as a case of its own"))
+        rows.append(("doubt", f"{which}; each counts as a case of its own; correct them in the export"))
     return rows
 
 

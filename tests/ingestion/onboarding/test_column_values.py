@@ -33,6 +33,8 @@ def test_times(values: list[str], expected: TimeValues) -> None:
         (["9,17 €", "1.234,50 €"], MoneyValues(1.0, ",", ("EUR",))),
         (["$5.00", "1200.5"], MoneyValues(1.0, None, ("USD",))),
         (["9,17", "10"], MoneyValues(1.0, ",", ())),
+        (["1,234.50", "10.00"], MoneyValues(1.0, ".", ())),
+        (["$1,234,567.50", "8"], MoneyValues(1.0, ".", ("USD",))),
         (["8", "9"], MoneyValues(1.0, None, ())),
         (["low", "9"], MoneyValues(0.5, None, ())),
         ([], MoneyValues(0.0, None, ())),

@@ -95,6 +95,24 @@ def test_start_and_end() -> None:
 
 
 @pytest.mark.parametrize(
+    ("without", "found"), [(0, "Zaaknummer"), (1, "Zaaknummer"), (30, None)], ids=["whole", "a gap", "many gaps"]
+)
+def test_a_row_without_an_id_does_not_make_the_clerk_the_case(without: int, found: str | None) -> None:
+    rows = range(90)
+    columns = table(
+        Zaaknummer=["" if n < without else f"z{n // 3}" for n in rows],
+        Activiteit=[("open", "work", "shut")[n % 3] for n in rows],
+        Tijdstip=[f"2024-01-{n // 3 % 28 + 1:02d} 0{n % 3}:00:00" for n in rows],
+        Behandelaar=[f"p{n % 25}" for n in rows],
+    )
+    if found is None:
+        with pytest.raises(InputError, match="--case"):
+            find_columns(columns)
+    else:
+        assert find_columns(columns).roles["case"] == found
+
+
+@pytest.mark.parametrize(
     ("names", "roles"),
     [
         (("Start", "Ende"), {"start": "Start", "end": "Ende"}),  # the readers know one of the two names alone
