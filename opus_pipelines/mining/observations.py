@@ -57,8 +57,9 @@ def observations(files: Iterable[Path], name: str) -> Iterator[pa.RecordBatch]:
     yield _MADE[name](Steps(nothing, _CASE_COLUMNS[name]))
     for file in files:
         with pq.ParquetFile(file) as stored:
-            for batch in stored.iter_batches(batch_size=BATCH_CASES, columns=columns):
-                yield _MADE[name](Steps(batch, _CASE_COLUMNS[name]))
+            for group in range(stored.num_row_groups):  # Arrow keeps the bytes of all that it is asked for at once
+                for batch in stored.iter_batches(batch_size=BATCH_CASES, row_groups=[group], columns=columns):
+                    yield _MADE[name](Steps(batch, _CASE_COLUMNS[name]))
 
 
 def actor_groups(steps: pa.StructArray) -> pa.Array:
