@@ -79,6 +79,7 @@ _Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 _Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 _Basis = Literal["observed", "rate", "estimated", "prior"]
 _Known = Literal["observed", "rate", "estimated", "prior", "unknown"]
+_Priced = Literal[_Known, "declared"]
 _COST = ("usd_per_hour_of_duration", "usd_per_gb_held", "usd_per_thread_held", "usd_per_unit", "usd_per_held")
 _REWARD = ("inference", "alpha", "beta", "lambda_")
 
@@ -125,8 +126,10 @@ class TaskEntry(Section):
     cost_compute_usd: _Amount | None = Field(None, description="of them for computing")
     cost_model_usd: _Amount | None = Field(None, description="of them for model calls")
     cost_human_usd: _Amount | None = Field(None, description="of them for people's time")
-    cost_basis: _Known = Field(
-        "prior", description="what the cost rests on; unknown: nobody knows it, and it is in no total"
+    cost_basis: _Priced = Field(
+        "prior",
+        description="what the cost rests on; unknown: nobody knows it, and it is in no total; declared: a price of the "
+        "contract's catalogue",
     )
     duration_ms: _Amount = Field(0.0, description="d, working time in milliseconds")
     duration_basis: _Known = Field("prior", description="what the duration rests on, likewise")

@@ -40,6 +40,13 @@ def test_a_file_becomes_a_workflow(tmp_path: Path) -> None:
     )
 
 
+def test_a_price_of_a_catalogue_is_a_basis_of_a_cost_and_of_nothing_else(tmp_path: Path) -> None:
+    priced = GOOD.replace("cost_human_usd: 2.5", "cost_human_usd: 2.5, cost_basis: declared")
+    assert read_file(write(tmp_path, priced)).workflow().tasks[0].cost_basis == "declared"
+    with pytest.raises(SettingsError, match="duration_basis"):
+        read_file(write(tmp_path, priced.replace("cost_basis", "duration_basis")))
+
+
 def test_json_is_the_same(tmp_path: Path) -> None:
     text = '{"inputs": [{"id": "a"}], "outputs": [{"id": "b", "gain_usd": 1}], "edges": [["a", "b"]]}'
     assert read_file(write(tmp_path, text, "w.json")).workflow().edges == (("a", "b"),)
