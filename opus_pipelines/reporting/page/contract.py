@@ -55,14 +55,10 @@ class ContractPage:
         return [row for row in self.workflows if row["intention_id"] in intentions]
 
     @property
-    def undecided(self) -> list[tuple[Row, Row]]:
-        """Rank-1 workflows with an undecided verdict, each with the second rank."""
+    def undecided(self) -> list[tuple[Row, Row | None]]:
+        """Rank-1 workflows with an undecided verdict, each with the second rank; None where it is the only one."""
         second = {row["intention_id"]: row for row in self.workflows if row["rank"] == 2}
-        return [
-            (row, second[row["intention_id"]])
-            for row in self.best
-            if row["verdict"] == "undecided" and row["intention_id"] in second
-        ]
+        return [(row, second.get(row["intention_id"])) for row in self.best if row["verdict"] == "undecided"]
 
     @property
     def judged(self) -> bool:

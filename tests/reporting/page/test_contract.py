@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from opus_pipelines.reporting.page.contract import ContractPage, Scale, largest_intentions, mean, paired, total
@@ -5,7 +7,9 @@ from opus_pipelines.reporting.page.contract import ContractPage, Scale, largest_
 
 def test_what_is_best_undecided_and_infeasible(page: ContractPage) -> None:
     assert [r["workflow_id"] for r in page.best] == ["f1", "f3"]
-    assert [(a["workflow_id"], b["workflow_id"]) for a, b in page.undecided] == [("f1", "f2")]
+    assert [(a["workflow_id"], b and b["workflow_id"]) for a, b in page.undecided] == [("f1", "f2")]
+    alone = replace(page, workflows=[row for row in page.workflows if row["workflow_id"] != "f2"])
+    assert [(a["workflow_id"], b) for a, b in alone.undecided] == [("f1", None)]
     assert [r["workflow_id"] for r in page.infeasible] == ["f3"]
     assert page.judged
     assert largest_intentions(page.workflows) == ["f1", "f3"]

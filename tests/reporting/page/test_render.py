@@ -203,6 +203,14 @@ def test_a_rule_that_was_not_applied_is_shown_with_its_question(page: ContractPa
     assert "process/sop.md, line 4" not in Parsed(render(page)).texts
 
 
+def test_an_undecided_workflow_without_a_second_one_is_counted_and_what_it_lacks_is_named(page: ContractPage) -> None:
+    rows = [row | {"lacks": ["File it"], "verdict_reason": "no history"} for row in page.workflows]
+    text = render(replace(page, workflows=[row for row in rows if row["workflow_id"] != "f2"]))
+    assert "<dt>Undecided</dt><dd>1<" in text
+    assert [part for part in ("lacks: File it", "<small>no history</small>") if part not in text] == []
+    assert "no runner-up" not in text
+
+
 def test_without_a_stated_gain_the_page_says_so_instead_of_dollars(page: ContractPage) -> None:
     rows = [row | {"reward_usd": None, "gain_usd": None, "edits": None} for row in page.workflows]
     text = render(replace(page, workflows=rows))
