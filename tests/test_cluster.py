@@ -2,6 +2,7 @@
 a worker is taken away. TEST_FROM and TEST_MOMENTS choose the moments of the campaign.
 """
 
+import contextlib
 import json
 import os
 import random
@@ -131,28 +132,47 @@ def test_the_same_bytes_on_a_cluster(local: Night, two_workers: Cluster, tmp_pat
     assert night.results() == local.results()
 
 
-def test_a_worker_that_is_killed_in_the_middle_costs_nothing(local: Night, tmp_path: Path) -> None:
-    """It is killed as soon as it has an executor for the run; the run goes on with the other worker."""
+@contextlib.contextmanager
+def killing_a_worker(made: Cluster, home: Path) -> Iterator[None]:
+    """Kills the first worker one second after it has an executor for a run that begins in the block."""
+    killed = threading.Event()
+
+    def kill() -> None:
+        end = time.monotonic() + 300
+        while time.monotonic() < end and not list((home / "work-0").glob("app-*/*/stderr")):
+            time.sleep(0.1)
+        time.sleep(1.0)  # the executor has begun
+        made.kill_worker(0)
+        killed.set()
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    yield
+    killer.join(timeout=310)
+    assert killed.is_set()
+
+
+def test_a_worker_that_is_killed_in_the_middle_of_a_rebuild_costs_nothing(local: Night, tmp_path: Path) -> None:
+    """The run goes on with the other worker."""
     home = tmp_path / "cluster"
     home.mkdir()
     night = other(local, tmp_path)
-    with cluster(home) as made:
-        killed = threading.Event()
-
-        def kill() -> None:
-            end = time.monotonic() + 300
-            while time.monotonic() < end and not list((home / "work-0").glob("app-*/*/stderr")):
-                time.sleep(0.1)
-            time.sleep(1.0)  # the executor has begun
-            made.kill_worker(0)
-            killed.set()
-
-        killer = threading.Thread(target=kill)
-        killer.start()
+    with cluster(home) as made, killing_a_worker(made, home):
         night.opus("rebuild", made.master)
-        killer.join(timeout=310)
-        assert killed.is_set()
     assert night.snapshot() == local.snapshot()
+
+
+def test_a_worker_that_is_killed_in_the_middle_of_a_generation_costs_nothing(local: Night, tmp_path: Path) -> None:
+    """Its chunks are done again by the other worker, and every intake has one result."""
+    home = tmp_path / "cluster"
+    home.mkdir()
+    night = other(local, tmp_path)
+    night.opus("rebuild", "local[2]")
+    with cluster(home) as made, killing_a_worker(made, home):
+        night.opus("generate", made.master)
+    assert len(list(home.glob("work-0/app-*/*"))) == 1  # the killed one had begun
+    assert night.results() == local.results()
+    assert complaints(night.lake) + leftovers(night.lake) == []
 
 
 @pytest.fixture(scope="module")
