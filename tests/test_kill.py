@@ -199,13 +199,6 @@ POINTERS: dict[str, Callable[[Lake], Any]] = {
 }
 
 
-@pytest.mark.spark
-@pytest.mark.model
-def test_killed_at_a_random_moment(opus: Opus) -> None:
-    """Of `opus generate`; what a killed rebuild leaves is tested before changes of a name, and at night."""
-    kill_at_random(opus, "generate", 1, POINTERS["generate"])
-
-
 @pytest.mark.nightly
 @pytest.mark.spark
 @pytest.mark.model

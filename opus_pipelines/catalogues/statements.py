@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from opus_pipelines.embedding.text_parts import ALONE_WORDS
 
 LEAST_WORDS = 3  # of a sentence of prose
+WRAPPED = 60  # characters of a line from which on an editor may have wrapped it
 LEAST_LISTED = 2  # of an item of a list or of a table, which says briefly what is done
 _ENDS = re.compile(r"(?<=[.!?;])\s+|\n+")
 _WORD = re.compile(r"\w+")
@@ -63,7 +64,7 @@ def sentences_of(text: str) -> list[str]:
     Of a table, the cells of the column with the most words are the sentences.
     """
     found = []
-    lines = list(_body(_untitled(text)))
+    lines = list(_body(_unwrapped(_untitled(text))))
     headings = [line for line in lines if _is_heading(line)]
     for line in lines if len(headings) == len(lines) else (line for line in lines if not _is_heading(line)):
         item = _ITEM.match(line)
@@ -114,6 +115,19 @@ def _untitled(text: str) -> list[str]:
     titles = [len(block) == 1 and _is_short(block[0]) for block in blocks]
     heads = {n for n, is_title in enumerate(titles[:-1]) if is_title and not titles[n + 1]}
     return [line for n, block in enumerate(blocks) if n not in heads for line in [*block, ""]]
+
+
+def _unwrapped(lines: Sequence[str]) -> list[str]:
+    """Returns the lines; one that goes on in lower case after a long line without an end is joined to that."""
+    kept: list[str] = []
+    for line in lines:
+        before = kept[-1].rstrip() if kept else ""
+        is_cut = len(before) >= WRAPPED and "|" not in before and not before.endswith((".", "!", "?", ";", ":"))
+        if is_cut and line.strip()[:1].islower() and not _is_item(line):
+            kept[-1] = f"{before} {line.strip()}"
+        else:
+            kept.append(line)
+    return kept
 
 
 def _is_short(line: str) -> bool:

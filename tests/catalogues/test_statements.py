@@ -63,6 +63,11 @@ def test_a_clause_asks_or_says_when_or_forbids_or_holds_otherwise(
         ("[ ] Remove staples\n- [x] Scan all pages\n☐ Close box", ["Remove staples", "Scan all pages", "Close box"]),
         ("Check list of the day\n\nScan the pages.\nReturn the box.", ["Scan the pages.", "Return the box."]),
         ("Scan the pages\n\nReturn the box", ["Scan the pages", "Return the box"]),
+        (
+            "A loss adjuster visits the home: only readings of moisture show how far it went, and\nestimates differ.",
+            ["A loss adjuster visits the home: only readings of moisture show how far it went, and estimates differ."],
+        ),
+        ("scan the pages\nreturn the box", ["scan the pages", "return the box"]),  # short lines are a list
         ("None. The bill is paid.", ["The bill is paid."]),
         ("How we work:\nCount the words.", ["Count the words."]),
         ("| Step | Who |\n| --- | --- |\n| Insert ticket | desk |\n| Close it | desk |", ["Insert ticket", "Close it"]),

@@ -398,9 +398,9 @@ def test_what_a_workflow_lacks_of_the_procedure_is_counted_beside_it(lake: Lake)
     lacking = rows.query("ranked_rows", "SELECT * REPLACE (['File it', 'Tell the press'] AS lacks) FROM ranked_rows")
     (_, columns, found), *_ = by_contract(lacking)
     told = [dict(zip(columns, row, strict=True))["constraints"] for row in found]
-    assert {line.rpartition("; ")[2] for line in told} == {"2 steps of the procedure lacking"}
+    assert {line.rpartition("; ")[2] for line in told} == {"2 statements of the procedure without a step"}
     title, *_ = next(by_contract(lacking, short=True))
-    assert title.endswith("(steps of the procedure lacking: 2)")
+    assert title.endswith("(statements of the procedure without a step: 2)")
 
 
 def test_ranks_that_unknown_costs_decided_say_so(lake: Lake) -> None:

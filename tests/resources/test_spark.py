@@ -58,6 +58,7 @@ def test_a_package_that_cannot_be_fetched_is_named_and_the_next_session_starts(t
     assert java == "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # what reads a thousand bytes is over before C2 pays
 
 
+@pytest.mark.nightly  # two sessions, half a minute; a package that cannot be fetched is tried in the default run
 @pytest.mark.spark
 def test_jars_without_graphframes_are_named_and_the_next_session_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -10,6 +10,7 @@ import pytest
 from assets.training import train_pointer
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.model_settings import Lwm
 from opus_pipelines.core.settings import MLflow, Paths, Settings
 from opus_pipelines.embedding.cache import CachedEncoder
 from opus_pipelines.embedding.encoder import TextEncoder
@@ -30,6 +31,8 @@ from opus_pipelines.training.train import Trained, TrainingOptions, train
 from opus_pipelines.wkg.snapshot import Snapshot
 from resources.encoder import EncoderResource
 from resources.lake import LakeRun
+
+LIGHT = Lwm(perceptrons=1)  # one of the three perceptrons: what is tested here does not depend on their number
 
 pytestmark = [pytest.mark.spark, pytest.mark.model, pytest.mark.filterwarnings("default")]
 
@@ -57,9 +60,8 @@ def trained(home: Lake, index: SnapshotIndex, industry: str, encoder: TextEncode
     snapshots = home.root / "wkg" / index.snapshot.id
     snapshots.mkdir(parents=True)
     tracking = Tracking(home, MLflow())
-    return train(
-        home, index, CachedEncoder(encoder, home.root / "vectors"), TrainingOptions([industry], tracking=tracking)
-    )
+    options = TrainingOptions([industry], tracking=tracking, lwm=LIGHT)
+    return train(home, index, CachedEncoder(encoder, home.root / "vectors"), options)
 
 
 def test_the_model_is_judged_on_cases_that_it_has_not_seen(
@@ -88,7 +90,8 @@ def test_the_same_snapshot_gives_the_same_model(
     trained: Trained, home: Lake, index: SnapshotIndex, industry: str, encoder: TextEncoder
 ) -> None:
     assert trained.promotion.promoted
-    again = train(home, index, CachedEncoder(encoder, home.root / "vectors"), TrainingOptions([industry]))
+    options = TrainingOptions([industry], lwm=LIGHT)
+    again = train(home, index, CachedEncoder(encoder, home.root / "vectors"), options)
     assert again.model_id == trained.model_id
     assert not again.promotion.promoted, "it is the champion already"
     assert [card.parent.name for card in store_of(home).folder.glob("*/card.json")] == [trained.model_id]
@@ -159,7 +162,7 @@ def test_nothing_is_written_where_the_snapshot_went_during_the_training(
 ) -> None:
     lake = Lake(tmp_path)
     with pytest.raises(InputError, match="forgotten"):
-        train(lake, index, CachedEncoder(encoder, tmp_path / "vectors"), TrainingOptions([industry]))
+        train(lake, index, CachedEncoder(encoder, tmp_path / "vectors"), TrainingOptions([industry], lwm=LIGHT))
     assert opened(lake).stored == []
 
 
@@ -168,7 +171,7 @@ def test_the_weekly_job_trains_and_says_what_came_of_it(
 ) -> None:
     lake = Lake(tmp_path / "lake")
     shutil.copytree(sample_lake.root, lake.root)
-    settings = Settings(paths=Paths(lake=lake.root))
+    settings = Settings(paths=Paths(lake=lake.root), lwm=LIGHT)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = dg.materialize(

@@ -207,7 +207,7 @@ def test_an_undecided_workflow_without_a_second_one_is_counted_and_what_it_lacks
     rows = [row | {"lacks": ["File it"], "verdict_reason": "no history"} for row in page.workflows]
     text = render(replace(page, workflows=[row for row in rows if row["workflow_id"] != "f2"]))
     assert "<dt>Undecided</dt><dd>1<" in text
-    assert [part for part in ("lacks: File it", "<small>no history</small>") if part not in text] == []
+    assert [part for part in ("stands for it: File it", "<small>no history</small>") if part not in text] == []
     assert "no runner-up" not in text
 
 
