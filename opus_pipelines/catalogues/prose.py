@@ -136,12 +136,12 @@ def _asked(
     if not texts:
         return []
     found: dict[str, tuple[DeclaredTask, str, float]] = {}
-    fitting = _fitting(texts, candidates, encode)
     named = [named_tools(text, by_name) for text in texts]
+    # What else a sentence says that names a tool is seldom a step: "call `send_mail` to tell him, and say why".
+    fitting = [[] for _ in texts] if any(named) else _fitting(texts, candidates, encode)
     for text, tools, fits in zip(texts, named, fitting, strict=True):
-        # What else a sentence says that names a tool is seldom a step: "call `send_mail` to tell him, and say why".
         meant = tools or _with_all_words(text, candidates.tools)
-        for tool, chance in [(tool, 1.0) for tool in meant] or ([] if any(named) else fits):
+        for tool, chance in [(tool, 1.0) for tool in meant] or fits:
             found.setdefault(tool.plain, (tool, text, chance))
     return list(found.values())
 

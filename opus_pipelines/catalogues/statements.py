@@ -14,7 +14,7 @@ from opus_pipelines.embedding.text_parts import ALONE_WORDS
 LEAST_WORDS = 3  # of a sentence of prose
 WRAPPED = 60  # characters of a line from which on an editor may have wrapped it
 LEAST_LISTED = 2  # of an item of a list or of a table, which says briefly what is done
-_ENDS = re.compile(r"(?<=[.!?;])\s+|\n+")
+_ENDS = re.compile(r"(?<=[.!?;])\s+")  # of the sentences of a line
 _WORD = re.compile(r"\w+")
 _ITEM = re.compile(r"^\s*(?:[*•\-–+◦▪]\s+\[[ xX]?\]|\[[ xX]?\]|[*•\-–+◦▪☐☑☒✓]|\(?\d+[.)]|\(?[a-z][.)])\s+")
 _FRAME = re.compile(r"^[\s|:+=-]+$")
@@ -65,8 +65,7 @@ def sentences_of(text: str) -> list[str]:
     """
     found = []
     lines = list(_body(_unwrapped(_untitled(text))))
-    headings = [line for line in lines if _is_heading(line)]
-    for line in lines if len(headings) == len(lines) else (line for line in lines if not _is_heading(line)):
+    for line in [line for line in lines if not _is_heading(line)] or lines:  # headings alone are all that there is
         item = _ITEM.match(line)
         least = LEAST_LISTED if item or line.startswith("|") else LEAST_WORDS
         body = (line[item.end() :] if item else line.lstrip("|")).strip()
@@ -95,7 +94,7 @@ def statements_of(sentence: str) -> list[Statement]:
             clause = f"otherwise {clause}"
         found.append(Statement(clause, full, negative and not condition, alternative, condition))
     found = [s for s in found if len(_WORD.findall(s.full)) > 1]
-    # "After this the doctor examines the animal": without a main clause beside it, it says what is done.
+    # In "After this the doctor examines the animal" no main clause follows, so the clause itself asks for the step.
     return found if any(not s.is_condition for s in found) else [replace(s, is_condition=False) for s in found]
 
 
