@@ -88,11 +88,13 @@ gallery: .venv/.installed ## the first plan of every real log in DATA as picture
 	@JAVA_HOME="$$(scripts/find_java.sh)"; export JAVA_HOME
 	$(BIN)/python benchmarks/gallery.py $(DATA) $(GALLERY)
 
-bench: .venv/.installed ## speed beside peers into benchmarks/results; PEER=a python that has polars and pm4py
+bench: .venv/.installed ## speed beside peers, in ten minutes, into benchmarks/results and docs/pictures; PEER=a python that has polars, pm4py, rustxes
 	@JAVA_HOME="$$(scripts/find_java.sh)"; export JAVA_HOME
-	$(BIN)/python benchmarks/speed.py $(if $(PEER),--peer $(PEER))
-	PYTHONPATH=. $(BIN)/python benchmarks/bulk.py --counts 50 100 400 --results benchmarks/results
+	$(BIN)/python benchmarks/speed.py --events 62500 125000 250000 500000 1000000 10000000 \
+	    $(if $(PEER),--peer $(PEER)) $(if $(wildcard $(DATA)/event_logs),--event-logs $(DATA)/event_logs)
+	PYTHONPATH=. $(BIN)/python benchmarks/bulk.py --counts 25 50 100 200 400 --results benchmarks/results
 	$(BIN)/python benchmarks/exponents.py
+	$(BIN)/python benchmarks/pictures.py
 
 clean: ## remove what `make run` wrote; the install stays
 	@rm -rf build

@@ -25,7 +25,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from measuring import Family, machine
+from measuring import Family, machine, taken_on
 
 from opus_pipelines.core.settings import Encoder as EncoderSettings
 from opus_pipelines.core.settings import Settings
@@ -187,7 +187,7 @@ def main() -> None:
         line, found[count] = run(contract, lake, settings, spark, place)
         print(line, flush=True)
         if options.results:
-            written = {"machine": machine(), "intakes": found}
+            written = {**taken_on(), "intakes": found}
             (options.results / "bulk.json").write_text(json.dumps(written, indent=1) + "\n", "utf-8")
 
 

@@ -1,4 +1,10 @@
-"""How a cost grows with size: the exponent b of cost = a * size^b, with an interval."""
+"""How a cost grows with size: the exponent b of cost = a * size^b, with an interval.
+
+    .venv/bin/python benchmarks/exponents.py [RESULTS]
+
+Reads what `speed.py` and `bulk.py` wrote into RESULTS, `benchmarks/results` without it, and writes `exponents.json`
+there. A cost that is paid once, such as the start of a process, makes the exponent smaller.
+"""
 
 import json
 import math
@@ -7,6 +13,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+from measuring import taken_on
 
 CONFIDENCE = 0.95
 
@@ -43,17 +52,26 @@ def exponent_of(costs: Mapping[float, float]) -> Exponent:
 
 
 def main() -> None:
-    """Prints the exponents of the results of `speed.py` and `bulk.py`: history, tasks, intakes."""
+    """Writes and prints the exponents of history, tasks and intakes."""
     results = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "results"
+    found = {}
     for name, costs in known_costs(results).items():
         if len(costs) > 1:
-            print(name, json.dumps(asdict(exponent_of(costs))))
+            found[name] = {
+                "costs": {str(int(size)): costs[size] for size in sorted(costs)},
+                **asdict(exponent_of(costs)),
+            }
+            print(name, json.dumps(found[name]))
+    written = {**taken_on(), "confidence": CONFIDENCE, "exponents": found}
+    (results / "exponents.json").write_text(json.dumps(written, indent=1) + "\n", "utf-8")
 
 
 def known_costs(results: Path) -> dict[str, dict[float, float]]:
     """Returns CPU seconds by size of what the results of the benchmarks have of it."""
     read = lambda name: json.loads(file.read_text("utf-8")) if (file := results / f"{name}.json").exists() else {}
-    mined = {float(size): one["taken"]["ours"]["cpu_s"] for size, one in _by_size(read("mining").get("events"))}
+    sizes = [(float(size), one["taken"]) for size, one in _by_size(read("mining").get("events"))]
+    mined = {size: taken["ours"]["cpu_s"] for size, taken in sizes if "ours" in taken}
+    discovered = {size: taken["discover"]["cpu_s"] for size, taken in sizes}
     figures = "query_cpu_ms", "build_cpu_s"
     index: dict[str, dict[float, float]] = {f"{kind} {one}": {} for kind in ("exact", "lists") for one in figures}
     for label, one in read("index").get("taken", {}).items():
@@ -62,7 +80,8 @@ def known_costs(results: Path) -> dict[str, dict[float, float]]:
             if one[figure] > 0:
                 index[f"{kind} {figure}"][float(size)] = one[figure]
     bulk = {float(size): one["cpu_s"] for size, one in _by_size(read("bulk").get("intakes"))}
-    return {"history (events)": mined, **{f"tasks ({k})": v for k, v in index.items()}, "intakes": bulk}
+    history = {"history (events)": mined, "discover (events)": discovered}
+    return {**history, **{f"tasks ({k})": v for k, v in index.items()}, "intakes": bulk}
 
 
 def _by_size(found: object) -> list[tuple[str, dict[str, Any]]]:

@@ -6,9 +6,12 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 import threading
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -131,10 +134,59 @@ class Family:
             self._look(child)
 
 
+# Linux hands on the peak memory of a process to what it starts (`ru_maxrss` survives `exec`). A large benchmark would
+# lend its own peak to each small program. This launcher lends no more than its own few MiB.
+_LAUNCHER = """
+import json, os, sys, time
+began = time.perf_counter()
+pid = os.posix_spawnp(sys.argv[2], sys.argv[2:], os.environ)
+_, status, used = os.wait4(pid, 0)
+wall = time.perf_counter() - began
+spent = {"wall_s": wall, "cpu_s": used.ru_utime + used.ru_stime, "peak_mib": used.ru_maxrss >> 10}
+with open(sys.argv[1], "w") as file:
+    json.dump(spent, file)
+sys.exit(abs(os.waitstatus_to_exitcode(status)))
+"""
+
+
+def child(
+    command: Sequence[str | Path], cwd: Path | None = None, environment: Mapping[str, str] | None = None
+) -> tuple[str, dict[str, float]]:
+    """Returns what a program printed, and its `wall_s`, `cpu_s` and `peak_mib`, its start included.
+
+    `cpu_s` contains the processes that it started and waited for; `peak_mib` is that of the largest of them. Ends this
+    program if the other one fails.
+    """
+    with tempfile.TemporaryDirectory(prefix="opus-child-") as folder:
+        report = Path(folder) / "spent.json"
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", "-c", _LAUNCHER, report, *command],
+            capture_output=True, text=True, check=False, cwd=cwd, env=environment,
+        )  # fmt: skip
+        if done.returncode:
+            sys.exit(f"{' '.join(map(str, command))[:200]} ended with {done.returncode}: {done.stderr.strip()[-800:]}")
+        spent: dict[str, float] = json.loads(report.read_text())
+    return done.stdout, {name: round(value, 4) for name, value in spent.items()}
+
+
+def own_peak_mib() -> int:
+    """Returns the most memory that this process had resident since its program began."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) >> 10
+
+
 def machine() -> str:
     """What a figure was taken on."""
     memory = int(Path("/proc/meminfo").read_text().split()[1]) >> 20
-    return f"{len(os.sched_getaffinity(0))} cores, {memory} GB, Python {sys.version.split()[0]}"
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    model = next((line.partition(": ")[2] for line in lines if line.startswith("model name")), "CPU unknown")
+    return f"{model}, {len(os.sched_getaffinity(0))} cores, {memory} GB, Python {sys.version.split()[0]}"
+
+
+def taken_on() -> dict[str, Any]:
+    """Returns the machine, the day, and how many programs ran on it on average in the last minutes."""
+    load = [round(figure, 2) for figure in os.getloadavg()]
+    return {"machine": machine(), "date": datetime.now(UTC).date().isoformat(), "load": load}
 
 
 def _of_tree(pid: int) -> tuple[int, float]:

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 PEER = """
-import json, resource, sys, time
+import json, sys, time
 if ".xes" in sys.argv[1]:
     import rustxes
     read = rustxes.import_xes
@@ -39,14 +39,17 @@ rows = 0
 for path in sys.argv[1:]:
     table = read(path)
     rows += len(table[0] if isinstance(table, tuple) else table)
+peak = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
 done = {"wall": time.perf_counter() - began, "cpu": time.process_time() - cpu, "rows": rows}
-print(json.dumps(done | {"peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
+print(json.dumps(done | {"peak": peak}))
 """
 
 OURS = """
 import json, resource, sys, tempfile, time
 from datetime import UTC, datetime
 from pathlib import Path
+sys.path.insert(0, "BENCHMARKS")
+from measuring import Family, own_peak_mib
 import opus_pipelines.log_formats.csv_log, opus_pipelines.log_formats.parquet_log, opus_pipelines.log_formats.xes
 from opus_pipelines.event_logs.assembler import OtherFiles
 from opus_pipelines.event_logs.forgotten_clients import Forgotten
@@ -73,18 +76,18 @@ with tempfile.TemporaryDirectory() as folder:
     rows = 0
     parallel = ParallelReading(processes=int(processes))
     reading = FileReadPool(plans, Forgotten(), Path(folder), parallel, lambda line: None)
-    with reading.running():
+    with Family() as family, reading.running():
         for plan in plans:
             result = reading.read(plan, plan.files[0], OtherFiles())
             assert result.reason is None, result.reason
             rows += result.counts.records if what == "read" else 0
             result.drop()
         wall = time.perf_counter() - began
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+peak = own_peak_mib() << 10
 if len(paths) > 1:
-    peak += int(processes) * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    peak += int(processes) * (family.largest_bytes >> 10)
 print(json.dumps({"wall": wall, "cpu": spent() - cpu, "rows": rows, "peak": peak}))
-"""
+""".replace("BENCHMARKS", str(Path(__file__).parent))
 
 
 def main() -> int:

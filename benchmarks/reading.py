@@ -9,7 +9,6 @@ short; below it stand the fitted exponents over size (1: linear, 0: flat).
 
 import argparse
 import math
-import resource
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,9 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+from measuring import own_peak_mib
 
 EVENTS = 5  # of a case
 HEAD = "case_id,activity,time,resource,amount\n"
@@ -53,7 +55,7 @@ def measure(kind: str, size: int) -> None:
         state = read_history(Lake(Path(root) / "lake"), Path(root) / "history", datetime(2026, 1, 1, tzinfo=UTC))
         if state.failed:
             raise SystemExit(state.failed[0])
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+        peak = own_peak_mib()
         print(written, time.process_time() - processor, time.monotonic() - wall, own.stop(), peak)
 
 

@@ -12,7 +12,6 @@ time of the encoder is that of the texts it is given, which the benchmark counts
 import argparse
 import json
 import random
-import resource
 import sys
 import time
 from collections import Counter
@@ -23,6 +22,7 @@ from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
+from measuring import own_peak_mib
 
 from opus_pipelines.task_matching.duplicate_detection import DuplicateDetector
 from opus_pipelines.task_matching.evidence import FOLLOWS, SAID, SCOPES
@@ -79,7 +79,7 @@ def measured(count: int) -> dict[str, float]:
         merges = merges_of(nodes, pins, False, detector)
     with cpu(seconds, "identify"):
         found = identify(nodes, merges, {})
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    peak = own_peak_mib()
     return {
         "names": count,
         "tasks": len(found.titles),

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Speed beside peers, on the same input in the same run: mining, the FAISS index, the encoder, the start of commands.
+"""Speed beside peers, on the same input in the same run.
 
-    .venv/bin/python benchmarks/speed.py [mining index encoder start] [--peer PYTHON] [--events 250000 1000000]
-        [--whole-up-to 1000000] [--vectors 10000 100000] [--results benchmarks/results]
+    .venv/bin/python benchmarks/speed.py [mining reading index encoder start commands] [--peer PYTHON]
+        [--events 62500 1000000] [--whole-up-to 1000000] [--rows 1000000] [--event-logs FOLDER]
+        [--vectors 10000 100000] [--results benchmarks/results]
 
-Each part writes `<results>/<part>.json`: figures, machine, versions. Times are CPU seconds of a process and all that it
-started, with the wall seconds beside them, because other programs may run on the machine.
+Each part writes `<results>/<part>.json`: figures, ratios, machine, day, load, versions. Times are CPU seconds of a
+process and all that it started, with the wall seconds beside them, because other programs may run on the machine. They
+include the start of the process and its imports, but for Spark; `peak_mib` is the most memory that a process had.
 
 mining: flat events in no order, in one Parquet file, to directly-follows edges with counts. `discover` is the command
 `opus discover FILE`: counts of edges and tasks by event and by case, when they were seen, first and last tasks, and the
@@ -13,9 +15,10 @@ checks of every row. `ours` reads events into implementations (masked, costed, o
 aggregates and the tables of a snapshot, up to so many events; `edges_alone` is that reading and the aggregate of edges,
 without the resolution of names and all other tables. A peer reads the columns case, activity and time, and counts
 pairs: DuckDB and Spark by a window, Polars by a window, pm4py by `discover_dfg`. Polars and pm4py run in PYTHON, a
-scratch environment that has them; without --peer they are left out. Spark runs with at most a million events, pm4py
-with ten million. All times include the start of the process and its imports, but for Spark. What is known after each
-size is written.
+scratch environment that has them; without --peer they are left out. Peers run from a million events on, Spark at a
+million alone, pm4py up to ten million. What is known after each size is written.
+
+reading: see `speed_reading.py`. commands: see `speed_commands.py`.
 """
 
 import argparse
@@ -25,25 +28,19 @@ import resource
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
-from measuring import machine
+import speed_commands
+import speed_reading
+from measuring import child, taken_on
 
 LIBRARIES = ("duckdb", "pyspark", "faiss-cpu", "onnxruntime", "openvino", "torch", "pyarrow", "numpy")
 Figures = dict[str, Any]
-SPENT = """
-import json, resource, time
-began = time.perf_counter()
-rows = run()
-used = resource.getrusage(resource.RUSAGE_SELF)
-print(json.dumps({"wall_s": time.perf_counter() - began, "cpu_s": used.ru_utime + used.ru_stime,
-                  "peak_mib": used.ru_maxrss >> 10, "edges": rows}))
-"""
+SHOWN = "\nimport json\nprint(json.dumps({'edges': run()}))\n"
 PEERS = {
     "duckdb": """
 import duckdb, sys
@@ -71,34 +68,54 @@ def run():
 """,
 }
 OF_PEER = ("polars", "pm4py")  # the others run in this environment
-MOST_EVENTS = {"spark_lead": 1_000_000, "pm4py": 10_000_000}
+PEERS_FROM = 1_000_000  # events: below that, their start is all that can be seen
+SPARK_AT, MOST_OF_PM4PY = 1_000_000, 10_000_000
 
 
 def main() -> int:
     """Runs the parts and writes their figures."""
     parts: dict[str, Callable[[argparse.Namespace], Figures]] = {
-        "mining": mining, "index": index, "encoder": encoder, "start": start,
+        "mining": mining, "reading": reading, "index": index, "encoder": encoder, "start": start, "commands": commands,
     }  # fmt: skip
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", default=list(parts), choices=[*parts, []], metavar="PART")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=" ".join(parts))
     parser.add_argument("--peer", type=Path, help="an interpreter that has polars and pm4py")
-    parser.add_argument("--events", type=int, nargs="+", default=[250_000])
+    parser.add_argument("--events", type=int, nargs="+", default=[62_500, 125_000, 250_000, 500_000, 1_000_000])
     parser.add_argument("--whole-up-to", type=int, default=1_000_000, help="events of the largest snapshot")
-    parser.add_argument("--vectors", type=int, nargs="+", default=[10_000, 100_000])
+    parser.add_argument("--vectors", type=int, nargs="+", default=[10_000, 20_000, 40_000, 100_000])
+    parser.add_argument("--rows", type=int, default=1_000_000, help="of the tables that `reading` reads")
+    parser.add_argument("--event-logs", type=Path, help="a folder with bpic2012.xes.gz, which `reading` reads too")
     parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results")
     arguments = parser.parse_args()
+    if unknown := set(arguments.parts) - set(parts):
+        parser.error(f"unknown parts: {', '.join(sorted(unknown))}")
     arguments.results.mkdir(parents=True, exist_ok=True)
-    for name in arguments.parts:
-        write(arguments.results, name, parts[name](arguments))
+    for name in arguments.parts or parts:
+        write(arguments, name, parts[name](arguments))
     return 0
 
 
-def write(folder: Path, name: str, figures: Figures) -> None:
+def write(arguments: argparse.Namespace, name: str, figures: Figures) -> None:
     """Writes and prints the figures of one part."""
-    versions = {library: version(library) for library in LIBRARIES}
-    found = {"machine": machine(), "versions": versions, **figures}
+    versions = {library: version(library) for library in LIBRARIES} | _of_peers(arguments.peer)
+    found = {**taken_on(), "versions": versions, **figures}
+    folder = arguments.results
     (folder / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n", "utf-8")
     print(name, json.dumps({k: v for k, v in found.items() if k != "versions"}), flush=True)
+
+
+def _of_peers(peer: Path | None) -> dict[str, str]:
+    """Returns the versions of the libraries that the peer's interpreter has."""
+    if peer is None:
+        return {}
+    code = """
+import json
+from importlib.metadata import distributions
+found = {of.metadata["Name"].lower(): of.version for of in distributions()}
+print(json.dumps({f"peer's {name}": found[name] for name in ("polars", "pm4py", "rustxes", "pandas") if name in found}))
+"""
+    found: dict[str, str] = json.loads(child([peer, "-c", code])[0])
+    return found
 
 
 def mining(arguments: argparse.Namespace) -> Figures:
@@ -106,7 +123,7 @@ def mining(arguments: argparse.Namespace) -> Figures:
     sizes: Figures = {}
     for events in arguments.events:
         sizes[str(events)] = _mining(events, arguments.peer, arguments.whole_up_to)
-        write(arguments.results, "mining", {"events": sizes})
+        write(arguments, "mining", {"events": sizes})
     return {"events": sizes}
 
 
@@ -116,13 +133,13 @@ def _mining(events: int, peer: Path | None, whole_up_to: int) -> Figures:
         taken = {"discover": _discover(file)}
         if events <= whole_up_to:
             taken["ours"] = _ours(Path(folder))
-        if events <= MOST_EVENTS["spark_lead"]:
+        if events == SPARK_AT:
             taken["spark_lead"] = _spark_lead(file)
-        for name, code in PEERS.items():
+        for name, code in PEERS.items() if events >= PEERS_FROM else ():
             python = peer if name in OF_PEER else Path(sys.executable)
-            if python is not None and events <= MOST_EVENTS.get(name, events):
-                done = subprocess.run([python, "-c", code + SPENT, file], stdout=subprocess.PIPE, text=True, check=True)
-                taken[name] = json.loads(done.stdout.splitlines()[-1])
+            if python is not None and (name != "pm4py" or events <= MOST_OF_PM4PY):
+                shown, spent = child([python, "-c", code + SHOWN, file])
+                taken[name] = spent | json.loads(shown.splitlines()[-1])
     edges = {taken[name]["edges"] for name in taken}
     if len(edges) > 1:
         raise SystemExit(f"the engines disagree about the number of edges: {edges}")
@@ -131,18 +148,14 @@ def _mining(events: int, peer: Path | None, whole_up_to: int) -> Figures:
         ours |= {"ours": taken["ours"]["cpu_s"], "edges_alone": taken["ours"]["edges_alone"]["cpu_s"]}
     peers = {name: of["cpu_s"] for name, of in taken.items() if name not in ours}
     ratios = {own: {name: round(cpu / spent, 3) for name, cpu in peers.items()} for own, spent in ours.items()}
-    return {"load": os.getloadavg(), "taken": taken, "peer_cpu_divided_by": ratios}
+    clock = {name: round(taken[name]["wall_s"] / taken["discover"]["wall_s"], 3) for name in peers}
+    return {"taken": taken, "peer_cpu_divided_by": ratios, "peer_wall_divided_by": {"discover": clock}}
 
 
 def _discover(file: Path) -> Figures:
     command = [sys.executable, "-m", "opus_pipelines.cli.start", "discover", file, "--timezone", "UTC", "--top", "1"]
-    began = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=file.parent)
-    shown = process.stdout.read() if process.stdout is not None else ""
-    used = os.wait4(process.pid, 0)[2]
-    edges = int(shown.partition(" edges")[0].rpartition(" ")[2].replace(",", ""))
-    spent = {"wall_s": time.perf_counter() - began, "cpu_s": used.ru_utime + used.ru_stime}
-    return spent | {"peak_mib": used.ru_maxrss >> 10, "edges": edges}
+    shown, spent = child(command, file.parent)
+    return spent | {"edges": int(shown.partition(" edges")[0].rpartition(" ")[2].replace(",", ""))}
 
 
 def write_events(folder: Path, events: int) -> Path:
@@ -171,11 +184,11 @@ def write_events(folder: Path, events: int) -> Path:
 
 def _ours(folder: Path) -> Figures:
     code = """
-import json, resource, sys, time
+import json, sys, time
 from datetime import UTC, datetime
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
-from measuring import Family
+from measuring import Family, own_peak_mib
 from opus_pipelines.core.settings import Paths, Settings
 from opus_pipelines.embedding.encoder import encoder_of
 from opus_pipelines.lake.layout import Lake
@@ -196,7 +209,7 @@ with Family() as family, lake.lock():
     sources = [Source(part.source, part.folder, part.aliases) for part in made.mined.resolved.parts]
     mine(sources, ("edges",), settings.spark, spark.session, root / "spill")
     edges_alone = {"cpu_s": read["cpu_s"] + family.cpu_seconds - whole["cpu_s"]}
-    peak = max(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10, family.largest_bytes >> 20)
+    peak = max(own_peak_mib(), family.largest_bytes >> 20)
     made_of = {"reading": read, "edges_alone": edges_alone, "edges": made.counts["wkg/edges"], "peak_mib": peak}
     print(json.dumps(whole | made_of))
 """
@@ -276,8 +289,7 @@ encoder = Encoder(Chosen(model=sys.argv[1], precision=sys.argv[3])); began = spe
 encoder.encode(["x"]); loaded = spent()
 vectors = encoder.encode(texts); done = spent()
 vectors.tofile(sys.argv[2])
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
-print(json.dumps({"load_cpu_s": loaded - began, "encode_cpu_s": done - loaded, "peak_mib": peak}))
+print(json.dumps({"load_cpu_s": loaded - began, "encode_cpu_s": done - loaded}))
 """
     import numpy as np
 
@@ -298,8 +310,8 @@ print(json.dumps({"load_cpu_s": loaded - began, "encode_cpu_s": done - loaded, "
             out = Path(folder) / name
             command = [sys.executable, "-c", code, model, out, precision]
             environment = os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-            done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment)
-            taken[name] = json.loads(done.stdout.splitlines()[-1])
+            shown, spent = child(command, environment=environment)
+            taken[name] = json.loads(shown.splitlines()[-1]) | {"peak_mib": spent["peak_mib"]}
             vectors[name] = np.fromfile(out, np.float32).reshape(500, -1)
     nearest = {name: np.argsort(-(found @ found.T), axis=1)[:, 1:11] for name, found in vectors.items()}
     for name, found in nearest.items():
@@ -320,10 +332,17 @@ def start(arguments: argparse.Namespace) -> Figures:
 
 
 def _cpu_of(arguments: list[str], folder: str) -> float:
-    command = [sys.executable, "-m", "opus_pipelines.cli.start", *arguments]
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    used = os.wait4(process.pid, 0)[2]
-    return round(used.ru_utime + used.ru_stime, 3)
+    return child([sys.executable, "-m", "opus_pipelines.cli.start", *arguments], Path(folder))[1]["cpu_s"]
+
+
+def reading(arguments: argparse.Namespace) -> Figures:
+    """Returns what reading tables and XES takes beside peers."""
+    return speed_reading.measure(arguments.rows, arguments.peer, arguments.event_logs)
+
+
+def commands(arguments: argparse.Namespace) -> Figures:
+    """Returns what the commands take on the sample."""
+    return speed_commands.measure()
 
 
 def _spent() -> float:

@@ -2,7 +2,7 @@
 
 A plain line has as many fields as the header, and each of its quotation marks begins or ends a field. Lines of another
 number of fields, quotation marks inside a field, records of several lines and bytes that are no text are odd. They are
-split one by one, and the plain lines after them go on by columns.
+split one by one, and the plain lines after them go on by columns. A block without odd lines is split by Arrow.
 """
 
 import re
@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from opus_pipelines.column_reading.csv_records import FIELD_BYTES, Row, rows_of
+from opus_pipelines.column_reading.plain_csv import plain_columns
 from opus_pipelines.column_reading.values import UnusualError
 from opus_pipelines.event_logs.arrow_arrays import Bools, Longs, array
 
@@ -28,13 +29,15 @@ class CsvColumns:
     """What came of a block.
 
     `texts` are the columns of the plain rows in the order of the header, and `positions` the line of each row. `odd`
-    are the other rows. `left` is where the block's last record begins if it does not end in the block, else its length.
+    are the other rows. `left` is where the block's last record begins if it does not end in the block, else its length,
+    and `lines` the number of lines before it.
     """
 
     texts: list[pa.Array]
     positions: Longs
     odd: list[Row]
     left: int
+    lines: int
 
 
 class CsvSplitter:
@@ -59,6 +62,14 @@ class CsvSplitter:
         UnusualError if other line ends occur or most lines are odd.
         """
         ended = block if block.endswith(b"\n") else block + b"\n"
+        if not self._not_ascii_is_odd or block.isascii():
+            plain = plain_columns(ended, self._columns, self._delimiter)
+            if plain is not None:
+                return CsvColumns(plain, np.arange(line, line + len(plain[0])), [], len(block), len(plain[0]))
+        return self._by_lines(block, ended, line, is_last)
+
+    def _by_lines(self, block: bytes, ended: bytes, line: int, is_last: bool) -> CsvColumns:
+        """Splits a block that has odd lines, or may have some."""
         data = np.frombuffer(ended, np.uint8)
         ends = np.flatnonzero(data == _LF)
         starts = np.concatenate(([0], ends[:-1] + 1))
@@ -90,7 +101,7 @@ class CsvSplitter:
             quoted = (data[np.minimum(begin, len(data) - 1)] == _QUOTE) & (fields > begin)
             begin, fields = begin + quoted, fields - quoted
         texts = [_column(ended, begin[:, place], fields[:, place]) for place in range(self._columns)]
-        return CsvColumns(texts, good + line, rows, left)
+        return CsvColumns(texts, good + line, rows, left, int(np.searchsorted(starts, left)))
 
     def _not_text(self, block: bytes, data: Bytes, ends: Longs) -> Bools:
         odd = np.zeros(len(ends), bool)

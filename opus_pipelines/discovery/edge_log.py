@@ -19,9 +19,10 @@ from opus_pipelines.discovery.case_keys import Keys, case_keys
 from opus_pipelines.discovery.event_parts import IN_MEMORY, Columns, EventParts
 from opus_pipelines.discovery.ordered_events import in_order, without
 from opus_pipelines.discovery.tallies import Names, Steps, Tally
-from opus_pipelines.event_logs.arrow_arrays import Ints, Longs, strings
+from opus_pipelines.event_logs.arrow_arrays import Ints, Longs, strings, text_offsets
 from opus_pipelines.event_logs.records import Counts
 from opus_pipelines.event_logs.step_arrays import distinct
+from opus_pipelines.event_logs.values import LONGEST_TEXT
 
 _NEVER_TOO_LONG = (
     pa.types.is_integer,
@@ -31,6 +32,7 @@ _NEVER_TOO_LONG = (
     pa.types.is_time,
     pa.types.is_timestamp,
 )
+_SHORT = LONGEST_TEXT // 8  # bytes: what masks a text makes it a little longer at most
 
 
 class EdgeLog:
@@ -67,7 +69,7 @@ class EdgeLog:
         """Adds rows of the file."""
         if not len(rows.positions):
             return
-        read, keys = self._reader.read(rows), self._reader.plan.keys
+        read, keys = self._reader.read(self._needed(rows)), self._reader.plan.keys
         ids, activity = read.columns.get(self._reader.maps.id_key), read.coded.get(keys["activity"])
         if ids is None or activity is None:
             raise UnusualError
@@ -86,6 +88,12 @@ class EdgeLog:
             good = ~read.bad
             case, events = case[good], {name: column[good] for name, column in events.items()}
         self._parts.add(case, events)
+
+    def _needed(self, rows: Rows) -> Rows:
+        """Returns rows without the columns of texts that have no meaning here and surely are short enough."""
+        named = self._reader.named | {self._reader.maps.id_key}
+        kept = {name: column for name, column in rows.columns.items() if name in named or not _is_short(column)}
+        return Rows(kept, rows.positions)
 
     def refuse(self, refusal: Refusal) -> None:
         """Adds a row that cannot be split: the ordinary reading rejects it."""
@@ -149,6 +157,10 @@ class UnusualCases:
     def finish(self) -> None:
         """Ends the file."""
         self._log.finish()
+
+
+def _is_short(column: pa.Array) -> bool:
+    return pa.types.is_string(column.type) and int(np.diff(text_offsets(column)).max(initial=0)) <= _SHORT
 
 
 def _codes(column: Coded, names: Names) -> Ints:

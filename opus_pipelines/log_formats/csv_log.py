@@ -217,7 +217,7 @@ def _by_columns(
                 end = len(block) if is_last else block.rfind(b"\n") + 1
                 split = splitter.split(block[:end], line, is_last)
                 reader.add(split, log)
-                line += block.count(b"\n", 0, split.left)
+                line += split.lines
                 records += len(split.positions) + len(split.odd)
                 rest = block[split.left :]
                 if len(rest) > _MOST_BYTES:

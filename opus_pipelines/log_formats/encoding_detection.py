@@ -137,6 +137,8 @@ def detect_delimiter(text: str) -> str:
     by_header = _by_header(sample)
     if by_header is None:
         return ","
+    if sum(sign in _first_line(sample) for sign in DELIMITERS) == 1:
+        return by_header  # the only answer that splits the header; importing clevercsv takes .2 s
     delimiter = _by_clevercsv(sample)
     return (
         delimiter
