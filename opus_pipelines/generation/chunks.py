@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any, ClassVar
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.settings import Settings
@@ -57,11 +58,15 @@ Read = tuple[Intake | None, Inherited | None, list[str]]
 
 @dataclass(frozen=True)
 class GenerationSetup:
-    """What a worker process must know to work on any contract: the lake, one snapshot of it, the settings."""
+    """What a worker process must know to work on any contract: the lake, one snapshot of it, the settings.
+
+    `archive` is the name of what Spark unpacked on its executors where they share no folder with the run.
+    """
 
     lake: Path
     snapshot: str
     settings: Settings
+    archive: str | None = None
 
     @contextmanager
     def open(self) -> Iterator["WorkerState"]:
@@ -71,15 +76,15 @@ class GenerationSetup:
         with Sandbox(state.read, *limits) as state.reading, Sandbox(state.work, *limits) as state.working:
             yield state
 
-    def on_executor(self, archive: str | None) -> "GenerationSetup":
+    def there(self) -> "GenerationSetup":
         """Returns the setup for the workers of an executor of Spark's, which finds the lake by its path, or what it
-        needs of it in an archive that Spark unpacked there.
+        needs of it in the archive.
         """
-        if archive is None:
+        if self.archive is None:
             return self
         from pyspark import SparkFiles
 
-        lake = Path(SparkFiles.get(archive))
+        lake = Path(SparkFiles.get(self.archive))
         paths = self.settings.paths.model_copy(update={"lake": lake})
         return replace(self, lake=lake, settings=self.settings.model_copy(update={"paths": paths}))
 
@@ -217,6 +222,7 @@ def peak_mb() -> float:
 class ReadChunk:
     """Intakes to read; what they hold goes to a file in the folder `into`, their passages come back."""
 
+    ANSWER: ClassVar[Any] = list[str]
     contract: ContractFolder
     folders: tuple[Path, ...]
     into: Path = Path()
@@ -275,6 +281,7 @@ class WorkChunk:
     become files called `part` in the datasets' folders below `into`.
     """
 
+    ANSWER: ClassVar[Any] = ChunkResult
     contract: ContractFolder
     heading: ResultKey
     part: str

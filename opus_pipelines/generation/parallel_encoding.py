@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.settings import Encoder as EncoderSettings
 from opus_pipelines.embedding.encoder import TextEncoder, encoder_of
+from opus_pipelines.workers.record_json import record_json, record_of
 from opus_pipelines.workers.spark_tasks import TaskCounter
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class SparkEncoder:
         encoded = (
             session.createDataFrame(rows)
             .repartitionById(partitions, "part")
-            .mapInArrow(partial(_encoded, self.settings), VECTOR_COLUMNS)
+            .mapInArrow(partial(_encoded, record_json(self.settings, EncoderSettings)), VECTOR_COLUMNS)
         )
         try:
             with TaskCounter(session, partitions, lambda n: tell(min(n * size, len(texts)), len(texts))):
@@ -97,11 +98,11 @@ class SparkEncoder:
 
 
 @cache
-def _encoder_of(settings: EncoderSettings) -> TextEncoder:
-    return encoder_of(settings)
+def _encoder_of(settings: str) -> TextEncoder:
+    return encoder_of(record_of(settings, EncoderSettings))
 
 
-def _encoded(settings: EncoderSettings, batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+def _encoded(settings: str, batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
     """The vectors of a partition, encoded as one batch in the order of length, whatever order its rows arrive in."""
     import pyarrow as pa
 

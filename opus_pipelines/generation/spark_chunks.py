@@ -6,7 +6,7 @@ Executors read the snapshot by its path. Where they share no folder with the run
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,7 +47,7 @@ class SparkChunks:
         Raises OpusError with the reason of the first job that failed, after all jobs have run.
         """
         answers: list[Answer] = []
-        setup = self._setup_there()
+        setup = self._setup_to_carry()
         for wave in waves(jobs, read):
             before = len(answers)
             tasks = Tasks(jobs=1, progress=partial(_tell, progress, before), run=self.run)
@@ -57,11 +57,11 @@ class SparkChunks:
                 raise OpusError(reason)
         return [answer for _, answer in answers]
 
-    def _setup_there(self) -> Callable[[], GenerationSetup]:
+    def _setup_to_carry(self) -> GenerationSetup:
         setup = self.setup
         is_shared = setup.settings.spark.shared_files
         archive = None if is_shared else brought(self.session, Lake(setup.lake), setup.snapshot)
-        return partial(setup.on_executor, archive)
+        return replace(setup, archive=archive)
 
 
 def _tell(progress: Callable[[int], None], before: int, done: int) -> None:

@@ -14,12 +14,17 @@ SENT_BYTES = 1 << 16  # rows of a file that are sent with the answer, not left i
 _UNPACKED = 15  # estimated ratio of the unpacked size of a log to its compressed size
 
 
+@dataclass(frozen=True)
 class NoSetup:
     """Worker processes that read files need no setup: a job holds all that it depends on."""
 
     def open(self) -> AbstractContextManager[None]:
         """Returns a context without a state."""
         return nullcontext()
+
+    def there(self) -> "NoSetup":
+        """Returns the setup on an executor."""
+        return self
 
 
 @dataclass

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.schemas import IMPLEMENTATIONS, REJECTS
@@ -48,6 +48,7 @@ class Sizes:
 class CarriedRead:
     """A file, or a part of one, to be read where its bytes are laid out under a name."""
 
+    ANSWER: ClassVar[type] = FileRead
     file: SourceFile
     forgotten: Forgotten
     name: str
@@ -122,7 +123,7 @@ class SparkReading:
             return
         into = self._folder / f"wave-{next(self._waves)}"
         folders = [into / str(number) for number in range(len(jobs))]
-        made = carry(self._session(), NoSetup, [job for _, job in jobs], folders)
+        made = carry(self._session(), NoSetup(), [job for _, job in jobs], folders)
         for (key, _), folder, (succeeded, answer) in zip(jobs, folders, made, strict=True):
             if succeeded:
                 for spool in (answer.result.implementations, answer.result.rejects):

@@ -4,8 +4,10 @@ Rows arrive in the order of the files and are published in the order of their ke
 alone are sorted, and the rows are then gathered in parts.
 """
 
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -46,6 +48,25 @@ class Spool:
         whole._later = [spool for spool in spools if spool is not None]
         whole.bytes = sum(spool.bytes for spool in whole._later)
         return whole
+
+    def as_plain(self) -> dict[str, Any]:
+        """Returns values of JSON for a finished spool: the name of its file, and the rows that are in no file."""
+        name = self._path.name if self._on_disk else None
+        return {"bytes": self.bytes, "file": name, "rows": _text_of(self._kept) if self._kept else None}
+
+    @classmethod
+    def of_plain(cls, plain: Any) -> "Spool":
+        """Returns the spool that `as_plain` stated; `move` says where its file lies. Raises ValueError for others."""
+        try:
+            size, name, rows = int(plain["bytes"]), plain["file"], plain["rows"]
+            batches = [] if rows is None else _batches_of(rows)
+        except (KeyError, TypeError, OSError, pa.ArrowException) as error:
+            raise ValueError(f"these are no rows: {error}") from None
+        if name is not None and (name != Path(name).name or name == ".."):
+            raise ValueError(f"{name!r} is no name of a file")
+        made = cls(Path(name or ""), batches[0].schema if batches else pa.schema([]))
+        made.bytes, made._kept, made._on_disk = size, batches, name is not None
+        return made
 
     def move(self, folder: Path) -> None:
         """Says that the file of a finished spool lies in `folder` now."""
@@ -112,6 +133,19 @@ class Spool:
         for batch in self._kept:
             self._writer.write_batch(batch)
         self._kept = []
+
+
+def _text_of(batches: Sequence[pa.RecordBatch]) -> str:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batches[0].schema) as stream:
+        for batch in batches:
+            stream.write_batch(batch)
+    return b64encode(sink.getvalue()).decode()
+
+
+def _batches_of(text: str) -> list[pa.RecordBatch]:
+    with pa.ipc.open_stream(b64decode(text, validate=True)) as stream:
+        return list(stream)
 
 
 class SmallSpools:

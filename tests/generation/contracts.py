@@ -40,7 +40,7 @@ class RecordingState(WorkerState):
 class RecordingSetup(GenerationSetup):
     """`records`: a folder with a file for each intake of the contract that is worked on."""
 
-    records: Path
+    records: Path = Path()
 
     @contextmanager
     def open(self) -> Iterator[RecordingState]:
@@ -63,7 +63,7 @@ class ContractGenerator:
     def __init__(self, lake: Lake, settings: Settings, encoder: TextEncoder, folder: Path) -> None:
         self._folder, self._numbers, self._records = folder, count(), folder / "records"
         snapshot = Snapshot.open(lake).id
-        setup = RecordingSetup(lake.root, snapshot, settings, self._records)
+        setup = RecordingSetup(lake.root, snapshot, settings, records=self._records)
         self._run = BulkRun(setup, encoder, _no_spark, lambda line: None)
 
     def __enter__(self) -> "ContractGenerator":

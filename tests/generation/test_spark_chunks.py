@@ -33,9 +33,10 @@ class CountingAnywhere(Counting):
     """A setup that executors find with the lake."""
 
     settings: Settings = field(default_factory=Settings)
+    archive: str | None = None
 
-    def on_executor(self, archive: str | None) -> "CountingAnywhere":
-        assert archive is None
+    def there(self) -> "CountingAnywhere":
+        assert self.archive is None
         return self
 
 
@@ -44,6 +45,16 @@ def test_answers_come_in_the_order_of_the_jobs(spark: Any, tmp_path: Path) -> No
     jobs: Any = [Doubling(n) for n in (3, 1, 2)]
     chunks: Any = SparkChunks(spark, CountingAnywhere(10))  # type: ignore[arg-type]
     assert chunks.do(jobs, None, [tmp_path] * 3, lambda done: None) == [16, 12, 14]
+
+
+@pytest.mark.nightly
+@pytest.mark.spark
+def test_more_chunks_than_go_out_at_once(spark: Any, tmp_path: Path) -> None:
+    jobs: Any = [Doubling(n) for n in range(300)]
+    chunks: Any = SparkChunks(spark, CountingAnywhere(1))  # type: ignore[arg-type]
+    done: list[int] = []
+    assert chunks.do(jobs, None, [tmp_path] * 300, done.append) == [1 + 2 * n for n in range(300)]
+    assert [len(wave) for wave in waves(jobs, None)] == [128, 128, 44]
 
 
 @pytest.mark.spark

@@ -1,5 +1,6 @@
 """Batches on their way into the lake: sorted by key, whatever their order and wherever they waited."""
 
+import json
 import random
 from pathlib import Path
 
@@ -74,3 +75,34 @@ def test_small_spools_share_batches_and_keep_their_rows(tmp_path: Path) -> None:
     assert [b["position"].to_pylist() for b in spools[1_000].batches()] == [[1_000]]
     rows = pq.read_table(write_sorted(REJECTS, spools, tmp_path / "made"))["position"].to_pylist()
     assert sorted(rows) == [n for n in range(1_300) if n not in (3, 1_299)]
+
+
+@pytest.mark.parametrize("to_disk", [False, True])
+def test_a_spool_travels_as_json(tmp_path: Path, to_disk: bool) -> None:
+    spool = Spool(tmp_path / "rows", pa.schema([("number", pa.int32())]))
+    spool.add(pa.RecordBatch.from_pydict({"number": pa.array([1, 2], pa.int32())}))
+    spool.finish(to_disk=to_disk)
+    stated = json.loads(json.dumps(spool.as_plain()))
+    assert (stated["bytes"], stated["file"], stated["rows"] is None) == (8, "rows" if to_disk else None, to_disk)
+    read = Spool.of_plain(stated)
+    read.move(tmp_path)
+    assert [batch.to_pydict() for batch in read.batches()] == [{"number": [1, 2]}]
+    read.drop()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_spool_without_rows_travels_too(tmp_path: Path) -> None:
+    empty = Spool(tmp_path / "rows", pa.schema([("number", pa.int32())])).finish()
+    assert list(Spool.of_plain(empty.as_plain()).batches()) == []
+
+
+@pytest.mark.parametrize("name", ["../rows", "/etc/rows", "..", "a/b"])
+def test_the_file_of_a_spool_is_in_no_other_folder(name: str) -> None:
+    with pytest.raises(ValueError, match="name of a file"):
+        Spool.of_plain({"bytes": 1, "file": name, "rows": None})
+
+
+@pytest.mark.parametrize("rows", ["no base64!", "AAAA", 1])
+def test_what_is_no_arrow_is_refused(rows: object) -> None:
+    with pytest.raises(ValueError, match=r"rows|base64"):
+        Spool.of_plain({"bytes": 1, "file": None, "rows": rows})

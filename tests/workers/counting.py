@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.workers.jobs import Report
@@ -19,11 +20,15 @@ class Counting:
     def open(self) -> Iterator[int]:
         yield self.number
 
+    def there(self) -> "Counting":
+        return self
+
 
 @dataclass(frozen=True)
 class Doubling:
     """Answers with the state and twice the number; leaves a file where it ran, when one is named."""
 
+    ANSWER: ClassVar[type] = int
     number: int
     ran: Path | None = None
 
@@ -40,6 +45,7 @@ class Doubling:
 class Failing:
     """Fails with a reason."""
 
+    ANSWER: ClassVar[type] = int
     reason: str
 
     def at(self, read: Path, made: Path) -> "Failing":
