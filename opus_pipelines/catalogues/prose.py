@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from opus_pipelines.catalogues.declared import DeclaredTask
-from opus_pipelines.catalogues.statements import sentences_of, statements_of
+from opus_pipelines.catalogues.statements import Statement, sentences_of, statements_of
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.core.word_stems import stems, within
 from opus_pipelines.embedding.text_parts import plain
@@ -111,6 +111,8 @@ def read_prose(text: str, tools: Sequence[DeclaredTask], encode: Encode) -> Pars
         explained += bool(asked)
         of_sentence = [_step(tool, text, chance) for tool, text, chance in asked]
         for step in by_data_flow(of_sentence, by_name):
+            if step.task_id in steps and step.probability == 1 > steps[step.task_id].probability:
+                del steps[step.task_id]  # the clause before only fitted it: its place is where it is named
             steps.setdefault(step.task_id, step)
     if not steps:
         return None
@@ -120,28 +122,32 @@ def read_prose(text: str, tools: Sequence[DeclaredTask], encode: Encode) -> Pars
 def prose_texts(text: str) -> set[str]:
     """Returns every text of a procedure in prose whose vector `read_prose` may ask for."""
     sentences = sentences_of(text)
-    return {*sentences, *(t for sentence in sentences for t in _compared(sentence))}
+    return {*sentences, *(s.full for sentence in sentences for s in _compared(sentence) if s.asks)}
 
 
-def _compared(sentence: str) -> list[str]:
-    """Returns the clauses of a sentence that may ask for a step."""
-    return [statement.full for statement in statements_of(sentence) if statement.asks]
+def _compared(sentence: str) -> list[Statement]:
+    """Returns the clauses of a sentence that may ask for a step or name one."""
+    return [statement for statement in statements_of(sentence) if statement.asks or statement.may_name]
 
 
 def _asked(
     sentence: str, candidates: Tools, by_name: Mapping[str, DeclaredTask], encode: Encode
 ) -> list[tuple[DeclaredTask, str, float]]:
     """Returns the tools that one sentence asks for, each with its clause and its probability, in the order of these."""
-    texts = _compared(sentence)
+    compared = _compared(sentence)
+    texts = [statement.full for statement in compared]
     if not texts:
         return []
     found: dict[str, tuple[DeclaredTask, str, float]] = {}
     named = [named_tools(text, by_name) for text in texts]
     # What else a sentence says that names a tool is seldom a step: "call `send_mail` to tell him, and say why".
-    fitting = [[] for _ in texts] if any(named) else _fitting(texts, candidates, encode)
-    for text, tools, fits in zip(texts, named, fitting, strict=True):
+    asking = [] if any(named) else [statement.full for statement in compared if statement.asks]
+    fits_of = dict(zip(asking, _fitting(asking, candidates, encode), strict=True)) if asking else {}
+    fitting = [fits_of.get(text, []) for text in texts]
+    for statement, tools, fits in zip(compared, named, fitting, strict=True):
+        text, sure = statement.full, LIKELY if statement.is_fact else 1.0
         meant = tools or _with_all_words(text, candidates.tools)
-        for tool, chance in [(tool, 1.0) for tool in meant] or fits:
+        for tool, chance in [(tool, sure) for tool in meant] or fits:
             found.setdefault(tool.plain, (tool, text, chance))
     return list(found.values())
 

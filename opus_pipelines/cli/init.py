@@ -245,6 +245,7 @@ def _source(
     columns: dict[str, str],
 ) -> None:
     from opus_pipelines.event_logs.source_settings import FILE_NAME
+    from opus_pipelines.ingestion.onboarding.column_doubts import column_doubts
     from opus_pipelines.ingestion.onboarding.draft import Stated
     from opus_pipelines.ingestion.onboarding.propose import propose_settings
     from opus_pipelines.ingestion.onboarding.report import complaints, report
@@ -262,8 +263,10 @@ def _source(
     with propose_settings(
         folder.name, files, Stated(**stated, columns=columns, rates=settings.currency.usd_per_unit)
     ) as proposal:
+        columns_found = proposal.draft.tables.get("columns", {})
+        doubts = column_doubts(proposal.sample, columns_found) if proposal.sample else []
         for line in [
-            *report(proposal.trial, proposal.findings, _assumed(proposal.draft.notes)),
+            *report(proposal.trial, proposal.findings, [*_assumed(proposal.draft.notes), *doubts]),
             "",
             str(folder / FILE_NAME),
         ]:

@@ -131,12 +131,13 @@ def _short(intentions: list[list[dict[str, Any]]]) -> tuple[tuple[str, ...], lis
 
 
 def _not_applied_of(intentions: list[list[dict[str, Any]]]) -> str:
-    """Returns how many rules of an intake's documents its best workflow does not apply, and how many statements of the
-    intake's own procedure no step of it stands for, as a part of a title.
+    """Returns how many rules of an intake's documents its best workflow does not apply, how many statements of the
+    intake's own procedure no step of it stands for, and how many steps hold under a condition alone, for a title.
     """
     counts = {
         "rules of the documents not applied": {_rules_not_applied(ranks[0]) for ranks in intentions},
         "statements of the procedure without a step": {len(ranks[0]["lacks"] or []) for ranks in intentions},
+        "steps under a condition that is not stated": {len(ranks[0].get("conditional") or []) for ranks in intentions},
     }
     parts = [f"{what}: {' to '.join(map(str, sorted({min(n), max(n)})))}" for what, n in counts.items() if any(n)]
     return f" ({'; '.join(parts)})" if parts else ""
@@ -191,12 +192,16 @@ def _lead_time(r: dict[str, Any]) -> str:
 
 
 def _constraints(r: dict[str, Any]) -> list[str]:
-    """Returns whether the constraints are met, how many rules of the documents are not applied, and how many statements
-    of the intake's own procedure no step stands for.
+    """Returns whether the constraints are met, how many rules of the documents are not applied, how many statements of
+    the intake's own procedure no step stands for, and how many steps it asks for under a condition that is not stated.
     """
     left, lacks = _rules_not_applied(r), len(r["lacks"] or [])
     not_applied = [f"{left} rule{'' if left == 1 else 's'} not applied"] if left else []
     lacking = [f"{lacks} statement{'' if lacks == 1 else 's'} of the procedure without a step"] if lacks else []
+    unstated = len(r.get("conditional") or [])
+    lacking += (
+        [f"{unstated} step{'' if unstated == 1 else 's'} under a condition that is not stated"] if unstated else []
+    )
     return (["met"] if r["feasible"] else list(r["violations"] or ["violated"])) + not_applied + lacking
 
 

@@ -313,7 +313,11 @@ def _evidence(row: Row) -> list[str]:
         lines.append(f"  events and outcomes to expect, which are no work steps: {', '.join(row['expected_events'])}")
     lines += [f"  undecided: {row['verdict_reason']}"] if row["verdict_reason"] else []
     lacks = [clean(statement) for statement in row.get("lacks") or []]
-    return [*lines, *(f"  the intake's procedure lists, and the workflow lacks: {statement}" for statement in lacks)]
+    lines += [f"  the intake's procedure lists, and the workflow lacks: {statement}" for statement in lacks]
+    planned = [clean(step) for step in row.get("conditional") or []]
+    return lines + [
+        f"  planned, although the intake does not state whether its condition holds: {step}" for step in planned
+    ]
 
 
 def _origins(row: Row) -> list[str]:

@@ -105,7 +105,8 @@ def report(
     yield _block("The last night beside up to thirty before it", select(connection, "nights"), "none recorded yet")
     yield _block("Nights that failed", select(connection, "failed_nights"), "none of the last 31")
     try:
-        runs, note = last_runs(lake), ": none"
+        failed = connection.execute("SELECT run, checks_failed FROM ops_runs WHERE checks_failed > 0").fetchall()
+        runs, note = with_failed_checks(last_runs(lake), dict(failed)), ": none"
     except LakeError as error:
         runs, note = [], f" are not known: {error}"
     yield "Last runs" + ("" if runs else note), ["job", "status", "started", "seconds", "run", "reason"], runs
@@ -131,6 +132,16 @@ def last_runs(lake: Lake) -> list[tuple[Any, ...]]:
         )
         for job, status, start, end, run in records
     ]
+
+
+def with_failed_checks(runs: list[tuple[Any, ...]], failed: Mapping[str, int]) -> list[tuple[Any, ...]]:
+    """Returns the rows of `last_runs` with the number of failed checks as reason of those that did not fail otherwise.
+
+    `failed` has the number of failed checks by run. A rebuild that holds a source back is such a run: it publishes the
+    other sources, so Dagster calls it a success.
+    """
+    told = {run: f"{n} check{'' if n == 1 else 's'} failed: see what could not be used" for run, n in failed.items()}
+    return [(*row[:-1], row[-1] or told.get(row[4])) for row in runs]
 
 
 def has_unfinished_runs(lake: Lake) -> bool:

@@ -45,6 +45,30 @@ from opus_pipelines.catalogues.statements import sentences_of, statements_of
         ("Please don't forget the test ride!", ["Please don't forget the test ride"], []),
         ("Otherwise, prescribe a drug.", [], ["otherwise prescribe a drug"]),
         ("After this the doctor examines the animal.", ["After this the doctor examines the animal"], []),
+        (
+            "After it the fee must to be calculated, then filed.",
+            ["After it the fee must to be calculated", "After it the fee filed"],
+            [],
+        ),
+        ("Labelling and weighing the sample", ["Labelling the sample", "weighing the sample"], []),
+        ("Open, read and file the letter.", ["Open the letter", "read the letter", "file the letter"], []),
+        (
+            "The sample must not be discarded but stored in the freezer.",
+            ["The sample stored in the freezer"],
+            ["The sample must not be discarded"],
+        ),
+        ("Bags unloaded / bags loaded", ["Bags unloaded", "bags loaded"], []),
+        ("Aircraft refuelled - no passengers on board!", ["Aircraft refuelled"], ["no passengers on board"]),
+        ("Mailbox: forward to the manager", ["Mailbox forward to the manager"], []),
+        ("Chocks positioned (ramp agent)", ["Chocks positioned"], ["ramp agent"]),
+        ("A fee of CHF 5,000 is charged.", ["A fee of CHF 5,000 is charged"], []),
+        (
+            "An excess applies to shops; it is to be checked.",
+            ["An excess is to be checked"],
+            ["An excess applies to shops"],
+        ),
+        ("The bed is not made until the guest has left.", ["The bed is not made"], ["until the guest has left"]),
+        ("Never take the fee before the bill is sent.", [], ["Never take the fee", "before the bill is sent"]),
     ],
 )
 def test_a_clause_asks_or_says_when_or_forbids_or_holds_otherwise(
@@ -69,6 +93,10 @@ def test_a_clause_asks_or_says_when_or_forbids_or_holds_otherwise(
         ),
         ("scan the pages\nreturn the box", ["scan the pages", "return the box"]),  # short lines are a list
         ("None. The bill is paid.", ["The bill is paid."]),
+        ("SOP 12\nVersion 3\n\n1. Talking\n1.1 Tell the press\n1.2 Call him", ["Tell the press", "Call him"]),
+        ("h2. Leaving\n\n* Close the account", ["Close the account"]),
+        ("Step 1 - Import the film\nStep 2 - Cut it", ["Import the film", "Cut it"]),
+        ("An excess applies here; it is checked.", ["An excess applies here; it is checked."]),
         ("How we work:\nCount the words.", ["Count the words."]),
         ("| Step | Who |\n| --- | --- |\n| Insert ticket | desk |\n| Close it | desk |", ["Insert ticket", "Close it"]),
         ("No | Step\n1 | Insert ticket\n2 | Call back\n\nAll is said.", ["Insert ticket", "Call back", "All is said."]),
@@ -77,3 +105,24 @@ def test_a_clause_asks_or_says_when_or_forbids_or_holds_otherwise(
 )  # fmt: skip
 def test_headings_and_frames_are_no_sentences_and_a_row_says_what_is_done(text: str, sentences: list[str]) -> None:
     assert sentences_of(text) == sentences
+
+
+@pytest.mark.parametrize(
+    ("sentence", "in_time"),
+    [
+        ("The drug is checked before the letter is written.", ["The drug is checked", "before the letter is written"]),
+        ("Before paying the claim, check the cover.", ["check the cover", "Before paying the claim"]),
+        ("After the letter is signed, send it.", ["After the letter is signed", "send it"]),
+        ("Close the file only after the bill has been paid.", ["after the bill has been paid", "Close the file only"]),
+    ],
+)
+def test_what_a_step_waits_for_stands_before_it_and_may_name_a_step(sentence: str, in_time: list[str]) -> None:
+    found = statements_of(sentence)
+    assert [s.text for s in found] == in_time
+    assert [s.is_awaited and s.may_name and s.is_named for s in found if not s.asks] == [True]
+
+
+def test_what_happens_by_itself_before_a_step_is_no_step() -> None:
+    assert [s.is_awaited for s in statements_of("Before the patient leaves, remove it.")] == [False, False]
+    assert [s.is_named for s in statements_of("Call him as soon as the time is known.")] == [False, False]
+    assert [s.may_name for s in statements_of("Never take the fee before the bill is sent.")] == [False, False]

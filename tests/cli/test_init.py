@@ -151,8 +151,9 @@ def test_init_and_check_say_why_records_are_rejected(tmp_path: Path, capsys: pyt
             [[name, "open"] for n in range(30) for name in (f"Zürich {n}", f"Zu\u0308rich {n}", f" Zürich  {n} ")],
             ["60 ids of cases differ from another one"],
         ),
+        ([[f"{n:0{width}}", name] for n in range(1, 9) for width, name in ((3, "open"), (1, "shut"))], ["8 ids of"]),
     ],
-    ids=["right", "exchanged in one file", "exchanged", "alike"],
+    ids=["right", "exchanged in one file", "exchanged", "alike", "padded"],
 )
 def test_what_may_be_wrong_although_it_can_be_read_is_shown(
     rows: list[list[str]], doubts: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -167,7 +168,7 @@ def test_what_may_be_wrong_although_it_can_be_read_is_shown(
 
 
 def test_times_that_were_not_found_are_said_to_be_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    records = [{"id": str(n), "tasks": [{"name": name, "at": "2024-01-01"} for name in ("a", "b")]} for n in range(9)]
+    records = [{"id": str(n), "tasks": [{"name": name, "at": "on a Monday"} for name in ("a", "b")]} for n in range(9)]
     export = tmp_path / "log.jsonl"
     export.write_text("\n".join(map(json.dumps, records)), "utf-8")
     assert main(["init", str(export), "--to", str(tmp_path / "s"), "--yes"]) == 0

@@ -396,6 +396,10 @@ def test_rules_that_were_not_applied_are_counted_beside_the_workflow_and_asked_a
 def test_what_a_workflow_lacks_of_the_procedure_is_counted_beside_it(lake: Lake) -> None:
     rows = ranked(connect(lake), None, None, None, None)
     lacking = rows.query("ranked_rows", "SELECT * REPLACE (['File it', 'Tell the press'] AS lacks) FROM ranked_rows")
+    unstated = rows.query("ranked_rows", "SELECT * REPLACE (['Pay: if it is late'] AS conditional) FROM ranked_rows")
+    (_, columns, found), *_ = by_contract(unstated)
+    told = [dict(zip(columns, row, strict=True))["constraints"] for row in found]
+    assert {line.rpartition("; ")[2] for line in told} == {"1 step under a condition that is not stated"}
     (_, columns, found), *_ = by_contract(lacking)
     told = [dict(zip(columns, row, strict=True))["constraints"] for row in found]
     assert {line.rpartition("; ")[2] for line in told} == {"2 statements of the procedure without a step"}

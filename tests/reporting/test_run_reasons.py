@@ -10,7 +10,7 @@ from opus_pipelines.cli.runs import prepare
 from opus_pipelines.core.errors import STOPPED, LakeError
 from opus_pipelines.core.settings import Paths, Settings
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.reporting.status import failure_reason, last_runs, reason_of
+from opus_pipelines.reporting.status import failure_reason, last_runs, reason_of, with_failed_checks
 
 
 @pytest.fixture
@@ -95,3 +95,10 @@ def test_a_lake_that_another_run_holds_is_the_reason(settings: Settings) -> None
 @pytest.mark.parametrize("name", ["DagsterExecutionInterruptedError", "KeyboardInterrupt"])
 def test_a_run_that_somebody_stopped_is_no_failure_with_a_class_of_python(name: str) -> None:
     assert reason_of([("DagsterError", "the step failed"), (name, f"{name}: ")]) == [STOPPED]
+
+
+def test_a_night_that_held_a_source_back_does_not_look_like_one_that_used_all() -> None:
+    runs = [("rebuild", "success", "02:00", 9.0, "r1", None), ("rebuild", "failure", "02:00", 9.0, "r2", "no room")]
+    held, failed = with_failed_checks(runs, {"r1": 1, "r2": 2})
+    assert (held[:5], held[-1][:14], failed) == (runs[0][:5], "1 check failed", runs[1])
+    assert with_failed_checks(runs, {}) == runs

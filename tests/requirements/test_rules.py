@@ -394,6 +394,14 @@ def test_a_step_for_both_parts_and_a_step_behind_and_are_read_without_doubt() ->
             "",
         ),
         ("Always add the lye to the water.", "existence", "add the lye to the water", "", ""),
+        (
+            "A ticket of seriousness 1 must be resolved in four hours.",
+            "deadline",
+            "a ticket of seriousness 1 resolved",
+            "",
+            "whether only some cases are meant by 'of seriousness 1' is not sure",
+        ),
+        ("The priority of the ticket must be set.", "existence", "the priority of the ticket set", "", ""),
     ],
 )
 def test_constructions_that_proved_unreliable_are_doubted_and_the_others_read(

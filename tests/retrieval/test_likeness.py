@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from opus_pipelines.generation.results.lacking import lacking_steps, unsaid_steps
+from opus_pipelines.generation.results.lacking import conditional_steps, lacking_steps, unsaid_steps
 from opus_pipelines.lwm.interface import SimilarCase
 from opus_pipelines.procedures.reading import ParsedProcedure, ProcedureStep
 from opus_pipelines.retrieval.completeness import LEAST_COSINE
@@ -56,10 +56,34 @@ def test_what_the_procedure_lists_and_the_workflow_lacks_is_named() -> None:
         ("Collect the fee; otherwise send a reminder.", ["otherwise send a reminder"]),
         ("Step | Who\nCollect fee | clerk\nArchive the file | clerk", ["Archive the file"]),
         ("# Fees\n\n- Collect fee\n- Inform press", ["Inform press"]),
+        ("One term is one fee. Most students are called freshmen.", []),  # facts
+        ("Collect the fee before the card is printed.", ["before the card is printed"]),
+        ("Owner: the bursar. Collect the fee.", []),
     ],
 )
 def test_every_clause_that_no_step_stands_for_is_named(text: str, lacks: list[str]) -> None:
     assert lacking_steps(text, None, ["collect_fee"]) == lacks
+
+
+@pytest.mark.parametrize(
+    ("text", "known", "conditional"),
+    [
+        ("Collect the fee, if the student is new.", "A card, please.", ["collect_fee: if the student is new"]),
+        ("Collect the fee, if the student is new.", "The student is new.", []),
+        (
+            "Collect the fee unless the student is new.",
+            "The student is new.",
+            ["collect_fee: unless the student is new"],
+        ),
+        ("Collect the fee. If he is late, collect the fee twice.", "", []),
+    ],
+)
+def test_a_step_under_a_condition_that_the_client_does_not_state_is_named(
+    text: str, known: str, conditional: list[str]
+) -> None:
+    read = ParsedProcedure("", (ProcedureStep("t", "collect_fee", "Collect the fee", 1.0),), 0.5)
+    assert conditional_steps(text, read, ["collect_fee"], known) == conditional
+    assert conditional_steps(text, read, ["send_card"], known) == []
 
 
 TICKETS = "No | Step\n1 | Insert ticket\n2 | Resolve the ticket\n3 | Call the user back\n4 | The desk closes it"

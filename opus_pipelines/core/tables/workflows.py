@@ -95,6 +95,8 @@ OPTIMIZED = result_dataset(
     lacks                 list<string>  what the intake's own procedure lists that the workflow lacks; where a case of
                                         history is like the intake, only what no rule was read of, and NULL where it
                                         has no procedure of its own, or one of more than 20 sentences
+    conditional           list<string>  steps that the intake's own procedure asks for under a condition that the intake
+                                        does not state, each with the condition; NULL where a case is like the intake
     observed_share        prob          share of its figures whose basis is observed
     differs_by            int64         steps that it differs in from the nearest better rank: others, or done by
                                         others; NULL of rank 1

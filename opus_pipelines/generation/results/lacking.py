@@ -5,7 +5,9 @@ only what would otherwise be lost without a word counts: what neither a step of 
 """
 
 from collections.abc import Collection, Sequence
+from itertools import product
 
+from opus_pipelines.catalogues.conditions import without_joint
 from opus_pipelines.catalogues.statements import Statement, sentences_of, statements_of
 from opus_pipelines.core.word_stems import same, stems, within
 from opus_pipelines.embedding.text_parts import Part, parts
@@ -29,7 +31,8 @@ def lacking_steps(text: str, procedure: ParsedProcedure | None, titles: Collecti
     names = [words(title) for title in titles]
     found: dict[str, None] = {}
     for sentence in _sentences(text, [part for part in parts(text) if head and part.head == head]):
-        statements = [s for s in statements_of(sentence) if s.asks or (s.is_alternative and not s.is_negative)]
+        statements = [s for s in statements_of(sentence) if s.asks or s.is_named or s.is_alternative]
+        statements = [s for s in statements if not s.is_negative and not s.is_fact]
         lacking = [
             s
             for s in statements
@@ -64,6 +67,32 @@ def unsaid_steps(
         return is_meant or any(" ".join(said) in rule for rule in told)
 
     return [statement for statement in lacking_steps(text, procedure, titles) if not is_told(statement)]
+
+
+def conditional_steps(text: str, procedure: ParsedProcedure | None, titles: Collection[str], known: str) -> list[str]:
+    """Returns the steps of a workflow with these titles that the procedure asks for under a condition alone.
+
+    Each has the condition in the procedure's words: "change locks: where a key is lost". A condition counts as stated,
+    and is left out, where `known`, the texts of the client, has all of its words; "unless" never does. A step that
+    another clause names without a condition is left out, too.
+    """
+    head = procedure.head if procedure else ""
+    steps = [step for step in procedure.steps if step.name in titles] if procedure else []
+    sentences = _sentences(text, [part for part in parts(text) if head and part.head == head])
+    told, found = stems(known), dict[str, str]()
+    always: set[str] = set()
+    for sentence in sentences:
+        statements = [s for s in statements_of(sentence) if s.asks or s.may_name]
+        for statement, step in product(statements, steps):
+            is_named = words(step.name) <= words(statement.full)
+            if not statement.only_if and is_named:
+                always.add(step.name)
+            is_stated = (
+                within(stems(without_joint(statement.only_if)), told) and "unless" not in statement.only_if.lower()
+            )
+            if statement.only_if and not is_stated and (is_named or _asks(step, statement, len(statements))):
+                found.setdefault(step.name, f"{step.name}: {statement.only_if}")
+    return [line for name, line in found.items() if name not in always][:MOST]
 
 
 def _sentences(text: str, read: Sequence[Part]) -> list[str]:

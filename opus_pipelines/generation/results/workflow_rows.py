@@ -10,7 +10,7 @@ from opus_pipelines.core.schemas import EXPECTED_FLOW, OPTIMIZED, WORKFLOW_EDGES
 from opus_pipelines.evaluation.assumed_figures import assumed, known_success, success_unknown_steps, total_ms, total_usd
 from opus_pipelines.evaluation.schedule import known_schedule
 from opus_pipelines.generation.records import GenerationContext, Ranked
-from opus_pipelines.generation.results.lacking import lacking_steps, unsaid_steps
+from opus_pipelines.generation.results.lacking import conditional_steps, lacking_steps, unsaid_steps
 from opus_pipelines.generation.results.rows import Row, Rows, edge_origin, node_origin
 from opus_pipelines.generation.results.step_reasons import StepReasons
 from opus_pipelines.intakes.intake import Intake
@@ -116,6 +116,7 @@ def _optimized(
             "snapshot": index.snapshot.id,
             "model_version": model.version,
             "lacks": _lacks(candidate, result),
+            "conditional": _conditional(candidate, result),
             **_confidence(candidate),
             **(asdict(candidate.penalties) if candidate.penalties else {}),
             **_why(candidate),
@@ -212,6 +213,19 @@ def _lacks(candidate: Candidate, result: Ranked) -> list[str] | None:
         rules = {rule.sentence for rule in result.context.requirements.rules.rules if rule.sentence}
         return unsaid_steps(own, result.evidence.procedure, titles, rules)
     return lacking_steps(procedure_text(result.request.intake.elements), result.evidence.procedure, titles)
+
+
+def _conditional(candidate: Candidate, result: Ranked) -> list[str] | None:
+    """Its steps that the procedure asks for under a condition that the client's texts do not state.
+
+    Where a case of history is like the intake, cases decide, and conditions are read as rules.
+    """
+    if result.retrieved.unlike is None:
+        return None
+    elements = result.request.intake.elements
+    titles = [candidate.workflow.by_id[task].title for task in candidate.tasks]
+    known = "\n".join(element.text for element in elements if element.role in ("input", "output") and element.text)
+    return conditional_steps(procedure_text(elements), result.evidence.procedure, titles, known)
 
 
 def _decision(candidate: Candidate) -> Row:

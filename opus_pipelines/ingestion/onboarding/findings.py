@@ -34,7 +34,8 @@ class Findings:
     `succeeded` and `failed` count cases with a known outcome. `case_attributes` counts the cases that have each
     attribute. `constant_attributes` are attributes of events that never change within a case and are known at its first
     event. `endings` counts the cases by their last activity. `alike_ids` are ids of cases that differ from another
-    one in blanks or Unicode form alone, and `ids_as_activities` are names that are both a case and an activity.
+    one in blanks, leading zeros or Unicode form alone, and `ids_as_activities` are names that are both a case and an
+    activity.
     """
 
     cases: int
@@ -100,9 +101,15 @@ def findings_of(trial: Trial) -> Findings:
 
 
 def _alike(ids: Iterable[str]) -> tuple[str, ...]:
-    """Returns the ids that a person would take for another one of them: equal but for blanks and Unicode form."""
+    """Returns the ids that a person would take for another one: equal but for blanks, zeros and Unicode form."""
     first: dict[str, str] = {}
-    return tuple(one for one in ids if first.setdefault(" ".join(normalize("NFC", one).split()), one) != one)
+    return tuple(one for one in ids if first.setdefault(_bare(one), one) != one)
+
+
+def _bare(ident: str) -> str:
+    """Returns an id in one Unicode form, with single blanks, and of a number without leading zeros."""
+    bare = " ".join(normalize("NFC", ident).split())
+    return bare.lstrip("0") or "0" if bare.isdecimal() else bare
 
 
 _STEP = ("task_key", "duration_ms", "wait_ms", "cost_usd", "attributes")

@@ -20,7 +20,7 @@ from opus_pipelines.ingestion.onboarding.column_words import BAD, GOOD, names_ro
 from opus_pipelines.ingestion.onboarding.columns import ColumnsFound, find_columns
 from opus_pipelines.ingestion.onboarding.draft import ASSUMED_ZONE, Draft, OutcomeColumn, Stated, source_text
 from opus_pipelines.ingestion.onboarding.findings import Findings, attribute_values, findings_of, outcome_candidates
-from opus_pipelines.ingestion.onboarding.record_paths import find_records
+from opus_pipelines.ingestion.onboarding.record_paths import find_moments, find_records
 from opus_pipelines.ingestion.onboarding.report import rejects_by_cause
 from opus_pipelines.ingestion.onboarding.table_sample import TableSample, read_sample
 from opus_pipelines.ingestion.onboarding.trial import Trial, trial_lake
@@ -115,7 +115,11 @@ def first_draft(files: Sequence[Path], kinds: Sequence[str], sample: TableSample
     if sample is not None:
         return _of_table(draft, sample, stated)
     if kinds[0] == "jsonl":
-        return replace(draft, tables=find_records(files[0]))
+        tables = find_records(files[0])
+        roles, formats = find_moments(files[0], tables)
+        if roles:
+            tables = tables | {"task": tables.get("task", {}) | roles}
+        return replace(draft, tables=tables, plain=draft.plain | ({"time_format": list(formats)} if formats else {}))
     return draft
 
 

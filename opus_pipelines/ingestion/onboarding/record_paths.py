@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,10 @@ from opus_pipelines.core.errors import InputError
 from opus_pipelines.event_logs.activity_words import words_of
 from opus_pipelines.event_logs.files import open_data
 from opus_pipelines.event_logs.values import at_path
-from opus_pipelines.ingestion.onboarding.column_words import NUMBERING, names_role
+from opus_pipelines.ingestion.onboarding.column_values import MOSTLY, time_values
+from opus_pipelines.ingestion.onboarding.column_words import NUMBERING, ROLES, names_role
+from opus_pipelines.ingestion.onboarding.table_sample import Column
+from opus_pipelines.log_formats.csv_columns import USUAL
 
 RECORDS = 1_000
 _ID_USUAL = ("case_id", "case", "id", "trace_id")
@@ -42,6 +45,44 @@ def find_records(file: Path) -> dict[str, dict[str, str | list[str]]]:
     if elements and not any(name in e for e in elements for name in _NAME_USUAL):
         task["activity"] = _name(file, elements)
     return {name: table for name, table in (("record", record), ("task", task)) if table}
+
+
+def find_moments(
+    file: Path, tables: Mapping[str, Mapping[str, str | list[str]]]
+) -> tuple[dict[str, str | list[str]], tuple[str, ...]]:
+    """Returns the paths of start, end, time and actor in a task's object that the reader does not know by their names.
+
+    The second value has the formats that `time_format` must state. `tables` is what `find_records` returned.
+    """
+    records = list(_records(file))
+    stated = tables.get("record", {}).get("tasks")
+    tasks = stated if isinstance(stated, str) else next(n for n in _TASKS_USUAL if any(n in r for r in records))
+    elements = [e for r in records for e in at_path(r, tasks) or [] if isinstance(e, dict)]
+    values: dict[str, list[str]] = defaultdict(list)
+    for element in elements:
+        for path, value in _paths(element):
+            if isinstance(value, str | int | float) and not isinstance(value, bool) and value != "":
+                values[path].append(str(value))
+    usual = {name for role in ("start", "end", "time") for name in USUAL[role]}
+    roles: dict[str, str | list[str]] = {}
+    formats: list[str] = []
+    for path, told in values.items() if not usual & set(values) else ():
+        seen = time_values(Column(path, tuple(told)))
+        role = _moment(path)
+        if seen.readable >= MOSTLY and role not in roles:
+            roles[role] = path
+            formats += seen.formats
+    if {"start", "end"} & roles.keys():
+        roles.pop("time", None)
+    if not set(USUAL["actor"]) & set(values):
+        actors = [path for path in values if names_role(path.rpartition(".")[2], "actor")]
+        roles |= {"actor": actors[0]} if actors else {}
+    return roles, tuple(dict.fromkeys(formats))
+
+
+def _moment(path: str) -> str:
+    words = set(words_of(path.rpartition(".")[2]))
+    return next((role for role in ("start", "end") if words & ROLES[role]), "time")
 
 
 def _description(records: list[dict[str, Any]]) -> str | None:

@@ -183,8 +183,8 @@ def _doubts(trial: Trial, findings: Findings) -> list[tuple[str, str]]:
         counts = f"more activities ({len(trial.evidence):,}) than cases ({findings.cases:,})"
         rows.append(("doubt", f"{counts}; are the columns of case and activity exchanged?"))
     if alike := findings.alike_ids:
-        which = f"{len(alike):,} ids of cases differ from another one in blanks or Unicode form alone, as {alike[0]!r}"
-        rows.append(("doubt", f"{which}; each counts as a case of its own; correct them in the export"))
+        which = f"{len(alike):,} ids of cases differ from another one in blanks, leading zeros or Unicode form alone"
+        rows.append(("doubt", f"{which}, as {alike[0]!r}; each is a case of its own; correct them in the export"))
     return rows
 
 

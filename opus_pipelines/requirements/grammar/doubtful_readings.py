@@ -120,6 +120,9 @@ _NARROWS = re.compile(  # "instruments touched by ...", "complaints from readers
     r"|from|in|on|after"
     r"|before)|from|in|on|under|inside)\b"
 )
+_OF_SOME = re.compile(  # "a ticket of seriousness 1": some of them
+    r"\bof (?:type|kind|class|category|priority|severity|seriousness|urgency|level|grade|rank|risk|status) [\w']+"
+)
 _OWN_WISH = re.compile(r"^you (?:need|want|like|wish|prefer|feel|have)\b")
 _STATE_OF_MIND = re.compile(
     r"\s*(?:(?:\w+ly|also|always|already) )?(?:have|due|feel|say|think|know|want|like|believe|hope|expect|seem|mean"
@@ -162,6 +165,8 @@ def _of_construction(statement: ProcedureStatement, clause: str) -> str:
     """
     if statement.kind == "deadline" and _RELATIVE.search(statement.a):
         return f"whether the time tells which cases are meant by {statement.a!r} is not sure"
+    if match := _OF_SOME.search(statement.a):
+        return f"whether only some cases are meant by {match[0]!r} is not sure"
     if statement.kind == "existence" and (not statement.strong or _REPORTED.match(clause)):
         return TOLD
     if clause.count(", ") > MOST_COMMAS:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.ingestion.onboarding.record_paths import find_records
+from opus_pipelines.ingestion.onboarding.record_paths import find_moments, find_records
 
 
 def write(path: Path, records: list[object]) -> Path:
@@ -63,3 +63,29 @@ def test_names_that_repeat_are_tasks_and_sentences_are_not(tmp_path: Path) -> No
 def test_what_cannot_be_told(tmp_path: Path, records: list[object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         find_records(write(tmp_path / "a.jsonl", records))
+
+
+@pytest.mark.parametrize(
+    ("event", "roles", "formats"),
+    [
+        (
+            {"action": "pay", "begin": "2025-03-01T07:00:00Z", "finish": "2025-03-01T08:00:00Z", "user_name": "Ann"},
+            {"start": "begin", "end": "finish"},
+            (),
+        ),
+        ({"node": "pay", "startTime": 1740000000000, "executionTime": 250}, {"start": "startTime"}, ()),
+        (
+            {"what": "pay", "log": {"at": "2025-03-01 07:00:00"}, "employee": "Ann"},
+            {"time": "log.at", "actor": "employee"},
+            (),
+        ),
+        ({"what": "pay", "when": "03-Feb-25 07:00"}, {"time": "when"}, ("%d-%b-%y %H:%M",)),
+        ({"activity": "pay", "start_time": "2025-03-01T07:00:00Z"}, {}, ()),  # the reader knows this name
+        ({"activity": "pay", "pieces": 12}, {}, ()),
+    ],
+)
+def test_moments_of_a_task_are_found_by_their_values(
+    tmp_path: Path, event: dict[str, object], roles: dict[str, str], formats: tuple[str, ...]
+) -> None:
+    file = write(tmp_path / "a.jsonl", [{"id": n, "steps": [event]} for n in range(4)])
+    assert find_moments(file, {}) == (roles, formats)

@@ -204,10 +204,15 @@ def test_a_rule_that_was_not_applied_is_shown_with_its_question(page: ContractPa
 
 
 def test_an_undecided_workflow_without_a_second_one_is_counted_and_what_it_lacks_is_named(page: ContractPage) -> None:
-    rows = [row | {"lacks": ["File it"], "verdict_reason": "no history"} for row in page.workflows]
+    more = {"lacks": ["File it"], "conditional": ["Pay: if it is late"], "verdict_reason": "no history"}
+    rows = [row | more for row in page.workflows]
     text = render(replace(page, workflows=[row for row in rows if row["workflow_id"] != "f2"]))
     assert "<dt>Undecided</dt><dd>1<" in text
-    assert [part for part in ("stands for it: File it", "<small>no history</small>") if part not in text] == []
+    assert [
+        part
+        for part in ("stands for it: File it", "not stated: Pay: if it is late", "<small>no history</small>")
+        if part not in text
+    ] == []
     assert "no runner-up" not in text
 
 

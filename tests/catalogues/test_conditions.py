@@ -1,0 +1,50 @@
+"""The conditions under which a procedure asks for a step."""
+
+import pytest
+
+from opus_pipelines.catalogues.conditions import without_joint
+from opus_pipelines.catalogues.statements import statements_of
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("If the user had a licence, transfer it.", [("transfer it", "If the user had a licence")]),
+        ("The locks are only changed where a key is lost.", [("The locks are only changed", "where a key is lost")]),
+        ("De-icing, if the temperature is below 3 °C", [("De-icing", "if the temperature is below 3 °C")]),
+        ("Filter the solution, unless it is clear", [("Filter the solution", "unless it is clear")]),
+        (
+            "Should the room not be ready, the luggage is stored.",
+            [("the luggage is stored", "Should the room not be ready")],
+        ),
+        ("When a key is lost, change the locks.", [("change the locks", "When a key is lost")]),
+        ("Only for foreign markets: adding subtitles", [("adding subtitles", "Only for foreign markets")]),
+        ("Claims above CHF 5,000 need a surveyor.", [("Claims above CHF 5,000 need a surveyor", "above CHF 5,000")]),
+        ("Guests may ask for a taxi.", [("Guests may ask for a taxi", "Guests may ask for a taxi")]),
+        # these say when something is done, or what is to be found out
+        ("When the car arrives, open the gate.", [("open the gate", "")]),
+        ("Finally you may close the ticket.", [("Finally you may close the ticket", "")]),
+        ("Check if the form is complete.", [("Check if the form is complete", "")]),
+        (
+            "The clerk asks the client where the goods are stored.",
+            [("The clerk asks the client where the goods are stored", "")],
+        ),
+    ],
+)
+def test_a_clause_has_the_condition_that_governs_it(sentence: str, expected: list[tuple[str, str]]) -> None:
+    assert [(s.full, s.only_if) for s in statements_of(sentence) if s.asks] == expected
+
+
+def test_a_condition_governs_the_clauses_behind_it_and_not_those_before() -> None:
+    found = statements_of("Open the file, and if a key is lost, change the locks and tell the owner.")
+    assert [(s.text, s.only_if) for s in found if s.asks] == [
+        ("Open the file", ""),
+        ("change the locks", "if a key is lost"),
+        ("tell the owner", "if a key is lost"),
+    ]
+
+
+def test_the_words_that_join_a_condition_are_taken_off() -> None:
+    assert without_joint("only where a key is lost") == "a key is lost"
+    assert without_joint("Should the room not be ready") == "room not be ready"
+    assert without_joint("above CHF 5,000") == "above CHF 5,000"
