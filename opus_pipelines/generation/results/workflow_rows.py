@@ -115,8 +115,7 @@ def _optimized(
             "weights": result.weights.model_dump_json(exclude_none=True, by_alias=True),
             "snapshot": index.snapshot.id,
             "model_version": model.version,
-            "lacks": _lacks(candidate, result),
-            "conditional": _conditional(candidate, result),
+            **_of_procedure(candidate, result),
             **_confidence(candidate),
             **(asdict(candidate.penalties) if candidate.penalties else {}),
             **_why(candidate),
@@ -205,27 +204,20 @@ def _why(candidate: Candidate) -> Row:
     }
 
 
-def _lacks(candidate: Candidate, result: Ranked) -> list[str] | None:
-    """What the intake's own procedure lists that the workflow lacks."""
-    titles = [candidate.workflow.by_id[task].title for task in candidate.tasks]
-    if result.retrieved.unlike is None:
-        own = procedure_text([e for e in result.request.intake.elements if e.role == "process"])
-        rules = {rule.sentence for rule in result.context.requirements.rules.rules if rule.sentence}
-        return unsaid_steps(own, result.evidence.procedure, titles, rules)
-    return lacking_steps(procedure_text(result.request.intake.elements), result.evidence.procedure, titles)
-
-
-def _conditional(candidate: Candidate, result: Ranked) -> list[str] | None:
-    """Its steps that the procedure asks for under a condition that the client's texts do not state.
+def _of_procedure(candidate: Candidate, result: Ranked) -> Row:
+    """What the intake's own procedure lists that it lacks, and what it has under a condition that is not stated.
 
     Where a case of history is like the intake, cases decide, and conditions are read as rules.
     """
-    if result.retrieved.unlike is None:
-        return None
-    elements = result.request.intake.elements
     titles = [candidate.workflow.by_id[task].title for task in candidate.tasks]
-    known = "\n".join(element.text for element in elements if element.role in ("input", "output") and element.text)
-    return conditional_steps(procedure_text(elements), result.evidence.procedure, titles, known)
+    elements, procedure = result.request.intake.elements, result.evidence.procedure
+    if result.retrieved.unlike is None:
+        own = procedure_text([e for e in elements if e.role == "process"])
+        rules = {rule.sentence for rule in result.context.requirements.rules.rules if rule.sentence}
+        return {"lacks": unsaid_steps(own, procedure, titles, rules)}
+    text, known = procedure_text(elements), "\n".join(e.text or "" for e in elements if e.role in ("input", "output"))
+    conditional = conditional_steps(text, procedure, titles, known)
+    return {"lacks": lacking_steps(text, procedure, titles), "conditional": conditional}
 
 
 def _decision(candidate: Candidate) -> Row:
