@@ -30,12 +30,12 @@ NAMES = {
 RATIO = "CPU seconds of the other program divided by ours: above 1 ours takes less."
 
 
-def main() -> int:
+def main(line: list[str] | None = None) -> int:
     """Writes the pictures and the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results")
     parser.add_argument("--pictures", type=Path, default=Path(__file__).parents[1] / "docs" / "pictures")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(line)
     drawn: dict[str, Callable[[Found, Figure], None]] = {
         "mining": draw_mining, "reading": draw_reading, "exponents": draw_growth, "commands": draw_commands,
     }  # fmt: skip
@@ -132,9 +132,9 @@ def draw_commands(found: Found, figure: Figure) -> None:
     """CPU and wall seconds of each command on the sample."""
     axes = figure.subplots()
     names = list(found["taken"])[::-1]
-    for key, height, colour in (("wall_s", 0.18, OTHERS[3]), ("cpu_s", -0.18, OURS)):
+    for key, height, colour, word in (("wall_s", 0.18, OTHERS[3], "wall"), ("cpu_s", -0.18, OURS, "CPU")):
         places = [place + height for place in range(len(names))]
-        bars = axes.barh(places, [found["taken"][name][key] for name in names], 0.34, color=colour, label=key[:-2])
+        bars = axes.barh(places, [found["taken"][name][key] for name in names], 0.34, color=colour, label=word)
         axes.bar_label(bars, fmt="%.2f", padding=2, fontsize=7)
     axes.set_yticks(range(len(names)), names, fontsize=8)
     axes.set_xlabel("seconds")

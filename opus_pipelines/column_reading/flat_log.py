@@ -242,7 +242,7 @@ class _Table:
 
     def column(self, name: str) -> Coded:
         """Returns the column of that name, without values if there is none."""
-        missing = Coded(np.full(len(self.bad), -1, np.int32), pa.array([], pa.string()))
+        missing = Coded(np.full(len(self.bad), -1, np.int32), strings([]))
         return self.columns.get(name, missing)
 
 

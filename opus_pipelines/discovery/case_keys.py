@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from opus_pipelines.event_logs.arrow_arrays import array, numbers, text_offsets
+from opus_pipelines.event_logs.arrow_arrays import array, numbers_or, text_offsets
 from opus_pipelines.event_logs.arrow_batches import text_hashes
 
 Keys = npt.NDArray[np.uint64]
@@ -22,7 +22,7 @@ def case_keys(ids: pa.Array) -> Keys:
         return _keys(ids) * _MIX
     if not len(ids.dictionary):
         return np.zeros(len(ids), np.uint64)
-    codes = numbers(ids.indices.cast(pa.int32()).fill_null(0), np.int32)
+    codes = numbers_or(ids.indices.cast(pa.int32()), np.int32, 0)
     return (_keys(ids.dictionary) * _MIX)[codes]
 
 

@@ -6,6 +6,7 @@ import pyarrow.compute as pc
 
 from opus_pipelines.column_reading.times import NO_TIME
 from opus_pipelines.discovery.tallies import Steps, Tally
+from opus_pipelines.event_logs.arrow_arrays import numbers, numbers_or
 
 COLUMNS = ("weight", *(f"tasks.list.element.{f}" for f in ("task_key", "started_at", "ended_at", "predecessors")))
 
@@ -18,10 +19,10 @@ def add_implementations(tally: Tally, batch: pa.RecordBatch) -> None:
     codes = tally.names.codes(keys.dictionary)
     tally.add(
         Steps(
-            pc.fill_null(pc.list_value_length(batch["tasks"]), 0).to_numpy().astype(np.int64),
-            codes[keys.indices.to_numpy()] if len(codes) else codes,
-            pc.fill_null(seen, NO_TIME).to_numpy(),
-            batch["weight"].to_numpy().astype(np.int64),
+            numbers_or(pc.list_value_length(batch["tasks"]), np.int32, 0).astype(np.int64),
+            codes[numbers(keys.indices, np.int32)] if len(codes) else codes,
+            numbers_or(seen, np.int64, NO_TIME),
+            numbers(batch["weight"].cast(pa.int64()), np.int64),
             pc.struct_field(flat, "predecessors"),
         )
     )

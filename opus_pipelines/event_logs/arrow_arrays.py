@@ -42,8 +42,11 @@ def booleans(values: Bools, valid: Bools | None = None) -> pa.Array:
 
 def booleans_of(truths: pa.Array) -> Bools:
     """Returns truth values as NumPy's. NULL is false."""
-    filled = truths.fill_null(False)
-    return numbers(filled.cast(pa.uint8()), np.uint8).astype(bool)
+    if isinstance(truths, pa.ChunkedArray):
+        truths = truths.combine_chunks()
+    found = numbers(truths.cast(pa.uint8()), np.uint8).astype(bool)
+    valid = validity(truths)
+    return found if valid is None else found & valid
 
 
 def numbers(values: pa.Array, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -52,6 +55,15 @@ def numbers(values: pa.Array, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     if buffer is None or not len(values):
         return np.zeros(len(values), dtype)
     return np.frombuffer(buffer, dtype, len(values), values.offset * np.dtype(dtype).itemsize)
+
+
+def numbers_or(values: pa.Array, dtype: npt.DTypeLike, missing: int) -> npt.NDArray[Any]:
+    """Returns an Arrow array of fixed width as NumPy numbers, with `missing` where it has NULL.
+
+    `fill_null` with a value of Python imports pandas.
+    """
+    found, valid = numbers(values, dtype), validity(values)
+    return found if valid is None else np.where(valid, found, np.asarray(missing, dtype))
 
 
 def text_offsets(texts: pa.Array) -> Ints:
