@@ -12,6 +12,12 @@ _CONDITIONAL = re.compile(
     r"^only\s+(?:for|in|with|when)\b",
     re.IGNORECASE,
 )
+_QUESTION_WORD = re.compile(r"(?:who|what|why|how|which|where|when)\b", re.IGNORECASE)
+_IN_CASE = re.compile(
+    r"\b(?:in (?:case|the event) of (?:[\w-]+\s?){1,4}|on request|(?:if|where|when|as) (?:necessary|needed|required|"
+    r"applicable|appropriate|requested|wanted))$",
+    re.IGNORECASE,
+)
 _WHEN = re.compile(r"^(?:only\s+)?when(?:ever)?\b", re.IGNORECASE)
 _NEED_NOT_BE = re.compile(r"\b(?:a|an|no|not|any|too|more|less|\d[\d.,]*)\b", re.IGNORECASE)
 _AMOUNT = re.compile(
@@ -45,6 +51,8 @@ def inner_parts(clause: str) -> list[str]:
 
 def is_conditional(clause: str) -> bool:
     """Tells whether a subordinate clause says whether something is done, and not only when."""
+    if clause.endswith("?"):  # "Fridge over 7 degrees? Call the technician"
+        return not _QUESTION_WORD.match(clause)
     return bool(_CONDITIONAL.match(clause) or (_WHEN.match(clause) and _NEED_NOT_BE.search(clause)))
 
 
@@ -55,7 +63,8 @@ def own_condition(clause: str) -> str:
     match = _AMOUNT.search(clause)
     if match and len(clause[: match.start()].split()) <= MOST_BEFORE and _VERB.match(clause, match.end()):
         return match[0]
-    return ""
+    named = _IN_CASE.search(clause)
+    return named[0] if named else ""
 
 
 def without_joint(condition: str) -> str:

@@ -20,7 +20,7 @@ MOST_WITHOUT_ARTICLE = 3  # words before the verb where none of them is an artic
 _OBLIGED = re.compile(
     r"\b(?:must|shall|should|ought|ha(?:s|ve|d) to|needs?|(?:is|are) to|oblige[ds]?|obligatory|required?|requires|"
     r"necessary|mandatory|compulsory|essential|vital|important|imperative|indispensable|crucial|due|advisable|"
-    r"recommended|a must|please|forget|mak(?:e|es|ing) sure|ensur\w+|responsible for \w+ing|will|by)\b",
+    r"recommended|a must|please|forget|mak(?:e|es|ing) sure|ensur\w+|responsible|accountable|in charge|will|by)\b",
     re.IGNORECASE,
 )
 _BE = _words("is are was were")
@@ -39,9 +39,7 @@ _LASTS = re.compile(
     r"(?:second|minute|hour|day|week|month|year)s?\b"
 )
 # "it is his job to check"
-_TO_DO = re.compile(
-    r"\bto (?!(?:the|a|an|this|that|all|each|every|its|his|her|their|our|your)\b)[a-z]{2,}"
-)  # "his job to check"
+_TO_DO = re.compile(r"\bto (?!(?:the|a|an|this|that|all|each|every|its|his|her|their|our|your)\b)[a-z]{2,}")
 _WHERE_OR_WHEN = _words("after at before by during in on through to until via within")  # "delivery is at noon"
 _DONE_WITH_HAVE = _words("call chat check conversation discussion interview look meeting talk word")  # "has a look"
 _AMOUNT = re.compile(r"\d|^(?:about|between|less|more|only|roughly|up|some|two|three|four|five|six|seven|ten)$")
@@ -54,11 +52,8 @@ _ARTICLES = _words(
 _QUANTITIES = _words("most many few")  # what holds of most cases describes, and asks for nothing
 _PREPOSITIONS = _words("above at below by for from in of on over than to under with without")
 _LINKS = _words("that whether if who which what when where how why until")
-_WORK = _words(
-    """
-    step task thing action measure duty job first next then last finally second third
-"""
-)
+_WORK = _words("step task thing action measure duty job")
+_ORDINALS = _words("first next then last finally second third")
 _ACTION = re.compile(r"(?:tion|sion|ment|ance|ence|ing)s?$|^(?:approv|arriv|dispos|refus|remov|renew)als?$")
 _ROLE = re.compile(
     r"\b(?:agent|assistant|captain|clerk|crew|department|desk|director|doctor|driver|engineer|inspector|manager|nurse|"
@@ -117,7 +112,7 @@ def is_fact(clause: str) -> bool:
     if _TO_DO.search(" ".join(told)):
         return False
     if told[0] in _ARTICLES or _AMOUNT.search(told[0]):
-        return True
+        return not (subject[0].endswith("ing") and (told[0] == "the" or not _WORK.isdisjoint(told)))
     if _is_participle(told[0]) or told[0].endswith("ing") or told[0] in _WHERE_OR_WHEN:
         return False
     return not any(_ACTION.search(word) for word in subject) and not any(word.endswith("ing") for word in told)
@@ -137,10 +132,12 @@ def subject_of(clause: str) -> str:
 
 def _is_subject(words: list[str]) -> bool:
     """Tells whether the words before a verb are a subject alone, without another verb."""
-    if not 0 < len(words) <= MOST_OF_SUBJECT or not _LINKS.isdisjoint(words[1:]) or not _WORK.isdisjoint(words):
+    if not 0 < len(words) <= MOST_OF_SUBJECT or not _LINKS.isdisjoint(words[1:]):
         return False
-    if words[0].endswith("ing"):  # "checking the form takes a day"; "checking is the task of the clerk"
-        return len(words) == 1
+    if not _WORK.isdisjoint(words) or words[0] in _ORDINALS or not _ORDINALS.isdisjoint(words[1:-1]):
+        return False
+    if words[0].endswith("ing"):  # "checking takes a day", "housing benefit is a subsidy"; "checking the form"
+        return len(words) == 1 or (len(words) == 2 and words[1] not in _ARTICLES)
     if any(word in _ARTICLES and before not in _PREPOSITIONS for before, word in pairwise(words)):
         return False
     if words[0] in _ARTICLES or words[0][:1].isdigit():

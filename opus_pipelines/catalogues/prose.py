@@ -6,7 +6,7 @@ several sentences: each tool is compared with the whole and with its best clause
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -106,8 +106,9 @@ def read_prose(text: str, tools: Sequence[DeclaredTask], encode: Encode) -> Pars
     candidates, by_name = Tools.of(tools, encode), {tool.plain: tool for tool in tools}
     steps: dict[str, ProcedureStep] = {}
     explained = 0
+    not_meant = _not_meant(sentences, candidates.tools)
     for sentence in sentences:
-        asked = _asked(sentence, candidates, by_name, encode)
+        asked = _asked(sentence, candidates, by_name, not_meant, encode)
         explained += bool(asked)
         of_sentence = [_step(tool, text, chance) for tool, text, chance in asked]
         for step in by_data_flow(of_sentence, by_name):
@@ -131,9 +132,12 @@ def _compared(sentence: str) -> list[Statement]:
 
 
 def _asked(
-    sentence: str, candidates: Tools, by_name: Mapping[str, DeclaredTask], encode: Encode
+    sentence: str, candidates: Tools, by_name: Mapping[str, DeclaredTask], not_meant: Collection[str], encode: Encode
 ) -> list[tuple[DeclaredTask, str, float]]:
-    """Returns the tools that one sentence asks for, each with its clause and its probability, in the order of these."""
+    """Returns the tools that one sentence asks for, each with its clause and its probability, in the order of these.
+
+    No clause asks for a tool of `not_meant`, by its name in plain words, because it fits it.
+    """
     compared = _compared(sentence)
     texts = [statement.full for statement in compared]
     if not texts:
@@ -142,7 +146,7 @@ def _asked(
     named = [named_tools(text, by_name) for text in texts]
     # What else a sentence says that names a tool is seldom a step: "call `send_mail` to tell him, and say why".
     asking = [] if any(named) else [statement.full for statement in compared if statement.asks]
-    fits_of = dict(zip(asking, _fitting(asking, candidates, encode), strict=True)) if asking else {}
+    fits_of = dict(zip(asking, _fitting(asking, candidates, not_meant, encode), strict=True)) if asking else {}
     fitting = [fits_of.get(text, []) for text in texts]
     for statement, tools, fits in zip(compared, named, fitting, strict=True):
         text, sure = statement.full, LIKELY if statement.is_fact else 1.0
@@ -152,9 +156,18 @@ def _asked(
     return list(found.values())
 
 
-def _fitting(texts: Sequence[str], candidates: Tools, encode: Encode) -> list[list[tuple[DeclaredTask, float]]]:
+def _not_meant(sentences: Sequence[str], tools: Sequence[DeclaredTask]) -> frozenset[str]:
+    """Returns the tools that clauses name which forbid something, or hold only otherwise."""
+    told = [s.full for sentence in sentences for s in statements_of(sentence) if s.is_negative or s.is_alternative]
+    return frozenset(tool.plain for text in told for tool in _with_all_words(text, tools))
+
+
+def _fitting(
+    texts: Sequence[str], candidates: Tools, not_meant: Collection[str], encode: Encode
+) -> list[list[tuple[DeclaredTask, float]]]:
     """Returns for each text the tool that fits it best, with its probability, where that is likely."""
     chances = (1 / (1 + np.exp(-(candidates.scores(texts, encode(texts)) - FIT) / SOFTNESS))).round(6)
+    chances[:, [tool.plain in not_meant for tool in candidates.tools]] = 0.0
     best = chances.argmax(1)
     return [
         [(candidates.tools[int(n)], float(row[n]))] if row[n] >= LIKELY else []

@@ -18,7 +18,7 @@ LEAST_WORDS = 3  # of a sentence of prose
 WRAPPED = 60  # characters of a line from which on an editor may have wrapped it
 LABEL_WORDS = 4  # of a label before a colon or a dash: "VPN certificate: revoke"
 LEAST_LISTED = 2  # of an item of a list or of a table, which says briefly what is done
-_ENDS = re.compile(r"(?<=[.!?])\s+|(?<=;)\s+(?!(?:it|they)\s)")  # of the sentences of a line
+_ENDS = re.compile(r"(?<=[.!])\s+|(?<=;)\s+(?!(?:it|they)\s)")  # of the sentences of a line
 _WORD = re.compile(r"\w+")
 _ITEM = re.compile(
     r"^\s*(?:[*•\-–+◦▪]\s+\[[ xX]?\]|\[[ xX]?\]|[*•\-–+◦▪☐☑☒✓]|\(?\d+[.)]|\d+(?:\.\d+)+[.)]?|"
@@ -47,7 +47,8 @@ _WAITS = re.compile(r"^(?:only\s+)?(after|before|until|once|as soon as)\s+(.*)$"
 _GERUND = re.compile(r"^(?:having\s+\w+|\w{2,}ing)\s+(?:\w+)", re.IGNORECASE)
 _NAMED = frozenset({"after", "before"})
 _CUTS = re.compile(
-    r"(\s*(?:,(?!\d)|[;:()])\s*(?:and\s+then|and|then|but)?\s*|\s+(?:and\s+then|and\s+also|as\s+well\s+as|and|but)\s+|\s+[/–-]\s+)",
+    r"(\s*(?:[,:](?!\d)|[;()?])\s*(?:and\s+then|and|then|but)?\s*|\s+(?:and\s+then|and\s+also|as\s+well\s+as|and|but)\s+|"
+    r"\s+[/–-]\s+)",
     re.I,
 )
 # Where a clause that says what a step waits for begins in the middle of another one.
@@ -59,7 +60,9 @@ _THEN = re.compile(r"^\s*,\s*(?:and|then|and\s+then)\s*$", re.IGNORECASE)
 _SPEAKER = re.compile(r"\s(?=(?:we|you|they)\s+\w)", re.IGNORECASE)  # begins the main clause where no comma does
 # "The letter is written and stamped": the second clause has the subject of the first one.
 _PASSIVE = re.compile(
-    r"^(.*?)\s(?:is|are|was|were|has been|have been|(?:must|shall|will|should|may|can)(?: not)?(?: to)? be)\s", re.I
+    r"^(.*?)\s(?:is|are|was|were|gets?|got|has been|have been|"
+    r"(?:must|shall|will|should|may|can)(?: not)?(?: to)? be)\s",
+    re.I,
 )
 _PRONOUN = re.compile(r"^(?:it|they)\s+(?=(?:is|are|was|were|has|have|must|shall|will|should|may|can)\s)", re.I)
 _ALONE = re.compile(r"^(?:then\s+|also\s+)?\w+(?:ed|en|t|ne|wn|de|nt|ld|ght)\b[^|]*$", re.I)
@@ -134,7 +137,9 @@ def statements_of(sentence: str) -> list[Statement]:
         alternative = alternative or bool(_ALTERNATIVE.match(clause))
         # "If it is complete and the fee is paid, ...": both clauses are conditions where a comma ends them.
         goes_on = condition and is_joined and any("," in other for other, _ in cut[n + 1 :])
-        condition = bool(_SUBORDINATE.match(clause)) or goes_on
+        asked = any(other.lstrip().startswith("?") for other, _ in cut[n + 1 : n + 2])
+        condition = bool(_SUBORDINATE.match(clause)) or goes_on or asked
+        clause += "?" if asked else ""
         passive, full = _PASSIVE.match(f"{clause} "), clause
         if subject and _PRONOUN.match(clause):
             full = f"{subject} {_PRONOUN.sub('', clause)}"
@@ -150,7 +155,9 @@ def statements_of(sentence: str) -> list[Statement]:
         if alternative and not _ALTERNATIVE.match(clause):
             clause = f"otherwise {clause}"
         is_bare = len(clause.split()) == 1 and not condition and not _ALTERNATIVE.match(clause)
-        if is_bare and (shared := _object_behind(cut[n + 1 :])):
+        if is_bare and subject and clause.endswith("ed"):
+            full = f"{subject} {clause}"  # "the parcel is weighed, labelled, and sent"
+        elif is_bare and (shared := _object_behind(cut[n + 1 :])):
             full = f"{clause} {shared}"  # "labelling and weighing the sample"
         # "Never collect the fee before the bill is written" says an order, and not that there is a fee.
         awaited = condition and _is_awaited(clause) and not (n and found and found[-1].is_negative)
@@ -159,9 +166,15 @@ def statements_of(sentence: str) -> list[Statement]:
         subject = (subject_of(full) if is_told else "") or subject
         found.append(Statement(clause, full, forbids, alternative, condition, is_told, awaited))
     found = _in_time(_with_conditions(found))
-    found = [s for s in found if len(_WORD.findall(s.full)) > 1]
+    found = [s for s in found if _is_told(s)]
     # In "After this the doctor examines the animal" no main clause follows, so the clause itself asks for the step.
     return found if any(not s.is_condition for s in found) else [replace(s, is_condition=False) for s in found]
+
+
+def _is_told(statement: Statement) -> bool:
+    """Tells whether a statement says something: has two words, or is a participle ("it arrives and sealed")."""
+    words = _WORD.findall(statement.full)
+    return (len(words) > 1 and not _ALTERNATIVE.fullmatch(statement.text)) or bool(words and words[0].endswith("ed"))
 
 
 def _object_behind(clauses: Sequence[tuple[str, str]]) -> str:

@@ -69,6 +69,7 @@ def titles_of(tools: Sequence[DeclaredTask]) -> list[str]:
         ("Write a letter to the customer. Never call stamp_letter. Store the file.", ["write_letter", "archive_file"]),
         ("The weather is fine today.", []),
         ("The stamp of a letter is a duty. Write a letter to him. Stamp the letter.", ["write_letter", "stamp_letter"]),
+        ("If it is late, write a letter. If not, archive the file. Store his file.", ["write_letter"]),
         ("Stamp it after the letter is written.", ["write_letter", "stamp_letter"]),
         ("The letter must be written before the file is archived.", ["write_letter", "archive_file"]),
         ("The letter is written and stamped.", ["write_letter", "stamp_letter"]),

@@ -20,6 +20,10 @@ from opus_pipelines.catalogues.statements import statements_of
         ("When a key is lost, change the locks.", [("change the locks", "When a key is lost")]),
         ("Only for foreign markets: adding subtitles", [("adding subtitles", "Only for foreign markets")]),
         ("Claims above CHF 5,000 need a surveyor.", [("Claims above CHF 5,000 need a surveyor", "above CHF 5,000")]),
+        ("Fridge too warm? Call the technician!", [("Call the technician", "Fridge too warm?")]),
+        ("A visit takes place in case of doubt.", [("A visit takes place in case of doubt", "in case of doubt")]),
+        ("Add salt if necessary.", [("Add salt if necessary", "if necessary")]),
+        ("Who does what? The clerk opens the file.", [("The clerk opens the file", "")]),
         ("Guests may ask for a taxi.", [("Guests may ask for a taxi", "Guests may ask for a taxi")]),
         # these say when something is done, or what is to be found out
         ("When the car arrives, open the gate.", [("open the gate", "")]),

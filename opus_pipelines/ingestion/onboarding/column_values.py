@@ -18,7 +18,7 @@ _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", "T%H:%M:%S")
 # Dates that the readers accept only with a stated format: two-digit years, months in words, time before date.
 _DAY_FIRST = ("%d.%m.%y", "%d/%m/%y", "%d-%m-%y")
 _MONTH_FIRST = ("%m/%d/%y", "%m-%d-%y")
-_NEUTRAL = ("%d-%b-%y", "%d %B %Y", "%B %d, %Y", "%b %d, %Y", "%Y%m%d", "%y-%m-%d")
+_NEUTRAL = ("%d-%b-%y", "%d/%b/%y", "%d %B %Y", "%B %d, %Y", "%b %d, %Y", "%Y%m%d", "%y-%m-%d")
 _DIGITS = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])([0-2]\d|3[01])(\d{6})?|1\d{9}(\d{3}|\d{6})?(\.\d+)?")
 _COMMA = re.compile(r"[^\d,.]*\d{1,3}(?:[.\s']?\d{3})*,\d{1,2}[^\d,.]*")
 _POINT = re.compile(r"[^\d,.]*\d{1,3}(?:[,\s']?\d{3})*\.\d+[^\d,.]*")

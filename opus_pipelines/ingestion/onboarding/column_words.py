@@ -22,11 +22,12 @@ _ROLES = {
     """,
     "actor": """
         resource ressource user username benutzer bearbeiter sachbearbeiter mitarbeiter employee performer agent
-        operator assignee handler worker behandelaar medewerker gebruiker utilisateur responsable usuario utente
+        operator author staff
+        assignee handler worker behandelaar medewerker gebruiker utilisateur responsable usuario utente
     """,
     "actor_group": """
         role rolle rôle rol ruolo group gruppe groupe grupo gruppo team abteilung department afdeling service
-        departamento reparto workgroup funktion
+        departamento reparto workgroup crew funktion
     """,
     "cost": "cost costs kosten kost aufwandskosten coût coûts cout couts coste costes costo costi custo custos",
     "description": (

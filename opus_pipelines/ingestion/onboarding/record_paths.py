@@ -12,7 +12,7 @@ from opus_pipelines.event_logs.activity_words import words_of
 from opus_pipelines.event_logs.files import open_data
 from opus_pipelines.event_logs.values import at_path
 from opus_pipelines.ingestion.onboarding.column_values import MOSTLY, time_values
-from opus_pipelines.ingestion.onboarding.column_words import NUMBERING, ROLES, names_role
+from opus_pipelines.ingestion.onboarding.column_words import BAD, GOOD, NUMBERING, ROLES, names_role
 from opus_pipelines.ingestion.onboarding.table_sample import Column
 from opus_pipelines.log_formats.csv_columns import USUAL
 
@@ -149,13 +149,16 @@ def _id(file: Path, records: list[dict[str, Any]]) -> str:
 
 
 def _name(file: Path, elements: list[dict[str, Any]]) -> str:
-    """Returns the name of a field with short texts that repeat."""
+    """Returns the name of a field with short texts that repeat: how a step ended ("success", "error") is none."""
     names = [name for name in elements[0] if all(isinstance(e.get(name), str) and e[name] for e in elements)]
     if not names:
         raise InputError(
             f"{file}: no name of a task's object holds a text everywhere; the names are {', '.join(elements[0])}"
         )
-    return next(
-        (name for name in names if names_role(name, "activity")),
-        min(names, key=lambda n: len({e[n] for e in elements})),
-    )
+    values = {name: {e[name] for e in elements} for name in names}
+    ended = {
+        name for name in names if names_role(name, "outcome") or {v.casefold() for v in values[name]} <= GOOD | BAD
+    }
+    named = [name for name in names if names_role(name, "activity")]
+    rest = [name for name in names if name not in ended] or names
+    return next(iter(named), min(rest, key=lambda name: len(values[name])))

@@ -121,7 +121,8 @@ _NARROWS = re.compile(  # "instruments touched by ...", "complaints from readers
     r"|before)|from|in|on|under|inside)\b"
 )
 _OF_SOME = re.compile(  # "a ticket of seriousness 1": some of them
-    r"\bof (?:type|kind|class|category|priority|severity|seriousness|urgency|level|grade|rank|risk|status) [\w']+"
+    r"\bof (?:type|kind|class|category|priority|severity|seriousness|urgency|level|grade|rank|risk|status) "
+    r"(?!(?:and|or|that|with|of|for|in|by|to|is|must|be)\b)[\w']+"
 )
 _OWN_WISH = re.compile(r"^you (?:need|want|like|wish|prefer|feel|have)\b")
 _STATE_OF_MIND = re.compile(

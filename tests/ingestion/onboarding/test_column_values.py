@@ -14,6 +14,7 @@ from opus_pipelines.ingestion.onboarding.table_sample import Column
         (["03/04/2024 10:00", "05/06/2024 11:30"], TimeValues(1.0, ("%d/%m/%Y %H:%M",), ("%d/%m/%Y %H:%M",), False)),
         (["3/25/17", "4/5/17"], TimeValues(1.0, ("%m/%d/%y",), (), False)),
         (["25.3.17 09:00", "5.4.17"], TimeValues(1.0, ("%d.%m.%y", "%d.%m.%y %H:%M"), (), False)),
+        (["06/Jan/25 8:07 AM", "13/Mar/25 1:30 PM"], TimeValues(1.0, ("%d/%b/%y %I:%M %p",), (), False)),
         (["20240102", "20240103"], TimeValues(1.0, (), (), False)),
         (["1704163445", "1704163446.5"], TimeValues(1.0)),
         (["12345", "67890"], TimeValues(0.0)),

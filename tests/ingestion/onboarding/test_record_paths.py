@@ -29,6 +29,16 @@ def test_other_names(tmp_path: Path) -> None:
     }
 
 
+def test_how_a_step_ended_is_not_its_name(tmp_path: Path) -> None:
+    runs = [
+        {"id": n, "steps": [{"node": f"n{k}", "executionStatus": "success", "flag": "yes"} for k in range(3)]}
+        for n in range(4)
+    ]
+    assert find_records(write(tmp_path / "a.jsonl", runs)) == {"task": {"activity": "node"}}
+    alone = [{"id": n, "steps": [{"state": "done"}, {"state": "lost"}]} for n in range(4)]
+    assert find_records(write(tmp_path / "b.jsonl", alone)) == {"task": {"activity": "state"}}
+
+
 def test_an_id_may_lie_deeper(tmp_path: Path) -> None:
     records = [
         {
