@@ -28,3 +28,15 @@ def test_costs_are_read_from_the_results_that_are_there(tmp_path: Path) -> None:
     known = known_costs(tmp_path)
     assert known["intakes"] == {100.0: 9.0, 200.0: 15.0}
     assert known["history (events)"] == {}
+
+
+def test_costs_of_the_index_are_read_by_kind_and_size(tmp_path: Path) -> None:
+    taken = {
+        "exact 10": {"query_cpu_ms": 1.0, "build_cpu_s": 0.0},
+        "lists 10": {"query_cpu_ms": 0.5, "build_cpu_s": 2.0},
+    }
+    (tmp_path / "index.json").write_text(json.dumps({"taken": taken}))
+    known = known_costs(tmp_path)
+    assert known["tasks (exact search)"] == {10.0: 1.0}
+    assert known["tasks (search in lists)"] == {10.0: 0.5}
+    assert known["tasks (building the lists)"] == {10.0: 2.0}
