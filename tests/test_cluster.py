@@ -97,29 +97,6 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_generation_costs_nothing(loc
     assert complaints(night.lake) + leftovers(night.lake) == []
 
 
-def test_a_driver_that_is_killed_in_the_middle_of_a_generation_costs_its_run(local: Night, tmp_path: Path) -> None:
-    """Nothing is published, the snapshot stays readable, and the next generation needs no help."""
-    night = other(local, tmp_path)
-    night.opus("rebuild", "local[2]")
-    home = tmp_path / "cluster"
-    home.mkdir()
-    with cluster(home) as made:
-        process = night.start("generate", made.master)
-        end = time.monotonic() + 300
-        while not list(home.glob("work-*/app-*/*/stderr")):
-            assert process.poll() is None, process.communicate()[1][-3000:]
-            assert time.monotonic() < end
-            time.sleep(0.1)
-        time.sleep(1.0)  # an executor has begun
-        process.kill()
-        process.communicate(timeout=60)
-        assert night.results()["generation/intakes"] == []
-        assert complaints(night.lake) == []
-        night.opus("generate", made.master)
-    assert night.results() == local.results()
-    assert complaints(night.lake) + leftovers(night.lake) == []
-
-
 @pytest.fixture(scope="module")
 def rebuilt(tmp_path_factory: pytest.TempPathFactory) -> Night:
     """A rebuild on this machine, in one process."""
