@@ -26,7 +26,6 @@ class TrainPointer(dg.Config):
     """Options of a training."""
 
     industries: list[str] = Field([], description="those to learn from; none named: all")
-    fine_tune: bool = Field(False, description="whether the upper layers of the sentence encoder are fine-tuned, too")
 
 
 @dg.multi_asset(
@@ -53,9 +52,7 @@ def train_pointer(config: TrainPointer, run: LakeRun, encoder: EncoderResource) 
         yield made("models/pointer", NONE)
         return
     tracking = Tracking(run.lake, run.typed.mlflow)
-    how = TrainingOptions(
-        config.industries, logger.info, tracking, holds_lock=True, fine_tune=config.fine_tune, lwm=run.typed.lwm
-    )
+    how = TrainingOptions(config.industries, logger.info, tracking, holds_lock=True, lwm=run.typed.lwm)
     trained = train(run.lake, index, encoder.of_lake(run.lake), how)
     figures = {name: asdict(one) for name, one in trained.figures.items()}
     logger.info("model %s: %s", trained.model_id, trained.promotion.reason)

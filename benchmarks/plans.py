@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Predict plans (which tools, in which order, which links) for requests with the real pipeline, in a lake of its own.
 
-    .venv/bin/python benchmarks/plans.py HISTORY.jsonl INTAKES.jsonl PREDICTIONS.jsonl [--catalogue FILE] [--fine-tune]
-        [--work DIR]
+    .venv/bin/python benchmarks/plans.py HISTORY.jsonl INTAKES.jsonl PREDICTIONS.jsonl [--catalogue FILE]
+        [--no-fine-tune] [--work DIR]
 
 HISTORY and INTAKES have the form that the benchmark's own script writes: {"id", "request", "context"?, "plan", "links"}
 a line, an intake without plan and links. The plans become one history source (a link makes its first tool a predecessor
@@ -45,12 +45,12 @@ def main() -> int:
     parser.add_argument("intakes", type=Path)
     parser.add_argument("predictions", type=Path)
     parser.add_argument("--catalogue", type=Path, help="JSONL of the tools with their descriptions")
-    parser.add_argument("--fine-tune", action="store_true", help="as of `opus train`")
+    parser.add_argument("--no-fine-tune", action="store_true", help="as of `opus train`")
     parser.add_argument("--work", type=Path, help=KEPT)
     arguments = parser.parse_args()
     with workplace(arguments.work, "plans") as work:
         ids = write_inputs(arguments.history, arguments.intakes, work, listed(arguments.catalogue))
-        rebuild_and_generate(work, ["--fine-tune"] if arguments.fine_tune else [])
+        rebuild_and_generate(work, ["--no-fine-tune"] if arguments.no_fine_tune else [])
         whole, _ = predict(work)
         write_predictions(arguments.predictions, "id", ids, whole, NOTHING)
     return 0

@@ -100,7 +100,7 @@ def test_what_one_client_gave_reaches_no_other_and_goes_when_it_is_forgotten(
         return main(["--lake", str(lake), *arguments])
 
     assert opus("rebuild", "--history", str(history_folder)) == 0
-    assert opus("train") == 0
+    assert opus("train", "--no-fine-tune") == 0
     assert opus("generate", "--intakes", str(intakes)) == 0
 
     sent = [json.dumps(body, ensure_ascii=False) for body in prompts]

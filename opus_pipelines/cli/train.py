@@ -26,7 +26,9 @@ _BACKEND = click.option(
 @click.option("--industry", multiple=True, help="Learn from this industry only; may be repeated. Default: all.")
 @_BACKEND
 @click.option(
-    "--fine-tune", is_flag=True, help="Also fine-tune the upper layers of the sentence encoder; takes minutes."
+    "--fine-tune/--no-fine-tune",
+    default=None,
+    help="Whether the upper layers of the sentence encoder learn, too; takes minutes. Default: [lwm] fine_tune (yes).",
 )
 @click.option(
     "--flows",
@@ -34,7 +36,9 @@ _BACKEND = click.option(
     help="For activity_encoder: a folder of Flow-Bench's form, whose flows are learnt from.",
 )
 @click.pass_obj
-def train(options: Options, industry: tuple[str, ...], backend: str, fine_tune: bool, flows: Path | None) -> None:
+def train(
+    options: Options, industry: tuple[str, ...], backend: str, fine_tune: bool | None, flows: Path | None
+) -> None:
     """Train the pointer model on the cases of the current snapshot, and let it serve where it beats history.
 
     The model learns which task comes next for a request, from cases with a text. A quarter of the cases is held out
@@ -46,8 +50,9 @@ def train(options: Options, industry: tuple[str, ...], backend: str, fine_tune: 
     With --backend causal_lm it trains an adapter (LoRA) for the language model at [causal_lm] path instead, which
     serves where it is better than the model without it.
 
-    With --fine-tune, the upper half of the sentence encoder learns which tasks the words of a request ask for, and the
-    pointer model reads its probabilities. It helps where similar requests ask for different tasks, and takes minutes.
+    The upper half of the sentence encoder learns which tasks the words of a request ask for (a task reader). The
+    sequences of the pointer model are weighted by it in the industries whose held-out cases are better so. That takes
+    most of the time of a training: with --no-fine-tune it is left out.
 
     Where most steps of an industry are free words of one case, a step writer is trained, too: it composes steps from
     those of similar cases, from the request, and from what is listed beside it. It serves where its steps are more like
@@ -103,7 +108,8 @@ def train(options: Options, industry: tuple[str, ...], backend: str, fine_tune: 
     encoder = CachedEncoder(encoder_of(settings.encoder), lake.kept / "embeddings")
     tracking = Tracking(lake, settings.mlflow)
     tell = lambda line: click.echo(line, err=True)
-    how = TrainingOptions(industry, tell, tracking, fine_tune=fine_tune, lwm=settings.lwm)
+    lwm = settings.lwm if fine_tune is None else settings.lwm.model_copy(update={"fine_tune": fine_tune})
+    how = TrainingOptions(industry, tell, tracking, lwm=lwm)
     index = SnapshotIndex(Snapshot.open(lake))
     if backend == "pointer":
         trained, store = run(lake, index, encoder, how), store_of(lake)

@@ -49,6 +49,11 @@ class Lwm(Section):
         False,
         description="training also hides tasks, near cases (half of the time), clients and industries from a case",
     )
+    fine_tune: bool = Field(
+        True,
+        description="training also fine-tunes the upper layers of the sentence encoder, and uses them where that is "
+        "better on held-out cases",
+    )
 
 
 class CausalLm(Section):

@@ -145,7 +145,7 @@ class Encoder:
         if layers is None or len(layers) < upper:
             raise SettingsError(
                 f"encoder.model = {self.name!r} cannot be fine-tuned: it has not {max(1, upper)} layers in "
-                "`encoder.layer`, as BERT and models like it have; name another model, or train without --fine-tune"
+                "`encoder.layer`, as BERT and models like it have; name another model, or train with --no-fine-tune"
             )
         return layers[-upper:] if upper else layers
 

@@ -2,5 +2,5 @@
 
 In: requests of cases with the tasks that they did, and the vectors of the tasks. Out: a `TaskReader`, whose weights are
 the upper layers of the encoder and an attention of each task over the tokens. Doors: `training.fit` and
-`task_reader.TaskReader.probabilities`.
+`task_reader.TaskReader.log_odds`.
 """

@@ -1,10 +1,10 @@
-"""A task reader: P(task) from the tokens of a request, by a sentence encoder whose upper layers were fine-tuned.
+"""A task reader: which tasks the tokens of a request ask for, by a sentence encoder whose upper layers were fine-tuned.
 
 Each task attends over the tokens of the request and is scored by what it finds there (label-wise attention: Mullenbach
 et al. 2018, "Explainable prediction of medical codes from clinical text", equations 2 to 4). A mean over all tokens, as
 other vectors of texts are, has one place for all that a request asks for; here every task looks at its own words. The
-query and the weights of a task begin as the vector of its text, and training adds to them. A task that training did not
-see has the vector alone, and the share of all cases that do it.
+query and the weights of a task begin as the vector of its text, and training adds to them. Of a task that training did
+not see it says nothing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,6 +28,7 @@ MOST_TOKENS = 128  # of a request; what follows is not read
 QUERIES, ANSWERS, BIASES, SCALES = "queries", "answers", "biases", "scales"
 LAYERS = "layers."  # prefix of the names of the upper layers' weights
 AT_ONCE = 64  # requests of a batch
+MOST_LOG_ODDS = 6.9  # P(task) counts as between .001 and .999
 
 
 @dataclass(frozen=True)
@@ -56,34 +57,36 @@ class TaskReader:
         if any(self.weights[name].shape != size for name, size in expected.items()):
             raise OpusError("the arrays of the task reader do not fit its tasks")
 
+    @cached_property
+    def learnt(self) -> frozenset[str]:
+        """The tasks that it learnt."""
+        return frozenset(self.tasks)
+
     def load(self) -> None:
         """Load the encoder now, before a process is forked that reads with it."""
         self._upper  # noqa: B018 - it is kept
 
-    def probabilities(
-        self, texts: Sequence[str], tasks: Sequence[str], vectors: np.ndarray, rates: np.ndarray
-    ) -> np.ndarray:
-        """Return P(a case with this request does the task) [texts, tasks].
+    def log_odds(self, texts: Sequence[str], tasks: Sequence[str], vectors: np.ndarray) -> np.ndarray:
+        """Return the log-odds [texts, tasks] that a case with this request does the task, 0 where it was not learnt.
 
-        `vectors` [tasks, d] are those of the tasks' texts, `rates` [tasks] the shares of cases that do each of them.
+        `vectors` [tasks, d] are those of the tasks' texts. What is read is within `MOST_LOG_ODDS` of 0.
         """
         import torch
 
         places = {task: n for n, task in enumerate(self.tasks)}
-        rows = np.array([places.get(task, -1) for task in tasks])
-        known = rows >= 0
-        queries, answers = np.asarray(vectors, np.float32).copy(), np.asarray(vectors, np.float32).copy()
-        biases = log_odds(rates)
-        for name, found in ((QUERIES, queries), (ANSWERS, answers)):
-            found[known] += self.weights[name][rows[known]]
-        biases[known] = self.weights[BIASES][rows[known]]
-        heads = Heads(*map(torch.from_numpy, (queries, answers, biases, self.weights[SCALES])))
-        read: list[np.ndarray] = []
+        found = np.zeros((len(texts), len(tasks)))
+        known = np.array([n for n, task in enumerate(tasks) if task in places], np.int64)
+        if not len(known):
+            return found
+        rows, own = [places[tasks[n]] for n in known], np.asarray(vectors, np.float32)[known]
+        queries, answers = (own + self.weights[name][rows] for name in (QUERIES, ANSWERS))
+        heads = Heads(*map(torch.from_numpy, (queries, answers, self.weights[BIASES][rows], self.weights[SCALES])))
         with one_thread(), torch.inference_mode():
             for begin in range(0, len(texts), AT_ONCE):
                 states = self._lower.token_states(texts[begin : begin + AT_ONCE], MOST_TOKENS, TRAINED_LAYERS)
-                read.append(torch.sigmoid(heads.logits(*upper_states(self._upper, states))).numpy())
-        return np.concatenate(read)
+                read = heads.logits(*upper_states(self._upper, states)).numpy()
+                found[begin : begin + AT_ONCE, known] = np.clip(read, -MOST_LOG_ODDS, MOST_LOG_ODDS)
+        return found
 
     @cached_property
     def _lower(self) -> Encoder:

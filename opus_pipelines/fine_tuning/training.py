@@ -1,8 +1,6 @@
 """Fits a task reader: the upper layers of a sentence encoder, and the heads of the tasks, by cross-entropy.
 
-The lower layers stay as they are, so their states are computed once. Batches hold requests of similar length. The
-probabilities of a case that was learnt from are far too good to learn anything else from them; `out_of_fold` gives
-those of readers that did not see the case.
+The lower layers stay as they are, so their states are computed once. Batches hold requests of similar length.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,8 +28,9 @@ from opus_pipelines.fine_tuning.task_reader import (
     upper_states,
 )
 
-EPOCHS = 4  # passes over the cases, at least
-LEAST_STEPS = 150  # gradient steps; few cases are passed over more often
+EPOCHS = 10  # passes over the cases, at least
+LEAST_STEPS = 300  # gradient steps; few cases are passed over more often
+MOST_READS = 24_000  # requests in all passes together, at most: more take a quarter of an hour
 BATCH = 32  # requests
 LAYER_RATE, HEAD_RATE, BIAS_RATE = 1e-4, 3e-3, 1e-2  # largest steps of layers, of heads, and of biases and scales
 WEIGHT_DECAY = 0.01  # of the layers
@@ -73,7 +72,7 @@ class ReaderFitting:
 
     Attributes:
         report: called after each epoch with its number, from 1, and the mean loss in nats of a case.
-        epochs: None for `EPOCHS`, or as many as make `LEAST_STEPS`.
+        epochs: None for `EPOCHS`, as many as make `LEAST_STEPS`, or as few as make `MOST_READS`.
         layer_rate: the largest step of the layers.
         checkpoints: where an interrupted training goes on from; None: it starts anew.
     """
@@ -115,7 +114,7 @@ def _fitted(cases: ReadCases, encoder: Encoder, how: ReaderFitting) -> TaskReade
     ]
     optimizer = torch.optim.AdamW(groups, lr=how.layer_rate)
     batches = -(-len(states) // BATCH)
-    epochs = how.epochs or max(EPOCHS, -(-LEAST_STEPS // batches))
+    epochs = how.epochs or _passes(len(states), batches)
     rates = [how.layer_rate, HEAD_RATE, BIAS_RATE]
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rates, total_steps=epochs * batches, pct_start=WARM_UP)
     state = Resumable(_checkpoint(cases, encoder, how, epochs), optimizer, schedule, draw, how.report)
@@ -140,21 +139,9 @@ def _fitted(cases: ReadCases, encoder: Encoder, how: ReaderFitting) -> TaskReade
     return TaskReader(encoder.name, cases.tasks, weights)
 
 
-def out_of_fold(
-    cases: ReadCases, folds: np.ndarray, encoder: Encoder, how: ReaderFitting = ReaderFitting()
-) -> np.ndarray:
-    """Return P(task) [cases, tasks] of each case, by a reader that learnt from the cases of the other folds alone.
-
-    `folds` [cases] numbers the fold of each case; equal requests belong into one.
-    """
-    found = np.zeros(cases.holds.shape, np.float32)
-    for fold in sorted(set(folds.tolist())):
-        inside, outside = np.flatnonzero(folds == fold).tolist(), np.flatnonzero(folds != fold).tolist()
-        reader = fit(cases.among(outside), encoder, how)
-        rates = cases.holds[outside].mean(0)
-        asked = [cases.texts[n] for n in inside]
-        found[inside] = reader.probabilities(asked, cases.tasks, cases.vectors, rates)
-    return found
+def _passes(cases: int, batches: int) -> int:
+    """Return the passes over so many cases."""
+    return max(1, min(max(EPOCHS, -(-LEAST_STEPS // batches)), MOST_READS // cases))
 
 
 def _checkpoint(cases: ReadCases, encoder: Encoder, how: ReaderFitting, epochs: int) -> Checkpoint | None:

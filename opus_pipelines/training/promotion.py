@@ -58,11 +58,13 @@ class Judged:
         scores: F1 [cases, 3] of the new model, of similar cases and of the champion; the last is that of similar cases
             where no champion serves the industry.
         texts: the requests; equal ones are one group of the bootstrap.
+        reads: whether the new model has its task reader there, because its mean is better with it.
     """
 
     figures: Figures
     scores: np.ndarray
     texts: tuple[str, ...]
+    reads: bool = False
 
 
 @dataclass(frozen=True)

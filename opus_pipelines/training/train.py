@@ -1,8 +1,8 @@
 """Trains the pointer model, and lets it serve the industries on which it beats the look-up of similar cases.
 
-cases of the snapshot → a quarter held out by hash → model of the rest → F1 of the held-out cases by the model, by
-similar cases and by the champion → industries that the model serves, and whether it replaces the champion → model of
-all cases → lake and MLflow
+cases of the snapshot → a quarter held out by hash → network and task reader of the rest → F1 of the held-out cases by
+both, by the network alone, by similar cases and by the champion → industries that the model serves and those that the
+reader is used for, and whether the model replaces the champion → network and reader of all cases → lake and MLflow
 
 Nothing is published before the end: a training that is stopped leaves what serves as it was. After every epoch of the
 pointer model and of the task reader a checkpoint is kept, and the next training of the same cases goes on from it.
@@ -13,38 +13,33 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
-from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.errors import InputError, SettingsError
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.settings import Lwm as LwmSettings
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.fine_tuning.checkpoints import Checkpoints
+from opus_pipelines.fine_tuning.task_reader import TaskReader
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lwm.pointer.backend import named_sequences
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest
 from opus_pipelines.lwm.pointer.hiding import Hiding
-from opus_pipelines.lwm.pointer.model import MOST_LISTS, NEW_SETS, SEED, VERSION, Learning
+from opus_pipelines.lwm.pointer.model import MOST_LISTS, NEW_SETS, READER_WEIGHT, SEED, VERSION, Learning
 from opus_pipelines.lwm.pointer.model import train as train_model
 from opus_pipelines.lwm.pointer.store import KIND, AnyModel, Champion, keep, model_id_of, opened, store_of
 from opus_pipelines.lwm.pointer.transformer import train as train_transformer
 from opus_pipelines.lwm.step_writing.store import KIND as WRITER_KIND
 from opus_pipelines.lwm.step_writing.store import opened as opened_writer
 from opus_pipelines.lwm.step_writing.store import store_of as writers_of
-from opus_pipelines.metrics.intervals import interval
 from opus_pipelines.next_step import network
 from opus_pipelines.retrieval.case_memory import LEAST_CASES, IndustryMemory, encoded_requests, memory_of
-from opus_pipelines.retrieval.consensus import Consensus, consensus, f1
-from opus_pipelines.retrieval.similar_cases import weights_by_text
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
+from opus_pipelines.training.judging import HeldOut, is_improvable
 from opus_pipelines.training.logged_models import logged_pointer, logged_writer
-from opus_pipelines.training.promotion import HELD_OUT, Figures, Judged, Promotion, is_held_out, promotion
+from opus_pipelines.training.promotion import HELD_OUT, Figures, Judged, Promotion, promotion
 from opus_pipelines.training.tracking import DataHash, Tracking
 from opus_pipelines.training.train_intention import LearntEncoder, learn_encoder, publish_encoder, record_encoder
 from opus_pipelines.training.train_reader import learn_reader
 from opus_pipelines.training.train_writer import LearntWriter, learn_writer, publish_writer
 
-MOST_ASKED = 300  # held-out cases of an industry that are asked
 Report = Callable[[str], None]
 
 
@@ -57,7 +52,6 @@ class TrainingOptions:
         report: receives a line for each part of the work.
         tracking: where the training is recorded; None: nowhere.
         holds_lock: whether the caller holds the lake's lock already; otherwise it is taken to publish.
-        fine_tune: whether the upper layers of the sentence encoder are fine-tuned for the model, too.
         lwm: the settings of the model.
     """
 
@@ -65,7 +59,6 @@ class TrainingOptions:
     report: Report = lambda _: None
     tracking: Tracking | None = None
     holds_lock: bool = False
-    fine_tune: bool = False
     lwm: LwmSettings = field(default_factory=LwmSettings)
 
 
@@ -165,7 +158,8 @@ class _Training:
             "prefixes at most": MOST_LISTS,
             "cases asked as of a new set of tasks": NEW_SETS,
             "held out": f"1 of {HELD_OUT} by hash of the request",
-            "fine-tuned": self.options.fine_tune,
+            "fine-tuned": self.options.lwm.fine_tune,
+            "weight of the task reader": READER_WEIGHT,
             "network": self.options.lwm.network,
             "size": self.options.lwm.size,
             "hides more than the case": self.options.lwm.hide,
@@ -182,11 +176,6 @@ class _Training:
         for name, memory in memories.items():
             report(f"{name}: {len(memory.ids):,} cases, {len(memory.memory.graph.tasks):,} tasks; requests are encoded")
             requests[name] = encoded_requests(memory.texts, memory.memory.vectors, self.encoder)
-        reader = None
-        if self.options.fine_tune:
-            reader, likely = learn_reader(memories, self.encoder.name, report, self.checkpoints)
-            for name, own in likely.items():
-                requests[name] = [replace(r, likely=p) for r, p in zip(requests[name], own, strict=True)]
         champion = opened(self.lake).champion
         judged = self._judged(requests, champion)
         served = champion.industries if champion else frozenset[str]()
@@ -194,7 +183,8 @@ class _Training:
         report("the model of all cases is trained")
         loss: list[float] = []
         model = self._model(memories, requests, lambda _, mean: loss.append(round(mean, 6)))
-        model = replace(model, reader=reader)
+        read = {name: memories[name] for name, one in judged.items() if one.reads}
+        model = replace(model, reader=self._reader(read))
         industries = self.options.industries or self.index.industries
         learnt = learn_writer(self.index, self.encoder, industries, report, opened_writer(self.lake).champion)
         encoder = learn_encoder(self.index, self.encoder, industries, report)
@@ -230,22 +220,45 @@ class _Training:
             return train_transformer(histories, how, self.options.lwm.size)
         return train_model(histories, how)
 
+    def _reader(self, memories: Mapping[str, IndustryMemory]) -> TaskReader | None:
+        """Returns a task reader of these cases; None where no task can be learnt or the encoder has no layers."""
+        try:
+            return learn_reader(memories, self.encoder.name, self.options.report, self.checkpoints)
+        except SettingsError as error:
+            self.options.report(f"{error}; the model goes without a task reader")
+            return None
+
     def _judged(self, requests: Mapping[str, Sequence[EncodedRequest]], champion: Champion | None) -> dict[str, Judged]:
-        """Returns how a model of three quarters of the cases does on the others."""
-        memories, report = self.memories, self.options.report
-        held = {name: held_out(memory) for name, memory in memories.items()}
-        parts = {name: memory.without(held[name]) for name, memory in memories.items()}
-        known = {name: _without(requests[name], held[name]) for name in memories}
+        """Returns how a model of three quarters of the cases does on the others.
+
+        A task reader is trained, too, for the industries of named tasks whose cases the network alone does not answer
+        well enough, and for those that the champion reads: its own reader knows the held-out cases, so that it is
+        judged with this one.
+        """
+        report, wanted = self.options.report, self.options.lwm.fine_tune
+        held = {name: HeldOut.of(memory, requests[name]) for name, memory in self.memories.items()}
+        parts = {name: one.part for name, one in held.items()}
         report("a model of three quarters of the cases is trained, to be judged on the others")
-        model = self._model(parts, known)
+        network = self._model(parts, {name: one.known for name, one in held.items()})
+        alone = {name: one.f1_of(network) for name, one in held.items()}
+        improvable = {name for name in held if wanted and parts[name].memory.has_names and is_improvable(alone[name])}
+        served = {name: champion.model for name in held if champion and name in champion.industries}
+        read = {name for name, model in served.items() if model.reader and parts[name].memory.is_read_by(model.reader)}
+        reader = self._reader({name: parts[name] for name in held if name in improvable | read})
         judged = {}
-        for name, part in parts.items():
-            serving = champion.model if champion and name in champion.industries else None
-            asked = sorted(held[name], key=lambda n: digest("asked", memories[name].ids[n]))[:MOST_ASKED]
-            cases = [(requests[name][n], memories[name].memory.traces[n]) for n in asked]
-            judged[name] = _judged_industry(part, cases, model, serving)
+        for name, one in held.items():
+            with_reader = one.f1_of(replace(network, reader=reader)) if reader and name in improvable else None
+            serving = served.get(name)
+            by_champion = one.f1_of(replace(serving, reader=reader if name in read else None)) if serving else None
+            judged[name] = one.judged(alone[name], with_reader, by_champion)
             figures = judged[name].figures
             report(f"{name}: F1 of held-out cases {figures.model:.3f}, similar cases {figures.similar_cases:.3f}")
+            if with_reader is not None:
+                verdict = "used" if judged[name].reads else "not used"
+                report(
+                    f"{name}: {with_reader.mean():.3f} with the task reader, {alone[name].mean():.3f} without it; "
+                    f"it is {verdict}"
+                )
         return judged
 
     def _publish(
@@ -282,52 +295,3 @@ def _flat(trained: Trained) -> dict[str, float]:
     }
     verdict = {key: getattr(trained.promotion, key) for key in ("difference", "low", "high")}
     return figures | {f"promotion/{key}": value for key, value in verdict.items() if value is not None}
-
-
-def held_out(memory: IndustryMemory) -> list[int]:
-    """Returns the cases that are held out: a quarter by hash of the request, so that equal requests stay together.
-
-    None are where nothing would be left to learn from.
-    """
-    held = [n for n, text in enumerate(memory.texts) if is_held_out(text)]
-    return held if len(held) < len(memory.texts) else []
-
-
-def _without(requests: Sequence[EncodedRequest], hidden: Sequence[int]) -> list[EncodedRequest]:
-    gone = set(hidden)
-    return [request for n, request in enumerate(requests) if n not in gone]
-
-
-def _judged_industry(
-    part: IndustryMemory,
-    cases: Sequence[tuple[EncodedRequest, Sequence[int]]],
-    model: AnyModel,
-    champion: AnyModel | None,
-) -> Judged:
-    """Returns the F1 of requests and their tasks, of which `part` knows nothing."""
-    scores, tasks = np.zeros((len(cases), 3)), part.memory.graph.tasks
-    for row, (request, trace) in enumerate(cases):
-        gold = frozenset(tasks[task] for task in trace)
-        by_cases = f1(frozenset(by_similar_cases(part, request.vector).tasks), gold)
-        by_champion = f1(frozenset(_by_model(champion, part, request).tasks), gold) if champion else by_cases
-        scores[row] = f1(frozenset(_by_model(model, part, request).tasks), gold), by_cases, by_champion
-    texts = tuple(request.text for request, _ in cases)
-    if len(cases) < 2:
-        return Judged(Figures(len(part.ids), len(cases), 0.0, 0.0, 0.0, 0.0), scores, texts)
-    low, high = interval((scores[:, 0] - scores[:, 1]).tolist(), texts)
-    means = scores.mean(0).round(6).tolist()
-    return Judged(Figures(len(part.ids), len(cases), means[0], means[1], round(low, 6), round(high, 6)), scores, texts)
-
-
-def _by_model(model: AnyModel, part: IndustryMemory, request: EncodedRequest) -> Consensus:
-    written = named_sequences(model.sequences(request, part.memory), part.memory.graph.tasks)
-    traces = [part.trace(one.tasks, one.before) for one in written]
-    return consensus(traces, np.array([one.probability for one in written]))
-
-
-def by_similar_cases(part: IndustryMemory, vector: np.ndarray) -> Consensus:
-    """Returns what the most similar cases agree on; `vector` [d] is that of the request."""
-    weights = weights_by_text((part.memory.vectors @ vector).round(6))
-    kept = np.flatnonzero(weights)
-    tasks = part.memory.graph.tasks
-    return consensus([part.trace([tasks[t] for t in part.memory.traces[n]]) for n in kept], weights[kept])

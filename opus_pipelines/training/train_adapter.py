@@ -33,10 +33,11 @@ from opus_pipelines.retrieval.consensus import f1
 from opus_pipelines.retrieval.routing import Router
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.retrieval.subgraphs import subgraphs_of
+from opus_pipelines.training.judging import by_similar_cases, held_out
 from opus_pipelines.training.logged_models import logged_adapter
 from opus_pipelines.training.promotion import HELD_OUT, Figures, beyond
 from opus_pipelines.training.tracking import DataHash
-from opus_pipelines.training.train import Trained, TrainingOptions, by_similar_cases, held_out, memories_of
+from opus_pipelines.training.train import Trained, TrainingOptions, memories_of
 
 MOST_ASKED = 40  # held-out cases of an industry that are asked: a beam of a language model takes seconds
 

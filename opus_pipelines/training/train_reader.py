@@ -1,22 +1,17 @@
-"""Trains the task reader of the pointer model, one for all industries, and tells P(task) by readers without the case.
+"""Trains the task reader of the pointer model, one for all industries whose tasks have names that cases share.
 
-cases → two halves by hash of the request → P(task) of each half by a reader of the other one → reader of all cases
-
-No case is read by a reader that learnt from it or from an equal request, so that what the pointer model learns from the
-probabilities, and how it does on held-out cases, is what a new request will see. It is a little less: there a reader of
-all cases reads.
+Where most steps are words of one case alone, no task has a second case to be learnt from, and there is no reader.
 """
 
 from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from opus_pipelines.core.ids import digest
 from opus_pipelines.core.settings import Encoder as EncoderSettings
 from opus_pipelines.embedding.encoder import Encoder
 from opus_pipelines.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.fine_tuning.task_reader import TaskReader
-from opus_pipelines.fine_tuning.training import ReadCases, ReaderFitting, fit, out_of_fold
+from opus_pipelines.fine_tuning.training import ReadCases, ReaderFitting, fit
 from opus_pipelines.retrieval.case_memory import IndustryMemory
 
 
@@ -25,26 +20,20 @@ def learn_reader(
     encoder: str,
     report: Callable[[str], None],
     checkpoints: Checkpoints | None = None,
-) -> tuple[TaskReader, dict[str, np.ndarray]]:
-    """Returns a task reader of all cases, and for each industry P(task) [cases, tasks] of its cases out of fold.
+) -> TaskReader | None:
+    """Returns a task reader of the cases of these industries; None where none of them has names that cases share.
 
     `encoder` names the sentence encoder; an interrupted training goes on from its checkpoint. Raises FineTuningError
-    where there is nothing to learn or the loss is not finite, and SettingsError where the encoder cannot be fine-tuned.
+    where the loss is not finite, and SettingsError where the encoder cannot be fine-tuned.
     """
-    names, sentence = sorted(memories), Encoder(EncoderSettings(model=encoder))
-    cases = joined([memories[name].memory.read_cases for name in names])
-    folds = np.array([int(digest("reader", text)[:8], 16) % 2 for text in cases.texts])
-    report(f"the sentence encoder is fine-tuned on {len(cases.texts):,} cases, on each half of them first")
-    likely = out_of_fold(cases, folds, sentence, ReaderFitting(checkpoints=checkpoints))
+    named = [memories[name].memory for name in sorted(memories) if memories[name].memory.has_names]
+    if not named:
+        return None
+    cases = joined([memory.read_cases for memory in named])
+    report(f"the sentence encoder is fine-tuned on {len(cases.texts):,} cases")
     told = lambda epoch, loss: report(f"epoch {epoch}: {loss:.3f} nats a case")
-    reader = fit(cases, sentence, ReaderFitting(told, checkpoints=checkpoints))
-    found, place, begin = {}, {task: n for n, task in enumerate(cases.tasks)}, 0
-    for name in names:
-        memory = memories[name].memory
-        own = likely[begin : begin + len(memory.traces)]
-        found[name] = own[:, [place[task] for task in memory.graph.tasks]]
-        begin += len(memory.traces)
-    return reader, found
+    sentence = Encoder(EncoderSettings(model=encoder.removesuffix("@bfloat16")))  # fine-tuned with float32
+    return fit(cases, sentence, ReaderFitting(told, checkpoints=checkpoints))
 
 
 def joined(industries: list[ReadCases]) -> ReadCases:

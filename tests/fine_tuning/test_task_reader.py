@@ -1,4 +1,4 @@
-"""The task reader: what it learns, tasks that it did not see, folds, and the pointer model that reads with it."""
+"""The task reader: what it learns, tasks that it did not see, and the pointer model that weighs sequences by it."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,14 +9,14 @@ import pytest
 from opus_pipelines.core.errors import OpusError, SettingsError
 from opus_pipelines.core.settings import Encoder as EncoderSettings
 from opus_pipelines.embedding.encoder import Encoder
-from opus_pipelines.fine_tuning.task_reader import QUERIES, SCALES, TaskReader
-from opus_pipelines.fine_tuning.training import FineTuningError, ReadCases, ReaderFitting, fit, out_of_fold
+from opus_pipelines.fine_tuning.task_reader import MOST_LOG_ODDS, QUERIES, SCALES, TaskReader
+from opus_pipelines.fine_tuning.training import FineTuningError, ReadCases, ReaderFitting, fit
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lwm.pointer.candidates import FEATURES
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest, clauses_of
 from opus_pipelines.lwm.pointer.memory import CaseMemory
-from opus_pipelines.lwm.pointer.model import PointerModel, train
+from opus_pipelines.lwm.pointer.model import PointerModel, train, weighted
 from opus_pipelines.lwm.pointer.store import READER, keep, opened, store_of
+from opus_pipelines.next_step.writing import Written
 from tests.fine_tuning.tiny_encoder import write_tiny_encoder
 from tests.language_models.tiny_model import write_tiny_model
 from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans
@@ -57,37 +57,25 @@ def hits(found: np.ndarray, holds: np.ndarray) -> float:
 
 def test_it_reads_which_tasks_a_request_asks_for(reader: TaskReader, cases: ReadCases) -> None:
     asked = cases.among(range(120, 160))
-    found = reader.probabilities(asked.texts, TOOLS, cases.vectors, cases.holds.mean(0))
+    found = reader.log_odds(asked.texts, TOOLS, cases.vectors)
     assert found.shape == (40, len(TOOLS))
-    assert 0 <= found.min() < found.max() <= 1
+    assert -MOST_LOG_ODDS <= found.min() < 0 < found.max() <= MOST_LOG_ODDS
     assert hits(found, asked.holds) > 0.6, "by chance it is 0.2"
 
 
 def test_requests_of_any_length_may_stand_together(reader: TaskReader, cases: ReadCases) -> None:
     texts = ["send the invoice", asks_for(TOOLS[:4]), ""]
-    together = reader.probabilities(texts, TOOLS, cases.vectors, cases.holds.mean(0))
-    alone = [reader.probabilities([text], TOOLS, cases.vectors, cases.holds.mean(0))[0] for text in texts]
-    assert together == pytest.approx(np.stack(alone), abs=1e-5)
+    together = reader.log_odds(texts, TOOLS, cases.vectors)
+    alone = [reader.log_odds([text], TOOLS, cases.vectors)[0] for text in texts]
+    assert together == pytest.approx(np.stack(alone), abs=1e-4)
 
 
-def test_a_task_that_it_did_not_learn_is_read_by_its_text(reader: TaskReader, cases: ReadCases) -> None:
-    known = reader.probabilities(["send the invoice"], TOOLS, cases.vectors, cases.holds.mean(0))
-    more = reader.probabilities(
-        ["send the invoice"], ("other", *TOOLS), np.vstack([cases.vectors[:1], cases.vectors]), np.full(9, 0.2)
-    )
-    assert more[0, 1:] == pytest.approx(known[0], abs=1e-5)
-    assert 0 < more[0, 0] < 1
-
-
-def test_out_of_fold_probabilities_know_nothing_of_the_case(cases: ReadCases, encoder: Encoder) -> None:
-    some = cases.among(range(24))
-    folds = np.arange(24) % 2
-    found = out_of_fold(some, folds, encoder, ReaderFitting(epochs=1))
-    other = some.holds.copy()
-    other[0] = 1 - other[0]
-    again = out_of_fold(replace(some, holds=other), folds, encoder, ReaderFitting(epochs=1))
-    assert again[folds == 0] == pytest.approx(found[folds == 0]), "fold 0 is read by fold 1, which did not change"
-    assert np.abs(again[folds == 1] - found[folds == 1]).max() > 1e-4
+def test_of_a_task_that_it_did_not_learn_it_says_nothing(reader: TaskReader, cases: ReadCases) -> None:
+    known = reader.log_odds(["send the invoice"], TOOLS, cases.vectors)
+    vectors = np.vstack([cases.vectors[:1], cases.vectors])
+    assert reader.log_odds(["send the invoice"], ("other", *TOOLS), vectors)[0, 1:] == pytest.approx(known[0])
+    assert reader.log_odds(["send the invoice"], ("other", *TOOLS), vectors)[0, 0] == 0
+    assert reader.log_odds(["send the invoice"], ("other",), cases.vectors[:1]).tolist() == [[0.0]]
 
 
 def test_nothing_to_learn_from_and_a_loss_that_is_no_number_are_named(cases: ReadCases, encoder: Encoder) -> None:
@@ -108,24 +96,33 @@ def test_a_model_without_layers_of_its_own_cannot_be_fine_tuned(tmp_path: Path, 
 )
 def test_weights_that_do_not_fit_are_refused(reader: TaskReader, cases: ReadCases, name: str, part: np.ndarray) -> None:
     with pytest.raises(OpusError):
-        replace(reader, weights={**reader.weights, name: part}).probabilities(
-            ["send"], TOOLS, cases.vectors, np.full(8, 0.2)
-        )
+        replace(reader, weights={**reader.weights, name: part}).log_odds(["send"], TOOLS, cases.vectors)
 
 
-def test_the_pointer_model_reads_with_it_and_keeps_it(reader: TaskReader, cases: ReadCases, tmp_path: Path) -> None:
+def test_the_odds_of_the_tasks_weigh_the_sequences() -> None:
+    written = [Written((0, 1), 0.6), Written((0, 2), 0.3), Written((2,), 0.1, ((),))]
+    log_odds = np.log([2.0, 1.0, 16.0])
+    found = weighted(written, log_odds)
+    # Shares before scaling: .6 * 2^.5, .3 * 32^.5 and .1 * 16^.5.
+    assert [one.tasks for one in found] == [(0, 2), (0, 1), (2,)]
+    assert [one.probability for one in found] == pytest.approx([0.57614, 0.28807, 0.13580], abs=1e-5)
+    assert found[2].before == ((),)
+    assert weighted(written, np.zeros(3)) == written
+
+
+def test_the_pointer_model_weighs_its_sequences_by_it_and_keeps_it(
+    reader: TaskReader, cases: ReadCases, tmp_path: Path
+) -> None:
     small = memory(PLANS[:120])
-    graph = replace(small.graph, vectors=cases.vectors)
-    known = CaseMemory(graph, cases.texts[:120], cases.vectors[np.zeros(120, int)], small.traces)
-    likely = known.read_by(reader, cases.texts[:120])
-    requests = [in_space(text, cases, own) for text, own in zip(cases.texts[:120], likely, strict=True)]
-    model = replace(train([(known, requests)]), reader=reader)
-    text = "please send the invoice"
-    (read,) = known.read_by(reader, [text])
-    candidates = known.candidates(in_space(text, cases, read), len(TOOLS))
-    column = FEATURES.index("task reader")
-    assert candidates.features[:, column] == pytest.approx(read[candidates.tasks])
-    assert np.isnan(known.candidates(in_space(text, cases), len(TOOLS)).features[:, column]).all()
+    known = CaseMemory(
+        replace(small.graph, vectors=cases.vectors), cases.texts[:120], cases.vectors[np.zeros(120, int)], small.traces
+    )
+    plain = train([(known, [in_space(text, cases) for text in cases.texts[:120]])])
+    model, text = replace(plain, reader=reader), f"please {asks_for(TOOLS[:2])}"
+    asked = in_space(text, cases)
+    written, read = plain.sequences(asked, known), model.sequences(asked, known)
+    assert read == weighted(written, reader.log_odds([text], TOOLS, cases.vectors)[0])
+    assert read != written
 
     lake, card = Lake(tmp_path), {"industries": {"retail": {"serves": True}}}
     name = keep(lake, model, card)
@@ -133,14 +130,26 @@ def test_the_pointer_model_reads_with_it_and_keeps_it(reader: TaskReader, cases:
     store_of(lake).promote(name)
     champion = opened(lake).champion
     assert champion is not None
-    asked = in_space(text, cases)
-    assert champion.model.sequences(asked, known) == model.sequences(asked, known)
-    assert champion.model.sequences(asked, known) == model.sequences(replace(asked, likely=read), known)
+    assert champion.model.sequences(asked, known) == read
     (store_of(lake).folder / name / READER).write_bytes(b"no tensors")
     assert opened(lake).champion is None
 
 
-def in_space(text: str, cases: ReadCases, likely: np.ndarray | None = None) -> EncodedRequest:
+def test_a_reader_of_another_industry_weighs_nothing(reader: TaskReader, cases: ReadCases) -> None:
+    small = memory(PLANS[:120])
+    vectors = cases.vectors[np.zeros(120, int)]
+    known = CaseMemory(replace(small.graph, vectors=cases.vectors), cases.texts[:120], vectors, small.traces)
+    tasks = (*TOOLS[:4], *(f"other {n}" for n in range(4)))
+    half = CaseMemory(
+        replace(small.graph, vectors=cases.vectors, tasks=tasks), cases.texts[:120], vectors, small.traces
+    )
+    assert known.is_read_by(reader)
+    assert np.abs(known.log_odds(reader, "send the invoice")).min() > 0
+    assert not half.is_read_by(reader)
+    assert half.log_odds(reader, "send the invoice").tolist() == [0.0] * 8
+
+
+def in_space(text: str, cases: ReadCases) -> EncodedRequest:
     """A request whose vectors say nothing, in the space of the tiny encoder."""
     clauses = clauses_of(text)
-    return replace(EncodedRequest.of(text, cases.vectors[0], cases.vectors[[0] * len(clauses)]), likely=likely)
+    return EncodedRequest.of(text, cases.vectors[0], cases.vectors[[0] * len(clauses)])

@@ -32,7 +32,7 @@ from opus_pipelines.wkg.snapshot import Snapshot
 from resources.encoder import EncoderResource
 from resources.lake import LakeRun
 
-LIGHT = Lwm(perceptrons=1)  # one of the three perceptrons: what is tested here does not depend on their number
+LIGHT = Lwm(perceptrons=1, fine_tune=False)  # one of the three perceptrons: nothing here depends on their number
 
 pytestmark = [pytest.mark.spark, pytest.mark.model, pytest.mark.filterwarnings("default")]
 

@@ -30,14 +30,12 @@ class EncodedRequest:
         clauses: unit vectors [c, d] of its clauses.
         places: place [c] of each clause, see `Clause`.
         text: the text itself.
-        likely: P(task) [tasks] of the tasks of its industry by a task reader; None without one.
     """
 
     vector: np.ndarray
     clauses: np.ndarray
     places: np.ndarray
     text: str
-    likely: np.ndarray | None = None
 
     @classmethod
     def of(cls, text: str, vector: np.ndarray, clauses: np.ndarray) -> "EncodedRequest":

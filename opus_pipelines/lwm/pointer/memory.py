@@ -25,6 +25,7 @@ from opus_pipelines.next_step.title_match import TitleMatch
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+READ = 0.9  # share of the steps of history whose tasks a task reader must have learnt to be asked
 NEAREST = 60  # cases that support a task by the similarity of their requests
 KERNEL_WIDTH = 0.7  # of the Gaussian kernel between unit vectors
 # share of a kernel regression's kernel that compares words, the rest compares vectors; and its ridge
@@ -34,7 +35,6 @@ COVERED = 0.15  # cosine of a clause and a task from which the task explains som
 TEXTS_WEIGHT = 0.3  # weight of what texts say of a task, beside history's estimate, in the choice of candidates
 MOST_UNKNOWN = 12  # candidates that no case did, at most
 FREE_WORDS = 0.5  # share of the steps that one case alone has, from which tasks are words instead of names
-READ = 0.5  # share of the task reader in the likelihood of a task; the rest is the kernel regression
 
 
 @dataclass(frozen=True)
@@ -182,9 +182,19 @@ class CaseMemory:
         """Compute now what every request needs."""
         self._regressions, self._words, self._title_match  # noqa: B018 - each is kept
 
-    def read_by(self, reader: TaskReader, texts: Sequence[str]) -> np.ndarray:
-        """Return P(task) [texts, tasks] of requests by a task reader."""
-        return reader.probabilities(texts, self.graph.tasks, self.graph.vectors, self.counts / len(self.traces))
+    def log_odds(self, reader: TaskReader, text: str) -> np.ndarray:
+        """Return the log-odds [tasks] that a request asks for each task; 0 for those that the reader did not learn.
+
+        All are 0 where it did not learn most of the work: it is of another industry, which has a few of the tasks.
+        """
+        if not self.is_read_by(reader):
+            return np.zeros(len(self.graph.tasks))
+        return np.asarray(reader.log_odds([text], self.graph.tasks, self.graph.vectors)[0])
+
+    def is_read_by(self, reader: TaskReader) -> bool:
+        """Whether the reader learnt most of the work."""
+        learnt = np.array([task in reader.learnt for task in self.graph.tasks])
+        return bool(self.counts @ learnt >= READ * self.counts.sum())
 
     @property
     def read_cases(self) -> ReadCases:
@@ -216,11 +226,7 @@ class CaseMemory:
         nearest = np.full(len(graph.tasks), -1.0)
         np.maximum.at(nearest, self._own_task, cosines[self._own_case])
         by_kernel, *by_other_kernels = self._estimates(request, hidden)
-        estimate, read = by_kernel, np.full(len(graph.tasks), np.nan)
-        if request.likely is not None:
-            read = request.likely
-            estimate = (1 - READ) * np.clip(by_kernel, 0.0, 1.0) + READ * read
-        likelihood = np.where(unknown, PRIOR, np.clip(estimate, PRIOR, 1.0))
+        likelihood = np.where(unknown, PRIOR, np.clip(by_kernel, PRIOR, 1.0))
         clauses = request.clauses @ graph.vectors.T
         words = self._words[0].transform([plain(request.text)])
         own = self.traces[hidden] if hidden is not None else []
@@ -232,7 +238,6 @@ class CaseMemory:
             *supports,
             nearest,
             by_kernel,
-            read,
             graph.vectors @ request.vector,
             clauses.max(0),
             np.asarray((words @ self._words[2].T).todense())[0],
@@ -248,7 +253,7 @@ class CaseMemory:
             *(column * titled for column in self._title_match.columns(plain(request.text))),
         ]
         by_texts = TEXTS_WEIGHT * clauses.max(0)
-        chosen = _highest(estimate + 0.5 * supports[1] + by_texts, ~unknown, most)
+        chosen = _highest(by_kernel + 0.5 * supports[1] + by_texts, ~unknown, most)
         if unknown.any():
             titles = columns[FEATURES.index("words of the title")]
             chosen = np.concatenate([chosen, _highest(by_texts + TEXTS_WEIGHT * titles, unknown, MOST_UNKNOWN)])

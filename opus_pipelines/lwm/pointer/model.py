@@ -24,11 +24,12 @@ from opus_pipelines.next_step.writing import Rules, Written, by_beam, sampled
 LEAST_CANDIDATES = 20  # tasks that a request may be given, at least
 MOST_CANDIDATES = 60
 MOST_LISTS = 18_000  # prefixes that the network is trained on, at most
+READER_WEIGHT = 0.5  # power of the odds of a task reader beside the probabilities of the network
 NEW_SETS = 0.5  # share of the cases that are asked the second time as if no case had their set of tasks
 SEED = 0
 STEP_FEATURES = 18  # features of a candidate that depend on the steps so far; see `next_step_features`
 WIDTH = len(FEATURES) + STEP_FEATURES  # features of a candidate
-VERSION = 6  # raise it when the features or the way of writing change: a network of another version is not used
+VERSION = 7  # raise it when the features or the way of writing change: a network of another version is not used
 Histories = Sequence[tuple[CaseMemory, Sequence[EncodedRequest]]]
 
 
@@ -45,12 +46,12 @@ class PointerModel:
 
         `hidden` is the case of the memory that is left out, None for none.
         """
-        request = read_request(self.reader, request, memory)
         candidates = memory.candidates(request, most_candidates(memory), hidden)
         next_step = lambda prefixes: self.probabilities(candidates, prefixes)
         write = by_beam if self.decoding == "beam" else sampled
         written = write(next_step, Rules(max(map(len, memory.traces))))
-        return [replace(one, tasks=tuple(int(candidates.tasks[n]) for n in one.tasks)) for one in written]
+        named = [replace(one, tasks=tuple(int(candidates.tasks[n]) for n in one.tasks)) for one in written]
+        return named if self.reader is None else weighted(named, memory.log_odds(self.reader, request.text))
 
     def probabilities(self, candidates: Candidates, prefixes: Sequence[tuple[int, ...]]) -> np.ndarray:
         """Return the probabilities [prefixes, candidates + 1] of every next step, and of the end."""
@@ -64,11 +65,21 @@ class PointerModel:
         return np.asarray(weights / weights.sum(1, keepdims=True))
 
 
-def read_request(reader: TaskReader | None, request: EncodedRequest, memory: CaseMemory) -> EncodedRequest:
-    """Return the request with what a task reader reads in it, where there is a reader and it was not asked yet."""
-    if reader is None or request.likely is not None:
-        return request
-    return replace(request, likely=memory.read_by(reader, [request.text])[0])
+def weighted(written: Sequence[Written], log_odds: np.ndarray) -> list[Written]:
+    """Return the sequences, most probable first, with what a task reader reads; their probabilities sum to 1.
+
+    `log_odds` [tasks] are those of P(the request asks for the task). If tasks were asked for independently of each
+    other, the probability of a set would be proportional to the product of the odds of its tasks. A probability is
+    multiplied by this product to the power `READER_WEIGHT`: a product of experts (Hinton 2002) with one weight.
+    Where nothing is read, they stay as they are.
+    """
+    if not log_odds.any():
+        return list(written)
+    scores = np.array([np.log(one.probability) + READER_WEIGHT * log_odds[list(one.tasks)].sum() for one in written])
+    shares = np.exp(scores - scores.max())
+    shares /= shares.sum()
+    found = [replace(one, probability=float(share)) for one, share in zip(written, shares, strict=True)]
+    return sorted(found, key=lambda one: (-one.probability, one.tasks))
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from opus_pipelines.lwm.pointer.model import (
     asked_cases,
     most_candidates,
     next_step_features,
-    read_request,
+    weighted,
 )
 from opus_pipelines.next_step.batches import BATCH, Shown, batch_of, before_of, drawn, moments, standardised
 from opus_pipelines.next_step.network import TrainingError
@@ -104,13 +104,12 @@ class TransformerModel:
 
         A *new* step is left out: the step writer writes it. `hidden` is the case of the memory that is left out.
         """
-        request = read_request(self.reader, request, memory)
         candidates = memory.candidates(request, most_candidates(memory), hidden)
         write = by_beam if self.decoding == "beam" else sampled
         longest = max(map(len, memory.traces))
         written = write(self.next_step(request, candidates, memory.graph.vectors), Rules(longest))
         links = self.links(request, candidates, memory.graph.vectors) if self.writes_links else None
-        return [
+        named = [
             Written(
                 tuple(int(candidates.tasks[n]) for n in one.tasks),
                 one.probability,
@@ -118,6 +117,7 @@ class TransformerModel:
             )
             for one in written
         ]
+        return named if self.reader is None else weighted(named, memory.log_odds(self.reader, request.text))
 
     def links(self, request: EncodedRequest, candidates: Candidates, vectors: np.ndarray) -> np.ndarray | None:
         """Return P(u is directly before v) [k, k] of candidates, were both steps; None where no case told links."""

@@ -352,7 +352,7 @@ def test_a_version_without_the_backend_is_that_of_the_backend(model: PointerMode
     publish(Lake(tmp_path), model, card(retail=False))
     assert version_of(settings) == "history-4"
     name = publish(Lake(tmp_path), model, card(retail=True))
-    assert version_of(settings) == f"history-4 pointer-6-{name}"
+    assert version_of(settings) == f"history-4 pointer-7-{name}"
 
 
 def catalogue(size: int) -> IndustryGraph:
