@@ -172,7 +172,7 @@ def statements_of(sentence: str) -> list[Statement]:
 
 
 def _is_told(statement: Statement) -> bool:
-    """Tells whether a statement says something: has two words, or is a participle: "sealed"."""
+    """Tells whether a statement says something: has two words, or is one participle ("sealed")."""
     words = _WORD.findall(statement.full)
     return (len(words) > 1 and not _ALTERNATIVE.fullmatch(statement.text)) or bool(words and words[0].endswith("ed"))
 

@@ -89,12 +89,29 @@ _IRREGULAR = {
 }
 
 
-_MORE_PARTICIPLES = "done put set cut read shut left known lit run split been gone begun come become"
+_PARTICIPLES = {word for word in _IRREGULAR if not word.startswith("payment")} | {
+    "done",
+    "put",
+    "set",
+    "cut",
+    "read",
+    "shut",
+    "left",
+    "known",
+    "lit",
+    "run",
+    "split",
+    "been",
+    "gone",
+    "begun",
+    "come",
+    "become",
+}
 
 
 def is_irregular_participle(word: str) -> bool:
     """Returns whether a word in lower case is a past participle that does not end in "ed"."""
-    return word in _MORE_PARTICIPLES.split() or (word in _IRREGULAR and not word.startswith("payment"))
+    return word in _PARTICIPLES
 
 
 @lru_cache(maxsize=1)

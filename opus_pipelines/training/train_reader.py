@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from opus_pipelines.core.settings import Encoder as EncoderSettings
-from opus_pipelines.embedding.encoder import Encoder
+from opus_pipelines.embedding.encoder import float32_of
 from opus_pipelines.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.fine_tuning.task_reader import TaskReader
 from opus_pipelines.fine_tuning.training import ReadCases, ReaderFitting, fit
@@ -32,8 +31,7 @@ def learn_reader(
     cases = joined([memory.read_cases for memory in named])
     report(f"the sentence encoder is fine-tuned on {len(cases.texts):,} cases")
     told = lambda epoch, loss: report(f"epoch {epoch}: {loss:.3f} nats a case")
-    sentence = Encoder(EncoderSettings(model=encoder.removesuffix("@bfloat16")))  # fine-tuned with float32
-    return fit(cases, sentence, ReaderFitting(told, checkpoints=checkpoints))
+    return fit(cases, float32_of(encoder), ReaderFitting(told, checkpoints=checkpoints))
 
 
 def joined(industries: list[ReadCases]) -> ReadCases:

@@ -4,13 +4,13 @@ Where no case of history is like the intake, the procedure decides, and all that
 only what would otherwise be lost without a word counts: what neither a step of the workflow nor a rule stands for.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from itertools import product
 
 from opus_pipelines.catalogues.conditions import without_joint
 from opus_pipelines.catalogues.statements import Statement, sentences_of, statements_of
 from opus_pipelines.core.word_stems import same, stems, within
-from opus_pipelines.embedding.text_parts import Part, parts
+from opus_pipelines.embedding.text_parts import parts
 from opus_pipelines.procedures.name_coverage import words
 from opus_pipelines.procedures.reading import ParsedProcedure, ProcedureStep
 
@@ -26,11 +26,10 @@ def lacking_steps(text: str, procedure: ParsedProcedure | None, titles: Collecti
     has all words of its title. What is forbidden, and when something is done, is no step. What holds only otherwise is
     named, because a person has to say whether it does. Of a part without sentences, the heading is the statement.
     """
-    head = procedure.head if procedure else ""
     steps = [step for step in procedure.steps if step.name in titles] if procedure else []
     names = [words(title) for title in titles]
     found: dict[str, None] = {}
-    for sentence in _sentences(text, [part for part in parts(text) if head and part.head == head]):
+    for sentence in _sentences(text, procedure):
         statements = [s for s in statements_of(sentence) if s.asks or s.is_named or s.is_alternative]
         statements = [s for s in statements if not s.is_negative and not s.is_fact]
         lacking = [
@@ -76,12 +75,10 @@ def conditional_steps(text: str, procedure: ParsedProcedure | None, titles: Coll
     and is left out, where `known`, the texts of the client, has all of its words; "unless" never does. A step that
     another clause names without a condition is left out, too.
     """
-    head = procedure.head if procedure else ""
     steps = [step for step in procedure.steps if step.name in titles] if procedure else []
-    sentences = _sentences(text, [part for part in parts(text) if head and part.head == head])
     told, found = stems(known), dict[str, str]()
     always: set[str] = set()
-    for sentence in sentences:
+    for sentence in _sentences(text, procedure):
         statements = [s for s in statements_of(sentence) if s.asks or s.may_name]
         for statement, step in product(statements, steps):
             is_named = words(step.name) <= words(statement.full)
@@ -95,7 +92,10 @@ def conditional_steps(text: str, procedure: ParsedProcedure | None, titles: Coll
     return [line for name, line in found.items() if name not in always][:MOST]
 
 
-def _sentences(text: str, read: Sequence[Part]) -> list[str]:
+def _sentences(text: str, procedure: ParsedProcedure | None) -> list[str]:
+    """Returns the sentences of the part that was read where it has a heading, else all of them."""
+    head = procedure.head if procedure else ""
+    read = [part for part in parts(text) if part.head == head] if head else []
     if not read:
         return sentences_of(text)
     lines = [sentence.text for part in read for sentence in part.sentences] or [part.head or "" for part in read]

@@ -88,7 +88,7 @@ class Candidates:
         features, known = self.features.copy(), ~tasks
         for name, value in WITHOUT_HISTORY.items():
             column = FEATURES.index(name)
-            features[tasks & np.isfinite(features[:, column]), column] = value
+            features[tasks, column] = value
         both = known[:, None] & known
         return replace(
             self,

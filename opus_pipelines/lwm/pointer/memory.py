@@ -193,7 +193,7 @@ class CaseMemory:
 
     def is_read_by(self, reader: TaskReader) -> bool:
         """Whether the reader learnt most of the work."""
-        learnt = np.array([task in reader.learnt for task in self.graph.tasks])
+        learnt = np.array([task in reader.places for task in self.graph.tasks])
         return bool(self.counts @ learnt >= READ * self.counts.sum())
 
     @property
