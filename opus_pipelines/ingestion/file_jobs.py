@@ -1,6 +1,5 @@
 """The job that reads one file of history in another process, on this machine or on an executor of Spark's."""
 
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,19 +11,6 @@ from opus_pipelines.workers.jobs import Report
 
 SENT_BYTES = 1 << 16  # rows of a file that are sent with the answer, not left in a file
 _UNPACKED = 15  # estimated ratio of the unpacked size of a log to its compressed size
-
-
-@dataclass(frozen=True)
-class NoSetup:
-    """Worker processes that read files need no setup: a job holds all that it depends on."""
-
-    def open(self) -> AbstractContextManager[None]:
-        """Returns a context without a state."""
-        return nullcontext()
-
-    def there(self) -> "NoSetup":
-        """Returns the setup on an executor."""
-        return self
 
 
 @dataclass

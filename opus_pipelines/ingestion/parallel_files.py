@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from opus_pipelines.event_logs.assembler import OtherFiles
 from opus_pipelines.event_logs.forgotten_clients import Forgotten
-from opus_pipelines.ingestion.file_jobs import FileRead, FileReadJob, NoSetup, unpacked_bytes
+from opus_pipelines.ingestion.file_jobs import FileRead, FileReadJob, unpacked_bytes
 from opus_pipelines.ingestion.plan import FilePlan, SourcePlan
 from opus_pipelines.ingestion.read_file import FileResult, Progress, SourceFile, read_file
 from opus_pipelines.ingestion.spark_reading import Sizes, SparkReading
+from opus_pipelines.workers.jobs import NoSetup
 from opus_pipelines.workers.pool import WorkerPool
 from opus_pipelines.workers.sandbox import LostWorker
 

@@ -19,11 +19,12 @@ from opus_pipelines.core.schemas import IMPLEMENTATIONS, REJECTS
 from opus_pipelines.event_logs.files import open_data
 from opus_pipelines.event_logs.forgotten_clients import Forgotten
 from opus_pipelines.event_logs.records import HOPELESS, Counts
-from opus_pipelines.ingestion.file_jobs import FileRead, FileReadJob, NoSetup, unpacked_bytes
+from opus_pipelines.ingestion.file_jobs import FileRead, FileReadJob, unpacked_bytes
 from opus_pipelines.ingestion.read_file import CHANGED, FileResult, SourceFile
 from opus_pipelines.ingestion.spool import Spool
 from opus_pipelines.log_formats.xes_parts import CannotCut, parts_of
 from opus_pipelines.workers.carried_jobs import Carried, carry
+from opus_pipelines.workers.jobs import NoSetup
 from opus_pipelines.workers.pool import WorkerPool
 from opus_pipelines.workers.sandbox import LostWorker
 

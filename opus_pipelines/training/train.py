@@ -18,7 +18,6 @@ from opus_pipelines.core.ids import digest
 from opus_pipelines.core.settings import Lwm as LwmSettings
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.fine_tuning.checkpoints import Checkpoints
-from opus_pipelines.fine_tuning.task_reader import TaskReader
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest
 from opus_pipelines.lwm.pointer.hiding import Hiding
@@ -37,7 +36,7 @@ from opus_pipelines.training.logged_models import logged_pointer, logged_writer
 from opus_pipelines.training.promotion import HELD_OUT, Figures, Judged, Promotion, promotion
 from opus_pipelines.training.tracking import DataHash, Tracking
 from opus_pipelines.training.train_intention import LearntEncoder, learn_encoder, publish_encoder, record_encoder
-from opus_pipelines.training.train_reader import learn_reader
+from opus_pipelines.training.train_reader import ReaderAhead, learn_reader
 from opus_pipelines.training.train_writer import LearntWriter, learn_writer, publish_writer
 
 Report = Callable[[str], None]
@@ -177,14 +176,14 @@ class _Training:
             report(f"{name}: {len(memory.ids):,} cases, {len(memory.memory.graph.tasks):,} tasks; requests are encoded")
             requests[name] = encoded_requests(memory.texts, memory.memory.vectors, self.encoder)
         champion = opened(self.lake).champion
-        judged = self._judged(requests, champion)
-        served = champion.industries if champion else frozenset[str]()
-        verdict = promotion(judged, champion.model_id if champion else None, served)
-        report("the model of all cases is trained")
-        loss: list[float] = []
-        model = self._model(memories, requests, lambda _, mean: loss.append(round(mean, 6)))
-        read = {name: memories[name] for name, one in judged.items() if one.reads}
-        model = replace(model, reader=self._reader(read))
+        with ReaderAhead(self.encoder.name, report, self.checkpoints) as ahead:
+            judged = self._judged(requests, champion, ahead)
+            served = champion.industries if champion else frozenset[str]()
+            verdict = promotion(judged, champion.model_id if champion else None, served)
+            report("the model of all cases is trained")
+            loss: list[float] = []
+            model = self._model(memories, requests, lambda _, mean: loss.append(round(mean, 6)))
+            model = replace(model, reader=ahead.reader({n: memories[n] for n, one in judged.items() if one.reads}))
         industries = self.options.industries or self.index.industries
         learnt = learn_writer(self.index, self.encoder, industries, report, opened_writer(self.lake).champion)
         encoder = learn_encoder(self.index, self.encoder, industries, report)
@@ -220,20 +219,14 @@ class _Training:
             return train_transformer(histories, how, self.options.lwm.size)
         return train_model(histories, how)
 
-    def _reader(self, memories: Mapping[str, IndustryMemory]) -> TaskReader | None:
-        """Returns a task reader of these cases; None where no task can be learnt or the encoder has no layers."""
-        try:
-            return learn_reader(memories, self.encoder.name, self.options.report, self.checkpoints)
-        except SettingsError as error:
-            self.options.report(f"{error}; the model goes without a task reader")
-            return None
-
-    def _judged(self, requests: Mapping[str, Sequence[EncodedRequest]], champion: Champion | None) -> dict[str, Judged]:
+    def _judged(
+        self, requests: Mapping[str, Sequence[EncodedRequest]], champion: Champion | None, ahead: ReaderAhead
+    ) -> dict[str, Judged]:
         """Returns how a model of three quarters of the cases does on the others.
 
         A task reader is trained, too, for the industries of named tasks whose cases the network alone does not answer
         well enough, and for those that the champion reads: its own reader knows the held-out cases, so that it is
-        judged with this one.
+        judged with this one. Meanwhile the reader of all cases is trained `ahead`.
         """
         report, wanted = self.options.report, self.options.lwm.fine_tune
         held = {name: HeldOut.of(memory, requests[name]) for name, memory in self.memories.items()}
@@ -244,7 +237,13 @@ class _Training:
         improvable = {name for name in held if wanted and parts[name].memory.has_names and is_improvable(alone[name])}
         served = {name: champion.model for name in held if champion and name in champion.industries}
         read = {name for name, model in served.items() if model.reader and parts[name].memory.is_read_by(model.reader)}
-        reader = self._reader({name: parts[name] for name in held if name in improvable | read})
+        ahead.begin({name: self.memories[name] for name in held if name in improvable})
+        try:
+            learnt = {name: parts[name] for name in held if name in improvable | read}
+            reader = learn_reader(learnt, self.encoder.name, report, self.checkpoints)
+        except SettingsError as error:
+            report(f"{error}; the model goes without a task reader")
+            reader = None
         judged = {}
         for name, one in held.items():
             with_reader = one.f1_of(replace(network, reader=reader)) if reader and name in improvable else None

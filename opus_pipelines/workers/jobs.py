@@ -1,7 +1,8 @@
 """The protocol between a run and its worker processes: a setup, which is sent first, and jobs."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 Report = Callable[[str], None]  # takes a line for the person who started the run
@@ -13,6 +14,19 @@ class Setup(Protocol):
     def open(self) -> AbstractContextManager[Any]:
         """Returns a context in the worker process, whose value is the state that all its jobs share."""
         ...
+
+
+@dataclass(frozen=True)
+class NoSetup:
+    """The setup of worker processes whose jobs hold all that they depend on."""
+
+    def open(self) -> AbstractContextManager[None]:
+        """Returns a context without a state."""
+        return nullcontext()
+
+    def there(self) -> "NoSetup":
+        """Returns the setup on an executor."""
+        return self
 
 
 class Job(Protocol):

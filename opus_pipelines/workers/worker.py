@@ -41,6 +41,10 @@ class Worker:
     def do(self, job: Job) -> Any:
         """Runs one job and returns its result. Raises OpusError where the job fails or its process ends."""
         self.send(job)
+        return self.answer()
+
+    def answer(self) -> Any:
+        """Waits for the result of the job that was sent, and returns it. Raises OpusError as `do` does."""
         while (answer := self.receive()) is None:
             pass
         succeeded, result = answer

@@ -12,9 +12,8 @@ import pyarrow as pa
 import pytest
 
 from opus_pipelines.core.errors import OpusError
-from opus_pipelines.ingestion.file_jobs import NoSetup
 from opus_pipelines.workers.carried_jobs import CODEC, Carried, carry
-from opus_pipelines.workers.jobs import Report
+from opus_pipelines.workers.jobs import NoSetup, Report
 from opus_pipelines.workers.record_json import RecordError
 
 LONG = bytes(range(256)) * 40_000  # more than one piece of a made file
