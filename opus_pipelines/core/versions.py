@@ -20,10 +20,10 @@ ALGORITHM_VERSIONS: dict[str, int] = {
     "wkg": 6,
     "requirements": 4,  # documents to Intention, goals, rules and constraints (generation/intentions)
     # routing, similar cases, critical tasks of the intake, SWKG (generation/neighbours, generation/subgraph_*)
-    "retrieval": 16,
+    "retrieval": 17,
     "lwm": 4,  # the history backend of the Large Work Model (generation/sequences); part of the model version
     # Workflow Graph, search, reviews, evaluation, ranking, confidence (generation/wfg_*, workflows/optimized)
-    "planning": 7,
+    "planning": 8,
     "generation": 5,  # the chain from an intake to its rows, and all tables of a result that no other stage makes
     "reporting": 1,  # reports/cost and reports/reward
 }

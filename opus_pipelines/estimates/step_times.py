@@ -30,16 +30,46 @@ Sequence = tuple[tuple[str, ...], tuple[str | None, ...]]  # tasks in order, and
 
 
 @dataclass(frozen=True)
+class WholeCases:
+    """The times of cases that did the same steps in the same order.
+
+    `ends` is (cases, steps): the end of each step in ms since the start of the first one.
+    """
+
+    ends: Floats
+
+    @property
+    def n(self) -> int:
+        """The number of cases."""
+        return len(self.ends)
+
+    @cached_property
+    def lead_ms(self) -> Floats:
+        """The lead time of each case in ms, (cases,): up to the end of the step that ended last."""
+        lead: Floats = np.max(self.ends, axis=1)
+        return lead
+
+    def until_ms(self, until: int, since: int | None = None) -> Floats:
+        """Returns the time of each case in ms, (cases,), up to the end of the step at the place `until`.
+
+        It begins at the start of the first step, or at the end of the step at the place `since`. A negative time counts
+        as 0, because the step was done before.
+        """
+        begin = 0.0 if since is None else self.ends[:, since]
+        return np.maximum(self.ends[:, until] - begin, 0.0)
+
+
+@dataclass(frozen=True)
 class StepTimes:
     """`waits`: by level and key; `work`: by task and actor, and by task alone (actor: None); `correlations`: of the
-    waits of one case, by industry, negative where a long wait is followed by a short one. `whole`: lead times of whole
+    waits of one case, by industry, negative where a long wait is followed by a short one. `whole`: the times of whole
     cases by their tasks and who did them.
     """
 
     waits: Mapping[tuple[str, tuple[str | None, ...]], DurationQuantiles]
     work: Mapping[tuple[str, Actor | None], DurationQuantiles]
     correlations: Mapping[str | None, float] = field(default_factory=dict)
-    whole: Mapping[Sequence, DurationQuantiles] = field(default_factory=dict)
+    whole: Mapping[Sequence, WholeCases] = field(default_factory=dict)
 
     @classmethod
     def of(cls, waits: pa.Table, modes: pa.Table, cases: pa.Table) -> "StepTimes":
@@ -176,20 +206,20 @@ def correlations(cases: pa.Table, passive: Collection[str] = ()) -> dict[str | N
     return found
 
 
-def whole_cases(cases: pa.Table, passive: Collection[str] = ()) -> dict[Sequence, DurationQuantiles]:
-    """Lead times of the cases that did the same tasks in the same order by the same kinds of actors, where they are
-    enough: from the start of the first work step to the end of the last one.
+def whole_cases(cases: pa.Table, passive: Collection[str] = ()) -> dict[Sequence, WholeCases]:
+    """Returns the times of the cases that did the same tasks in the same order by the same kinds of actors, where they
+    are enough.
     """
-    found: dict[Sequence, list[float]] = defaultdict(list)
+    found: dict[Sequence, list[Floats]] = defaultdict(list)
     steps = _Steps.of(cases, passive)
     borders = np.flatnonzero(np.diff(steps.case, prepend=-1, append=-1))
     for first, last in pairwise(borders.tolist()):
         if steps.has_start[first:last].all():
             ends = steps.start[first:last] + steps.work[first:last]
             key = tuple(map(str, steps.columns["dst"][first:last])), tuple(steps.columns["actor_kind"][first:last])
-            found[key].append(float(np.max(ends) - steps.start[first]))
+            found[key].append(ends - steps.start[first])
     return {
-        sequence: DurationQuantiles.of(times)
+        sequence: WholeCases(np.array(times))
         for sequence, times in sorted(found.items(), key=str)
         if len(times) >= LEAST_WHOLE
     }

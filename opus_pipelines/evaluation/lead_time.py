@@ -69,12 +69,14 @@ class LeadTime:
     """The lead time of a workflow.
 
     `draws` is (n,) in ms, None where the time of a step is unknown. `basis` states what the figures rest on, or why
-    there are none. `steps` is by node.
+    there are none. `steps` is by node. `is_counted`: each draw is one case of history that did the same steps, so that
+    shares of draws are counts.
     """
 
     basis: str
     draws: Floats | None = None
     steps: Mapping[str, StepLead] = field(default_factory=dict)
+    is_counted: bool = False
 
     @property
     def p50_ms(self) -> float | None:
@@ -91,6 +93,15 @@ class LeadTime:
         if hours not in self._within:
             self._within[hours] = None if self.draws is None else float(np.mean(self.draws <= hours * MS_PER_HOUR))
         return self._within[hours]
+
+    def rests_on(self, hours: float) -> str:
+        """Returns whether the probability of `within` was counted or estimated, and from what; "" if it is unknown."""
+        if self.draws is None:
+            return ""
+        if self.is_counted:
+            kept = int(np.sum(self.draws <= hours * MS_PER_HOUR))
+            return f"counted: {kept:,} of {self.basis}"
+        return f"estimated from the times of the single steps: {self.basis}"
 
     @cached_property
     def _within(self) -> dict[float, float | None]:

@@ -9,8 +9,9 @@ from opus_pipelines.planning.candidates import plan_candidates
 from opus_pipelines.planning.lead_times import LeadTimes
 from opus_pipelines.planning.prices import Prices
 from opus_pipelines.planning.ranking_context import Draft, RankingContext, Requirements
-from opus_pipelines.retrieval.constraint_resolution import IntakeStatements, ProcessHistory, ResolutionContext
+from opus_pipelines.retrieval.constraint_resolution import ProcessHistory, ResolutionContext
 from opus_pipelines.retrieval.constraints_from_rules import RuleConstraints, rule_constraints
+from opus_pipelines.retrieval.intake_facts import IntakeStatements
 from opus_pipelines.retrieval.precedence import predecessors
 from opus_pipelines.retrieval.requested_steps import required_groups, required_precedence
 from opus_pipelines.retrieval.task_matcher import TaskMatcher

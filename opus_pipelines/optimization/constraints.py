@@ -34,10 +34,11 @@ class DeadlineCheck:
 
     @property
     def text(self) -> str:
-        """The deadline as text, with the probability of keeping it or the reason why the probability is unknown."""
+        """The deadline as text, with the probability of keeping it and what that rests on, or why it is unknown."""
         if self.p_kept is None:
             return f"{self.deadline.text}: {NOT_APPLIED}, because the time up to the step is {self.lead_time.basis}"
-        return f"{self.deadline.text}: kept with probability {self.p_kept:.3f}"
+        rests_on = self.lead_time.rests_on(self.limit_hours)
+        return f"{self.deadline.text}: kept with probability {self.p_kept:.3f} ({rests_on})"
 
 
 @dataclass(frozen=True)
@@ -119,8 +120,9 @@ def _deadline(constraints: Constraints, lead_time: LeadTime) -> list[str]:
         return []
     p90 = lead_time.p90_ms or 0.0  # known where the probability is
     return [
-        f"max_lead_time_hours: the lead time, waiting included, keeps {limit:g} hours with probability {kept:.3f}, "
-        f"which is below {least:g}; its 90th percentile is {p90 / MS_PER_HOUR:.2f} hours"
+        f"max_lead_time_hours: the lead time, waiting included, keeps {limit:g} hours with probability {kept:.3f}"
+        f" ({lead_time.rests_on(limit)}), which is below {least:g}; "
+        f"its 90th percentile is {p90 / MS_PER_HOUR:.2f} hours"
     ]
 
 

@@ -8,10 +8,10 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from opus_pipelines.core.ids import SameObject
-from opus_pipelines.estimates.step_times import DEPENDENT, StepTimes, is_person
+from opus_pipelines.estimates.step_times import DEPENDENT, StepTimes, WholeCases, is_person
 from opus_pipelines.evaluation.calendar import Calendar
-from opus_pipelines.evaluation.duration_quantiles import DurationQuantiles
-from opus_pipelines.evaluation.lead_time import DRAWS, LeadTime, Period, Sampling, StepTime, Wait, lead_time, time_until
+from opus_pipelines.evaluation.duration_quantiles import DurationQuantiles, Floats
+from opus_pipelines.evaluation.lead_time import LeadTime, Period, Sampling, StepTime, Wait, lead_time, time_until
 from opus_pipelines.optimization.constraints import DeadlineCheck
 from opus_pipelines.requirements.stated_limits import DAYS_A_WORKING_DAY
 from opus_pipelines.retrieval.task_names import TaskNames
@@ -48,10 +48,8 @@ class LeadTimes:
     def drawn(self, workflow: Workflow) -> LeadTime:
         """Returns what `of` does, without its cache."""
         of_steps = lead_time(workflow, self._steps(workflow), self._sampling)
-        whole = self._whole(workflow) if abs(self.correlation) >= DEPENDENT else None
-        if whole is None:
-            return of_steps
-        return replace(of_steps, basis=f"{whole.n} whole cases of the same steps", draws=whole.draws(DRAWS))
+        whole = self._whole(workflow)
+        return of_steps if whole is None else replace(_counted(whole, whole.lead_ms), steps=of_steps.steps)
 
     def deadline_checks(
         self, workflow: Workflow, deadlines: Sequence[StepDeadline], names: TaskNames
@@ -81,9 +79,12 @@ class LeadTimes:
         limit = self._limit_hours(deadline)
         if deadline.after is not None and since is None:
             return DeadlineCheck(deadline, LeadTime(f"unknown: the workflow does not have {deadline.after!r}"), limit)
+        if (whole := self._whole(workflow)) is not None:
+            place = {task.id: n for n, task in enumerate(_in_order(workflow))}
+            counted = whole.until_ms(place[node], None if since is None else place[since])
+            return DeadlineCheck(deadline, _counted(whole, counted), limit)
         period = Period(node, since, in_working_time=deadline.unit.startswith("working"))
-        taken = time_until(workflow, times, period, self._sampling)
-        return DeadlineCheck(deadline, taken, limit)
+        return DeadlineCheck(deadline, time_until(workflow, times, period, self._sampling), limit)
 
     def _limit_hours(self, deadline: StepDeadline) -> float:
         """Returns the limit of a deadline in hours; in hours of working time where there is a calendar.
@@ -134,13 +135,15 @@ class LeadTimes:
         wait, work = (math.fsum(medians) / len(medians) if medians else 0.0 for medians in (waits, works))
         return wait, work
 
-    def _whole(self, workflow: Workflow) -> DurationQuantiles | None:
-        """Returns the lead times of the cases with exactly this chain of steps; None where there are none.
+    def _whole(self, workflow: Workflow) -> WholeCases | None:
+        """Returns the times of the cases with exactly this chain of steps; None where they are not used.
 
         They are used only where waiting times depend on each other, because the sum of waiting times that are drawn
         one by one is then biased. Where they are independent, that sum rests on more cases and is more accurate.
         """
-        chain = [node for n in workflow.topological() if isinstance(node := workflow.by_id[n], TaskNode)]
+        if abs(self.correlation) < DEPENDENT:
+            return None
+        chain = _in_order(workflow)
         ids = {node.id for node in chain}
         links = {(a, b) for a, b in workflow.edges if a in ids and b in ids}
         if any(node.is_review for node in chain) or links != {(a.id, b.id) for a, b in pairwise(chain)}:
@@ -200,6 +203,14 @@ def _node(workflow: Workflow, names: TaskNames, name: str) -> str | None:
         and (t.task_id in meant or folded(t.title) in titles)
     )
     return next(matches, None)
+
+
+def _in_order(workflow: Workflow) -> list[TaskNode]:
+    return [node for n in workflow.topological() if isinstance(node := workflow.by_id[n], TaskNode)]
+
+
+def _counted(whole: WholeCases, times: Floats) -> LeadTime:
+    return LeadTime(f"{whole.n:,} whole cases of the same steps", times, is_counted=True)
 
 
 def _is_contained(waits: Mapping[str, Wait]) -> bool:

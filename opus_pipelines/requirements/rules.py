@@ -8,7 +8,7 @@ is shown as a rule that is not applied.
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from opus_pipelines.intakes.elements import Element
@@ -64,7 +64,8 @@ class RuleDemand:
 
     `kind` may also be: one_of or exactly_one_of, whose clauses are the options; deadlines, the time (`figure`)
     until the task of the first clause is done, counted from that of the second clause where there is one; limit or
-    none, which no constraint expresses. `before` has two clauses.
+    none, which no constraint expresses. `before` has two clauses. A max_lead_time_hours has the clauses and the figure
+    of a deadline where its sentence may name a step: "tickets are resolved within 10 days".
 
     `verbs`: for each clause, the stem that the name of its task must have, "" for any. `depends_on`: a step; the
     demand holds only where it is done. `after`: the task must come after that step. `scope`: words that the intake
@@ -170,7 +171,9 @@ def rule_of(sentence: Sentence, question: str = "", column: int | None = None) -
         s for s in statements if not (limits and s.kind in ("deadline", "limit", "existence"))
     ]  # the limit of the whole says these, too
     reliable = tuple(s for s in remaining if not s.doubt)
-    demands = (*limits, *(d for s in reliable for d in demands_of(s)))
+    reliable_deadlines = (s for s in statements if s.kind == "deadline" and not s.doubt)
+    of_step = next((d for s in reliable_deadlines for d in demands_of(s) if d.kind == "deadlines"), None)
+    demands = (*(_may_be_of(limit, of_step) for limit in limits), *(d for s in reliable for d in demands_of(s)))
     if unsure := next((s.doubt for s in remaining if s.doubt), ""):
         demands = (*demands, RuleDemand("none", no_effect_reason=DOUBTFUL.format(unsure)))
     if normative and not demands and not any(PERMISSION.search(clause) for clause in clauses):
@@ -226,6 +229,13 @@ def _limits(clause: str, is_row: bool) -> Iterator[RuleDemand]:
         idle = None if kept else "a limit that nothing can keep is taken for none"
         idle = "a permission, not a limit" if PERMISSION.search(clause) and not is_row else idle
         yield RuleDemand(limit.kind, value=limit.value, scope=limit.subject, no_effect_reason=idle)
+
+
+def _may_be_of(limit: RuleDemand, deadline: RuleDemand | None) -> RuleDemand:
+    """Return a limit with the step that its sentence may name, where the sentence can be read as a step's deadline."""
+    if deadline is None or limit.kind != "max_lead_time_hours":
+        return limit
+    return replace(limit, clauses=deadline.clauses, verbs=deadline.verbs, figure=deadline.figure)
 
 
 def _with_question(text: str, question: str) -> str:

@@ -5,18 +5,17 @@ missed rule in contract.toml, but a rule that is read wrongly would spoil every 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 from opus_pipelines.core.word_stems import same, stems, within
-from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.lwm.interface import ProcessDemand
 from opus_pipelines.lwm.workflow_graph import WFG
 from opus_pipelines.requirements.grammar.figures import Figure, hours
 from opus_pipelines.requirements.rules import Rule, RuleDemand, without_agent
 from opus_pipelines.requirements.sentences import Sentence
-from opus_pipelines.retrieval.intake_facts import IntakeFacts
+from opus_pipelines.retrieval.intake_facts import IntakeFacts, IntakeStatements
 from opus_pipelines.retrieval.task_matcher import TaskMatcher
-from opus_pipelines.workflow.constraints import Constraints, StepDeadline, Unit
+from opus_pipelines.workflow.constraints import StepDeadline, Unit
 
 IN_FORCE = "in force"
 NO_ACTIVITY = "none"  # the answer that a phrase means no activity
@@ -61,28 +60,6 @@ class ResolvedRule:
 
 
 @dataclass(frozen=True)
-class IntakeStatements:
-    """What an intake states itself.
-
-    `request_text`: title and client input. `constraints`: those of contract.toml and intake.toml. `documents`: the
-    name of each document by element id. `answers`: the activity that a person gave for a phrase.
-    """
-
-    request_text: str
-    constraints: Constraints
-    documents: Mapping[str, str]
-    answers: Mapping[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, intake: Intake, inputs: Sequence[str] | None = None) -> "IntakeStatements":
-        """Return the statements of an intake; `inputs` has the client input of one Intention, None: that of all."""
-        if inputs is None:
-            inputs = [e.text or "" for e in intake.elements if e.role == "input"]
-        documents = {e.element_id: f"{e.role}/{e.name}" for e in intake.elements}
-        return cls("\n".join([intake.title or "", *inputs]), intake.constraints, documents, intake.answers)
-
-
-@dataclass(frozen=True)
 class ProcessHistory:
     """What history knows about the processes of an Intention.
 
@@ -122,7 +99,7 @@ class ConstraintResolution:
 
     def resolve(self, rules: Sequence[Rule]) -> list[ResolvedRule]:
         """Return every demand of the rules in their order; the strong ones are resolved first."""
-        listed = [(rule, demand) for rule in rules for demand in rule.demands]
+        listed = [(rule, self._whole_or_step(demand)) for rule in rules for demand in rule.demands]
 
         def rank(place: int) -> tuple[bool, bool, bool]:
             demand = listed[place][1]
@@ -141,6 +118,17 @@ class ConstraintResolution:
         task = self._task(demand.clauses[0], demand.verbs[0])
         is_unclear = demand.depends_on and self._task(demand.depends_on) is None
         return None if task is None or is_unclear or self._other_step_reason(heading, (task,)) else task
+
+    def _whole_or_step(self, demand: RuleDemand) -> RuleDemand:
+        """Return a limit of the lead time as the deadline of a step, where its sentence surely names that step.
+
+        "Tickets are resolved within 10 days" is about the whole work, unless history has a step "Resolve Ticket".
+        """
+        if demand.kind != "max_lead_time_hours" or not demand.clauses:
+            return demand
+        if all(self._task(clause) is not None for clause in demand.clauses):
+            return replace(demand, kind="deadlines", value=None)
+        return replace(demand, clauses=(), verbs=(), figure=None)
 
     def _resolve_demand(self, rule: Rule, demand: RuleDemand) -> ResolvedRule:
         tasks, effect = self._resolved(demand, rule.sentence)

@@ -4,18 +4,43 @@ A condition that the facts do not decide stays undecided, and the rule that depe
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from opus_pipelines.core.word_stems import stem, stem_set, stems, within
+from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.requirements.grammar.figures import NUMBER, Figure, figure_of, money_in, number, with_tokens
 from opus_pipelines.requirements.sentences import split_sentences
 from opus_pipelines.requirements.statements import Condition
+from opus_pipelines.workflow.constraints import Constraints
 
 _MEASURE = re.compile(rf"(?P<n>{NUMBER})\s*-?(?P<u>[a-z°]+)")
 _NEGATIVE = re.compile(r"\b(?:no|not|never|without|nobody|nothing|none|n't)\b|n't\b")
 _SAID = {">": "above", ">=": "from", "<": "below", "<=": "up to"}
 _COMPARE = {">": lambda a, b: a > b, ">=": lambda a, b: a >= b, "<": lambda a, b: a < b, "<=": lambda a, b: a <= b}
+
+
+@dataclass(frozen=True)
+class IntakeStatements:
+    """What an intake states itself.
+
+    `request_text`: title and client input. `constraints`: those of contract.toml and intake.toml. `documents`: the
+    name of each document by element id. `answers`: the activity that a person gave for a phrase.
+    """
+
+    request_text: str
+    constraints: Constraints
+    documents: Mapping[str, str]
+    answers: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, intake: Intake, inputs: Sequence[str] | None = None) -> "IntakeStatements":
+        """Return the statements of an intake; `inputs` has the client input of one Intention, None: that of all."""
+        if inputs is None:
+            inputs = [e.text or "" for e in intake.elements if e.role == "input"]
+        documents = {e.element_id: f"{e.role}/{e.name}" for e in intake.elements}
+        return cls("\n".join([intake.title or "", *inputs]), intake.constraints, documents, intake.answers)
 
 
 class IntakeFacts:

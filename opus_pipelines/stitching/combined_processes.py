@@ -16,11 +16,11 @@ from opus_pipelines.requirements.encode import Intention
 from opus_pipelines.retrieval.completeness import LEAST_COSINE
 from opus_pipelines.retrieval.constraint_resolution import (
     ConstraintResolution,
-    IntakeStatements,
     ProcessHistory,
     ResolutionContext,
 )
 from opus_pipelines.retrieval.critical_tasks import critical_tasks
+from opus_pipelines.retrieval.intake_facts import IntakeStatements
 from opus_pipelines.retrieval.precedence import stable_precedence
 from opus_pipelines.retrieval.similar_cases import latest
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex

@@ -16,6 +16,9 @@ from opus_pipelines.evaluation.calendar import Calendar
 from opus_pipelines.evaluation.calendar_settings import CalendarSettings
 from opus_pipelines.lake.layout import table_of
 from opus_pipelines.planning.lead_times import LeadTimes
+from opus_pipelines.retrieval.task_names import TaskNames
+from opus_pipelines.wkg.graph import WorkGraph
+from opus_pipelines.workflow.constraints import StepDeadline
 from opus_pipelines.workflow.model import REVIEW, UNKNOWN, Actor, InputNode, OutputNode, TaskNode, Workflow
 
 HOUR = 3.6e6
@@ -246,6 +249,16 @@ def test_where_waits_depend_on_each_other_whole_cases_of_the_same_steps_are_take
     steps = workflow(("open", None), ("solve", None), ("close", None))
     taken = LeadTimes(waiting, waiting.correlations["claims"]).of(steps)
     assert (taken.p50_ms, taken.p90_ms, taken.basis) == (100 * HOUR, 100 * HOUR, "60 whole cases of the same steps")
+    due = StepDeadline(step="SOLVE", within=20, unit="hours"), StepDeadline(step="CLOSE", within=5, after="SOLVE")
+    solved = sum(c["task_wait_ms"][1] <= 20 * HOUR for c in cases)
+    closed = sum(c["task_wait_ms"][2] <= 5 * HOUR for c in cases)
+    names = TaskNames(WorkGraph.of([], []), [])
+    assert (solved, closed) == (10, 2)
+    checks = LeadTimes(waiting, -0.9).deadline_checks(steps, due, names)
+    assert [round(check.p_kept or 0, 3) for check in checks] == [0.167, 0.033]
+    assert ["counted: 10 of 60" in checks[0].text, "counted: 2 of 60" in checks[1].text] == [True, True]
+    (apart, _) = LeadTimes(waiting, 0.0).deadline_checks(steps, due, names)
+    assert "estimated" in apart.text
     summed = LeadTimes(waiting, 0.0).of(steps)
     assert summed.p90_ms is not None
     assert summed.p90_ms > 120 * HOUR

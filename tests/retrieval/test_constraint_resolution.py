@@ -10,8 +10,9 @@ from opus_pipelines.lwm.interface import ProcessDemand, SimilarCase
 from opus_pipelines.lwm.sequence_dag import chain
 from opus_pipelines.lwm.workflow_graph import workflow_graph
 from opus_pipelines.requirements.rules import rules_of
-from opus_pipelines.retrieval.constraint_resolution import IN_FORCE, IntakeStatements, ProcessHistory, ResolutionContext
+from opus_pipelines.retrieval.constraint_resolution import IN_FORCE, ProcessHistory, ResolutionContext
 from opus_pipelines.retrieval.constraints_from_rules import RuleConstraints, rule_constraints
+from opus_pipelines.retrieval.intake_facts import IntakeStatements
 from opus_pipelines.retrieval.task_matcher import TaskMatcher
 from opus_pipelines.retrieval.task_names import TaskNames
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
@@ -96,6 +97,8 @@ def in_force(found: RuleConstraints) -> Any:
             [("before", "Verify Coverage before Issue Payment"), ("must_contain", "Verify Coverage")],
         ),
         ("Claims are settled within 3 days.", [("max_lead_time_hours", "72")]),
+        ("Claims must be registered within 3 days.", [("deadlines", "'Register Claim' within 3 days of the start")]),
+        ("The claim must be closed within 3 days.", [("max_lead_time_hours", "72")]),  # no step of history
         ("At most $40 per case.", [("max_cost_usd", "40")]),
         (
             "Amounts above $1,000 must have fraud indicators checked. Settlements must be approved.",

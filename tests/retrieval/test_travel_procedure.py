@@ -10,8 +10,9 @@ from opus_pipelines.lwm.interface import ProcessDemand, SimilarCase
 from opus_pipelines.lwm.sequence_dag import chain
 from opus_pipelines.lwm.workflow_graph import workflow_graph
 from opus_pipelines.requirements.rules import clauses_of, rules_of
-from opus_pipelines.retrieval.constraint_resolution import IntakeStatements, ProcessHistory, ResolutionContext
+from opus_pipelines.retrieval.constraint_resolution import ProcessHistory, ResolutionContext
 from opus_pipelines.retrieval.constraints_from_rules import rule_constraints
+from opus_pipelines.retrieval.intake_facts import IntakeStatements
 from opus_pipelines.retrieval.task_matcher import TaskMatcher
 from opus_pipelines.retrieval.task_names import TaskNames
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
