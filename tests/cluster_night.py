@@ -45,6 +45,8 @@ def bare_executors() -> Iterator[None]:
 class Night:
     """A lake beside the inputs that all lakes share, and `opus` as it is typed."""
 
+    program: tuple[str, ...] = ("-m", "opus_pipelines.cli.main")  # what Python runs
+
     def __init__(self, inputs: Path, folder: Path, conf: Mapping[str, str] | None = None) -> None:
         self.inputs, self._folder = inputs, folder
         self.seconds = 0.0  # of the last command
@@ -67,6 +69,7 @@ class Night:
         shutil.copy(key, kept)
 
     def start(self, command: str, master: str, **more: str) -> subprocess.Popen[str]:
+        """Starts `opus` with this command, as a process group of its own."""
         environment = os.environ | {
             "OPUS_HISTORY": str(self.inputs / "history"),
             "OPUS_INTAKES": str(self.inputs / "intakes"),
@@ -77,11 +80,12 @@ class Night:
             **more,
         }
         return subprocess.Popen(
-            [sys.executable, "-m", "opus_pipelines.cli.main", command],
+            [sys.executable, *self.program, command],
             env=environment,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
+            start_new_session=True,
         )
 
     def opus(self, command: str, master: str, **more: str) -> None:
