@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.core.schemas import IMPLEMENTATIONS
+from opus_pipelines.event_logs.masking import mask_texts, possible
 from opus_pipelines.event_logs.private_names import ACCOUNT, HARMLESS, PHONE, is_number, meaning_of
 from opus_pipelines.event_logs.private_text import is_card, is_iban, mask_text
 from opus_pipelines.event_logs.redaction import Redactor
@@ -131,6 +132,34 @@ def test_a_card_has_one_check_digit_of_ten(number: int) -> None:
 def test_masking_twice_masks_no_more(text: str) -> None:
     once = mask_text(text)
     assert mask_text(once) == once
+
+
+WORDS = st.sampled_from(
+    ["order", "declaration", "account", "tel", "card number", "AB", "passport", "SSN", "NL", "IBAN", "X", "fax no", "D"]
+)
+SEPARATORS = st.sampled_from([" ", "_", ": ", "#", " #", "__", " no ", "; "])
+
+
+@st.composite
+def kinds_of_ids(draw: st.DrawFn) -> str:
+    """Words and numbers of up to eight digits, each digit as a 0."""
+    parts = draw(st.lists(st.tuples(WORDS, SEPARATORS, st.integers(1, 8), SEPARATORS), min_size=1, max_size=3))
+    return "".join(f"{word}{before}{'0' * digits}{after}" for word, before, digits, after in parts)
+
+
+@given(kinds_of_ids(), st.integers(0, 10**24 - 1))
+def test_which_digits_an_id_has_changes_nothing_of_what_is_masked(kind: str, number: int) -> None:
+    digits = iter(f"{number:024d}")
+    written = "".join(next(digits) if c == "0" else c for c in kind)
+    texts = pa.array([kind, written, f"{written} jan@mail.example.com"])
+    assert mask_texts(texts).to_pylist() == [mask_text(text) for text in texts.to_pylist()]
+    assert (mask_text(kind) == kind) == (mask_text(written) == written)
+
+
+def test_one_id_tells_for_all_of_its_kind() -> None:
+    ids = pa.array([*(f"st_step {n:06}_{n % 10}" for n in range(900)), "account 123456", None, "account 654321"])
+    assert mask_texts(ids).to_pylist() == [*ids.to_pylist()[:900], "account [account]", None, "account [account]"]
+    assert possible(ids).to_pylist() == [False] * 900 + [True, None, True]
 
 
 @pytest.mark.long
