@@ -17,7 +17,9 @@ from opus_pipelines.core.ids import digest, make_id
 from opus_pipelines.lake.atomic_files import write_atomically
 from opus_pipelines.lake.layout import Lake
 
-KEPT = 8  # files of a folder; the oldest goes first, so that trainings that are never ended do not fill the disk
+# Files of a folder, as many as one training makes and some more. The oldest goes first, so that trainings that never
+# end do not fill the disk.
+KEPT = 24
 _STATE = "state"  # key of the metadata
 
 logger = logging.getLogger("opus_pipelines.training")

@@ -15,12 +15,15 @@ import numpy as np
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.embedding.torch_threads import one_thread
+from opus_pipelines.fine_tuning.checkpoints import Checkpoint, Checkpoints
+from opus_pipelines.fine_tuning.resuming import Resumable
 from opus_pipelines.requirements.intention_encoder import CONTEXT, INPUT, OUTPUT, SHARPNESS, IntentionEncoder
 
 if TYPE_CHECKING:
     import torch
 
 STEPS = 200  # gradient steps
+ROUND = 100  # of them, after which the mean loss is reported and a checkpoint is kept
 BATCH = 128  # cases of one step
 LEARNING_RATE = 3e-3
 WEIGHT_DECAY = 1e-2
@@ -97,12 +100,16 @@ def rates_of(done: np.ndarray, groups: np.ndarray, clients: int) -> np.ndarray:
 
 @one_thread()
 def fit(
-    industries: Sequence[TaughtCases], report: Callable[[int, float], None] | None = None, steps: int = STEPS
+    industries: Sequence[TaughtCases],
+    report: Callable[[int, float], None] | None = None,
+    steps: int = STEPS,
+    checkpoints: Checkpoints | None = None,
 ) -> IntentionEncoder:
     """Returns an encoder that was trained on the cases of all industries.
 
-    `report` is called with the number of each hundred steps, from 1, and their mean loss in nats for each task done.
-    Raises EncoderTrainingError where there are no cases or the loss is not finite.
+    `report` is called with the number of each `ROUND` steps, from 1, and their mean loss in nats for each task done.
+    An interrupted training goes on from its checkpoint. Raises EncoderTrainingError where there are no cases or the
+    loss is not finite.
     """
     import torch
 
@@ -119,20 +126,35 @@ def fit(
     optimizer = torch.optim.AdamW(groups, lr=LEARNING_RATE)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, LEARNING_RATE, total_steps=steps)
     sizes = np.sqrt([len(one.inputs) for one in usable])
-    losses: list[float] = []
-    for step in range(1, steps + 1):
-        taught = usable[int(draw.choice(len(usable), p=sizes / sizes.sum()))]
-        loss = _loss(weights, _Batch.of(taught, draw), taught)
-        losses.append(float(loss.detach()))
-        if not np.isfinite(losses[-1]):
-            raise EncoderTrainingError("the loss of the Intention encoder is not finite; nothing is written")
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        schedule.step()
-        if report is not None and step % 100 == 0:
-            report(step // 100, float(np.mean(losses[-100:])))
+    state = Resumable(_checkpoint(usable, steps, checkpoints), optimizer, schedule, draw, report)
+    for round_begin in range(state.resume() * ROUND, steps, ROUND):
+        losses: list[float] = []
+        for _ in range(round_begin, min(round_begin + ROUND, steps)):
+            taught = usable[int(draw.choice(len(usable), p=sizes / sizes.sum()))]
+            loss = _loss(weights, _Batch.of(taught, draw), taught)
+            losses.append(float(loss.detach()))
+            if not np.isfinite(losses[-1]):
+                state.failed()
+                raise EncoderTrainingError("the loss of the Intention encoder is not finite; nothing is written")
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+        state.ended(float(np.mean(losses)))
     return IntentionEncoder.of({name: part.detach().numpy() for name, part in weights.items()})
+
+
+def _checkpoint(industries: Sequence[TaughtCases], steps: int, checkpoints: Checkpoints | None) -> Checkpoint | None:
+    """Returns the checkpoint of a training on these cases, None where none is kept."""
+    if checkpoints is None:
+        return None
+    fixed = [steps, BATCH, LEARNING_RATE, WEIGHT_DECAY, CONTRAST, MIXED, NO_CONTEXT, NO_OUTPUT, MOST_PASSAGES, STRANGER]
+    cases: list[object] = []
+    for one in industries:
+        cases += [[list(rows) for rows in one.contexts], [list(rows) for rows in one.outputs]]
+        arrays = one.inputs, one.passages, one.tasks, one.done, one.groups, one.rates
+        cases += [np.ascontiguousarray(part).tobytes() for part in arrays]
+    return checkpoints.at("Intention encoder", [*fixed, SEED], *cases)
 
 
 @dataclass(frozen=True)

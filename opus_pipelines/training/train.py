@@ -4,8 +4,9 @@ cases of the snapshot → a quarter held out by hash → network and task reader
 both, by the network alone, by similar cases and by the champion → industries that the model serves and those that the
 reader is used for, and whether the model replaces the champion → network and reader of all cases → lake and MLflow
 
-Nothing is published before the end: a training that is stopped leaves what serves as it was. After every epoch of the
-pointer model and of the task reader a checkpoint is kept, and the next training of the same cases goes on from it.
+Nothing is published before the end: a training that is stopped leaves what serves as it was. After every epoch of a
+model, and after every hundred steps of the Intention encoder, a checkpoint is kept, and the next training of the same
+cases goes on from it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +27,6 @@ from opus_pipelines.lwm.pointer.model import train as train_model
 from opus_pipelines.lwm.pointer.store import KIND, AnyModel, Champion, keep, model_id_of, opened, store_of
 from opus_pipelines.lwm.pointer.transformer import train as train_transformer
 from opus_pipelines.lwm.step_writing.store import KIND as WRITER_KIND
-from opus_pipelines.lwm.step_writing.store import opened as opened_writer
 from opus_pipelines.lwm.step_writing.store import store_of as writers_of
 from opus_pipelines.next_step import network
 from opus_pipelines.retrieval.case_memory import LEAST_CASES, IndustryMemory, encoded_requests, memory_of
@@ -185,8 +185,8 @@ class _Training:
             model = self._model(memories, requests, lambda _, mean: loss.append(round(mean, 6)))
             model = replace(model, reader=ahead.reader({n: memories[n] for n, one in judged.items() if one.reads}))
         industries = self.options.industries or self.index.industries
-        learnt = learn_writer(self.index, self.encoder, industries, report, opened_writer(self.lake).champion)
-        encoder = learn_encoder(self.index, self.encoder, industries, report)
+        learnt = learn_writer(self.lake, self.index, self.encoder, industries, report)
+        encoder = learn_encoder(self.lake, self.index, self.encoder, industries, report)
         figures = {name: one.figures for name, one in judged.items()}
         with nullcontext() if self.options.holds_lock else self.lake.lock():
             model_id, verdict = self._publish(model, figures, loss, verdict)

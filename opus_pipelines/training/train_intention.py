@@ -15,6 +15,7 @@ from opus_pipelines.core.ids import digest
 from opus_pipelines.embedding.case_texts import request_text
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.embedding.passages import compose, passages, stretches, unit, words_of
+from opus_pipelines.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.metrics.intervals import interval
 from opus_pipelines.requirements.encoder_store import KIND, encoder_id, keep_encoder
@@ -98,21 +99,28 @@ class AskedCases:
 
 
 def learn_encoder(
-    index: SnapshotIndex, encode: TextEncoder, industries: Sequence[str], report: Callable[[str], None]
+    lake: Lake,
+    index: SnapshotIndex,
+    encode: TextEncoder,
+    industries: Sequence[str],
+    report: Callable[[str], None],
 ) -> LearntEncoder | None:
     """Returns an encoder with its figures on held-out cases; None where no industry has enough cases with a text.
 
-    Raises EncoderTrainingError where the loss is not finite.
+    An interrupted training goes on from its checkpoints in the lake. Raises EncoderTrainingError where the loss is not
+    finite.
     """
     cases = {name: found for name in industries if (found := asked_cases(index, name, encode)) is not None}
     if not cases:
         return None
     report(f"{sum(len(c.goals) for c in cases.values()):,} distinct cases: an Intention encoder is trained")
-    figures = _judged(cases)
+    checkpoints = Checkpoints.of(lake)
+    figures = _judged(cases, checkpoints)
     for name, one in figures.items():
         report(f"{name}: recall@{RECALLED} of the tasks {one.model:.3f}, untrained {one.untrained:.3f}")
     loss: list[float] = []
-    encoder = fit([one.taught for one in cases.values()], lambda _, mean: loss.append(round(mean, 6)))
+    told = lambda _, mean: loss.append(round(mean, 6))
+    encoder = fit([one.taught for one in cases.values()], told, checkpoints=checkpoints)
     card = {
         "kind": KIND,
         "snapshot": index.snapshot.id,
@@ -236,13 +244,13 @@ def halves(goals: Sequence[str]) -> np.ndarray:
     return np.array([side[goal] for goal in goals])
 
 
-def _judged(cases: Mapping[str, AskedCases]) -> dict[str, EncoderFigures]:
+def _judged(cases: Mapping[str, AskedCases], checkpoints: Checkpoints) -> dict[str, EncoderFigures]:
     """Returns the figures of an encoder of each half of the goals on the other half."""
     half = {name: halves(one.goals) for name, one in cases.items()}
     found: dict[str, list[tuple[float, float, str]]] = {name: [] for name in cases}
     for side in (0, 1):
         known = {name: one.taught.among(np.flatnonzero(half[name] != side).tolist()) for name, one in cases.items()}
-        encoder = fit(list(known.values()))
+        encoder = fit(list(known.values()), checkpoints=checkpoints)
         for name, one in cases.items():
             asked = sorted(np.flatnonzero(half[name] == side).tolist(), key=lambda n: digest("asked", name, n))
             for n in asked[: MOST_ASKED // 2]:

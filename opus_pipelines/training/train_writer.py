@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from opus_pipelines.embedding.encoder import TextEncoder
+from opus_pipelines.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.step_writing.memory import Encode, TextCase, TextMemory, encoded
 from opus_pipelines.lwm.step_writing.model import StepWriter, train
@@ -60,26 +61,29 @@ class LearntWriter:
 
 
 def learn_writer(
+    lake: Lake,
     index: SnapshotIndex,
     encoder: TextEncoder,
     industries: Sequence[str],
     report: Callable[[str], None],
-    champion: WriterChampion | None = None,
 ) -> LearntWriter | None:
     """Returns a writer with its figures on held-out cases; None where too few cases have steps in free words.
 
-    `champion` is the writer that serves now. Raises TrainingError where the loss is not finite.
+    It is judged beside the writer that serves in the lake. An interrupted training goes on from its checkpoints there.
+    Raises TrainingError where the loss is not finite.
     """
     cases = {name: found for name in industries if (found := text_cases(index, name))}
     if sum(map(len, cases.values())) < LEAST_CASES:
         return None
-    encode = RememberedVectors(encoder)
+    encode, checkpoints = RememberedVectors(encoder), Checkpoints.of(lake)
     report(f"{sum(map(len, cases.values())):,} cases have steps in free words: a step writer is trained")
-    figures, verdict = judged(cases, encode, champion)
+    figures, verdict = judged(cases, encode, opened(lake).champion, checkpoints)
     report(f"F1 by text of held-out cases {figures.model:.3f}, most similar case {figures.similar_case:.3f}")
     memories = {name: TextMemory.measured(own, encode) for name, own in cases.items()}
     loss: list[float] = []
-    writer = train(list(memories.values()), encode, lambda _, mean: loss.append(round(mean, 6)))
+    writer = train(
+        list(memories.values()), encode, lambda _, mean: loss.append(round(mean, 6)), checkpoints=checkpoints
+    )
     card = {
         "kind": KIND,
         "snapshot": index.snapshot.id,
@@ -109,7 +113,10 @@ def publish_writer(lake: Lake, learnt: LearntWriter) -> str:
 
 
 def judged(
-    cases: Mapping[str, Sequence[TextCase]], encode: Encode, champion: WriterChampion | None
+    cases: Mapping[str, Sequence[TextCase]],
+    encode: Encode,
+    champion: WriterChampion | None,
+    checkpoints: Checkpoints | None = None,
 ) -> tuple[WriterFigures, Promotion]:
     """Returns the figures of a writer of three quarters of the cases on the others, and whether it replaces the
     champion, which is asked the same cases.
@@ -126,7 +133,7 @@ def judged(
     if len(asked) < 2:
         few = Promotion(False, "fewer than two held-out cases", against)
         return WriterFigures(len(asked), 0.0, 0.0, 0.0, 0.0), few
-    writer = train(list(parts.values()), encode)
+    writer = train(list(parts.values()), encode, checkpoints=checkpoints)
     scores = np.array([_scores((writer, _serving(champion, name)), parts[name], case, encode) for name, case in asked])
     groups = [case.request for _, case in asked]
     low, high = interval((scores[:, 0] - scores[:, 2]).tolist(), groups)

@@ -8,6 +8,7 @@ import pytest
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.errors import LakeError, OpusError
 from opus_pipelines.embedding.passages import compose, unit
+from opus_pipelines.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.requirements.encoder_store import (
@@ -81,6 +82,22 @@ def test_training_finds_the_tasks_that_no_word_of_the_request_names() -> None:
 def test_the_same_cases_give_the_same_encoder() -> None:
     one, other = fit([taught()], steps=5), fit([taught()], steps=5)
     assert all(np.array_equal(part, other.tensors()[name]) for name, part in one.tensors().items())
+
+
+@pytest.mark.long
+def test_an_interrupted_training_ends_with_the_same_encoder(tmp_path: Path) -> None:
+    def stop(_round: int, _loss: float) -> None:
+        raise KeyboardInterrupt
+
+    whole, checkpoints = fit([taught()], steps=120), Checkpoints(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        fit([taught()], stop, steps=120, checkpoints=checkpoints)
+    rounds: list[int] = []
+    resumed = fit([taught()], lambda number, _: rounds.append(number), steps=120, checkpoints=checkpoints)
+    assert rounds == [1, 2]
+    assert {k: v.tobytes() for k, v in resumed.tensors().items()} == {
+        k: v.tobytes() for k, v in whole.tensors().items()
+    }
 
 
 def test_nothing_to_learn_from_is_named() -> None:

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from opus_pipelines.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lwm.step_writing.memory import FEATURES, Candidates, Encode, TextMemory, encoded
 from opus_pipelines.lwm.step_writing.texts import CLAUSE, SENTENCE, StepText
 from opus_pipelines.metrics.matching import THRESHOLD
@@ -74,6 +75,7 @@ def train(
     encode: Encode,
     report: Callable[[int, float], None] | None = None,
     seed: int = SEED,
+    checkpoints: Checkpoints | None = None,
 ) -> StepWriter:
     """Train one writer on the cases of all memories, each case hidden from its own memory.
 
@@ -82,6 +84,7 @@ def train(
         encode: returns the unit vectors [n, d] of n texts.
         report: called after every epoch with its number and the mean loss in nats.
         seed: of the initial weights, the order of the examples and dropout.
+        checkpoints: where an interrupted training goes on from; None: it starts anew.
 
     Raises TrainingError where no case has a step that is like a candidate, or the loss is not finite.
     """
@@ -92,7 +95,7 @@ def train(
             for rows, place in examples(memory, case, encode):
                 lists.append(rows)
                 chosen.append(place)
-    return StepWriter(train_network(lists, chosen, Fitting(seed, report)))
+    return StepWriter(train_network(lists, chosen, Fitting(seed, report, checkpoints=checkpoints)))
 
 
 def examples(memory: TextMemory, case: int, encode: Encode) -> list[tuple[np.ndarray, int]]:
