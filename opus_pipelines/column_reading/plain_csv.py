@@ -24,7 +24,7 @@ def plain_columns(block: bytes, columns: int, delimiter: str) -> list[pa.Array] 
     if not block or block.startswith(_MARK):
         return None
     returns = block.count(b"\r\n") if b"\r" in block else 0
-    if returns and returns != block.count(b"\r"):
+    if returns != block.count(b"\r"):
         return None
     structural = _structural_quotes(block, ord(delimiter)) if b'"' in block else 0
     if structural is None:

@@ -4,7 +4,7 @@ import csv
 import io
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from opus_pipelines.column_reading.csv_blocks import CsvSplitter
@@ -59,6 +59,7 @@ ENDS = st.sampled_from(["\n", "\n", "\n", "\r\n", ""])
 FIELD = st.text(st.sampled_from('a",\n '), max_size=3)
 
 
+@example([(';\r\r"', "\n"), ('""', ""), (';\r;"', "\n")], 1, ",")  # as many lines as rows by chance
 @settings(max_examples=examples(400), deadline=None)
 @given(st.lists(st.tuples(LINES, ENDS), max_size=6), st.integers(1, 3), st.sampled_from(",;"))
 def test_what_is_split_is_what_the_module_csv_makes_of_it(
