@@ -4,8 +4,6 @@ from hypothesis import settings
 
 NIGHTLY_FACTOR = 20
 
-settings.register_profile("nightly", deadline=None)  # pytest selects it with --hypothesis-profile
-
 
 def examples(few: int) -> int:
     """Returns `few`, or 20 times as many under the hypothesis profile `nightly`."""
