@@ -37,7 +37,7 @@ from opus_pipelines.column_reading.values import (
 )
 from opus_pipelines.core.schemas import IMPLEMENTATIONS, TASK_IMPLEMENTATION
 from opus_pipelines.event_logs import values
-from opus_pipelines.event_logs.arrow_arrays import Ints, Longs, array, repeated, strings
+from opus_pipelines.event_logs.arrow_arrays import Bools, Ints, Longs, array, repeated, strings
 from opus_pipelines.event_logs.assembler import Assembler, Block
 from opus_pipelines.event_logs.column_mapping import ATTRIBUTE
 from opus_pipelines.event_logs.costing import GROUP_ATTRIBUTES
@@ -66,12 +66,12 @@ class CaseBlocks:
         """Returns the id of every case. Raises UnusualError if one is missing or known already."""
         return self._cases.ids(traces, self._id_key)
 
-    def add(self, traces: Level, events: Level, moments: Mapping[str, Longs], has_work: bool) -> int:
+    def add(self, traces: Level, events: Level, moments: Mapping[str, Longs], has_work: bool, dropped: int = 0) -> int:
         """Builds the implementations of whole cases and returns the number of their events.
 
         `moments` has the times of the events, by `time`, or by `start`, `end` and `time` if the events are intervals.
-        `has_work`: the log has a start or a complete elsewhere. Raises UnusualError or BadValueError, before anything
-        is handed on, if the events must be read one by one.
+        `has_work`: the log has a start or a complete elsewhere. `dropped`: duplicates that are left out already. Raises
+        UnusualError or BadValueError, before anything is handed on, if the events must be read one by one.
         """
         keys = self._plan.keys
         activity = events.coded(keys["activity"])
@@ -82,10 +82,11 @@ class CaseBlocks:
         if not has_work and (kind == NO_WORK).any():
             raise UnusualError
         run = runs(activity, events.coded(keys["instance"]))
-        case = events.scanned.event_trace
+        case = events.event_trace
         spans = Spans.of(moments, self._plan.interval)
-        if repeated_events(case, spans, kind, run).any():
-            raise UnusualError
+        repeated = repeated_events(case, spans, kind, run)
+        if repeated.any():
+            return self._without_duplicates(repeated, traces, events, moments, has_work)
         tasks = tasks_of(case, spans, kind, run, has_work)
         task_columns = self._task_columns(tasks, events, traces, activity)
         offsets = np.searchsorted(tasks.case, np.arange(traces.rows + 1)).astype(np.int32)
@@ -95,8 +96,23 @@ class CaseBlocks:
             "case_id": traces.scanned.values(traces.places(self._id_key)),
             "tasks": _lists(task_columns, offsets),
         }
-        self._sink.block(Block(columns, events.rows, tasks.not_work, len(tasks.own), has_work))
-        return events.rows
+        self._sink.block(Block(columns, events.rows + dropped, tasks.not_work, len(tasks.own), has_work, dropped))
+        return events.rows + dropped
+
+    def _without_duplicates(
+        self, repeated: Bools, traces: Level, events: Level, moments: Mapping[str, Longs], has_work: bool
+    ) -> int:
+        """Does what `add` does without the events that equal an earlier one of their case in every column.
+
+        Raises UnusualError where events are about the same and differ, or where the settings keep equal ones.
+        """
+        gone = events.twice(np.flatnonzero(repeated))
+        if self._settings.duplicates == "keep" or not len(gone):
+            raise UnusualError
+        kept = np.ones(events.rows, bool)
+        kept[gone] = False
+        rest = {name: times[kept] for name, times in moments.items()}
+        return self.add(traces, events.some(kept), rest, has_work, len(gone))
 
     @staticmethod
     def kinds(transition: Coded) -> Ints:

@@ -124,7 +124,7 @@ class CaseColumns:
         if not key or key not in events.columns:
             return place
         last = name in LAST_WINS
-        places = of_cases(events.places(key), events.scanned.event_trace, traces.rows, last)
+        places = of_cases(events.places(key), events.event_trace, traces.rows, last)
         return np.where(places >= 0, places, place) if last else np.where(place >= 0, place, places)
 
     def _attributes(self, traces: Level, events: Level) -> pa.MapArray:
@@ -136,7 +136,7 @@ class CaseColumns:
                 if name in flat:
                     raise UnusualError
                 flat.add(name)
-                cases = of_cases(places, events.scanned.event_trace, traces.rows)
+                cases = of_cases(places, events.event_trace, traces.rows)
                 own = columns.get(name)
                 columns[name] = cases if own is None else np.where(own >= 0, own, cases)
         return maps(traces.scanned, columns.items(), traces.rows)

@@ -11,6 +11,7 @@ from opus_pipelines.event_logs.arrow_arrays import (
     Bools,
     Floats,
     Ints,
+    Longs,
     array,
     indices,
     numbers,
@@ -71,11 +72,20 @@ class Texts(Protocol):
 
 @dataclass
 class Level:
-    """The events, or the cases, of a block. `columns` has the columns by key, without empty values."""
+    """The events, or the cases, of a block. `columns` has the columns by key, without empty values.
+
+    `cases`: the case of each event, ascending, where these are not all events of the block.
+    """
 
     rows: int
     columns: dict[str, Ints]
     scanned: Texts
+    cases: Ints | None = None
+
+    @property
+    def event_trace(self) -> Ints:
+        """The case of each event, ascending."""
+        return self.scanned.event_trace if self.cases is None else self.cases
 
     def places(self, key: str | None) -> Ints:
         """Returns the column of a key."""
@@ -92,6 +102,17 @@ class Level:
         A text without a meaning counts as missing. Raises BadValueError.
         """
         return parsed(self.coded(key), parse, kind)
+
+    def some(self, rows: Bools) -> "Level":
+        """Returns some of the events, which refer to the same texts."""
+        columns = {key: places[rows] for key, places in self.columns.items()}
+        return Level(int(np.count_nonzero(rows)), columns, self.scanned, self.event_trace[rows])
+
+    def twice(self, rows: Longs) -> Longs:
+        """Returns which of these events, ascending, equal an earlier one of them: in their case and in every column."""
+        codes = [self.event_trace[rows], *(self.scanned.coded(places[rows]).codes for places in self.columns.values())]
+        _, first = np.unique(np.stack(codes, 1), axis=0, return_index=True)
+        return np.delete(rows, first)
 
     def redact(self, flat: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
         """Removes and replaces values as `flat` does for a record."""

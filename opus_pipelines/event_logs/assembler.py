@@ -51,7 +51,7 @@ class OtherFiles:
 class Block:
     """Whole cases of a log as columns of IMPLEMENTATIONS, without the columns that the assembler fills in.
 
-    `records` is the number of their events.
+    `records` is the number of their events, with the duplicates that were dropped.
     """
 
     columns: Mapping[str, pa.Array]
@@ -59,6 +59,7 @@ class Block:
     not_work: int
     tasks: int
     has_work: bool
+    duplicates: int = 0
 
 
 @dataclass(frozen=True)
@@ -245,8 +246,10 @@ class Assembler:
         rows = len(block.columns["case_id"])
         names: list[str] = block.columns["case_id"].to_pylist()
         self.case_ids.update(names)
-        self.counts.used += block.records - block.not_work
-        self.counts.not_work += block.not_work
+        not_work = block.not_work + block.duplicates
+        self.counts.used += block.records - not_work
+        self.counts.not_work += not_work
+        self.counts.duplicates += block.duplicates
         self.counts.implementations += rows
         self.counts.task_implementations += block.tasks
         constants = {"source": self._source, "path": self.path, "kind": self._kind}
