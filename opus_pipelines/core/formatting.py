@@ -1,5 +1,8 @@
 """Formats figures for people. An unknown figure is a dash, never 0."""
 
+from collections.abc import Mapping
+from typing import Any
+
 
 def number(value: float | None, digits: int = 2) -> str:
     """Formats a number with a fixed count of decimals."""
@@ -45,6 +48,11 @@ def success(value: float | None, unknown: int | None) -> str:
     """Formats a success probability, and the number of steps for which it is assumed; a dash where it is unknown."""
     supposed = f" ({unknown} step{'s' if unknown != 1 else ''} assumed)" if unknown and value is not None else ""
     return f"{share(value)}{supposed}"
+
+
+def is_on_assumed_success(row: Mapping[str, Any]) -> bool:
+    """Returns whether a workflow has a Reward, and no outcome of any of its steps was ever observed."""
+    return row["reward_usd"] is not None and row["success_probability"] is None
 
 
 def chance(p: float) -> str:

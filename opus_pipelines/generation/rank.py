@@ -27,14 +27,16 @@ def rank(planned: Planned, context: GenerationContext) -> Ranked:
         raise Refused(all_rejected(retrieved.evidence.decided))
     if violation := _missing_critical_task(ranked):
         raise Refused(f"no feasible workflow: {violation}")
-    compared = _compared_cases(retrieved)
+    nearest = _compared_cases(retrieved)
+    compared = [_row(case) for case in nearest]
     return Ranked(
         planned,
         ranked,
         _baseline(compared, retrieved.evidence.cases, cost),
-        _median_lead_time_ms(retrieved.processes[0].cases),
+        _median_lead_time_ms(nearest),
         task_baselines(compared, cost),
         Weights.of(cost, context.settings.reward),
+        frozenset(case.implementation_id for case in nearest),
     )
 
 
@@ -47,14 +49,14 @@ def _missing_critical_task(ranked: list[tuple[int, Candidate]]) -> str | None:
     return next((v for candidate in best for v in candidate.violations if v.startswith(NEEDED)), None)
 
 
-def _compared_cases(retrieved: Retrieved) -> list[dict[str, object]]:
-    """Returns rows of the nearest cases that people carried out.
+def _compared_cases(retrieved: Retrieved) -> list[SimilarCase]:
+    """Returns the nearest cases that people carried out.
 
     There are none where several processes are combined: no case did all of that work, so none tells what it costs.
     """
     if len(retrieved.processes) > 1:
         return []
-    return [_row(case) for case in _carried_out(retrieved.processes[0].cases)[:BASELINE_CASES]]
+    return _carried_out(retrieved.processes[0].cases)[:BASELINE_CASES]
 
 
 def _carried_out(cases: Sequence[SimilarCase]) -> list[SimilarCase]:
@@ -71,7 +73,7 @@ def _baseline(compared: list[dict[str, object]], cases: Sequence[SimilarCase], c
 
 
 def _median_lead_time_ms(cases: Sequence[SimilarCase]) -> float | None:
-    known = [c.lead_time_ms for c in _carried_out(cases) if c.lead_time_ms is not None][:BASELINE_CASES]
+    known = [c.lead_time_ms for c in cases if c.lead_time_ms is not None]
     return statistics.median(known) if known else None
 
 

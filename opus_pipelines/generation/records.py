@@ -211,6 +211,7 @@ class Ranked:
         baseline_lead_time_ms: median lead time of the nearest cases; None where none is known.
         task_baselines: for each task the mean cost in USD in the compared cases.
         weights: the weights that Reward and Penalty were computed with.
+        compared: ids of the cases that the figures of history are over.
     """
 
     planned: Planned
@@ -219,6 +220,7 @@ class Ranked:
     baseline_lead_time_ms: float | None
     task_baselines: TaskBaselines
     weights: Weights
+    compared: frozenset[str] = frozenset()
 
     @property
     def context(self) -> RankingContext:

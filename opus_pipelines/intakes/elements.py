@@ -6,7 +6,7 @@ A document that cannot be read still becomes an element, whose `left_out` gives 
 import errno
 import os
 import unicodedata
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -21,10 +21,8 @@ from opus_pipelines.visibility.unseen import ASIDES
 
 INHERITED = "contract"  # the role of the contract's own documents
 ROLES = ("input", "output", "process")
-FOREIGN = (
-    "it is written in {language}, and procedures are read in English only; "
-    "translate it, or state its rules in contract.toml"
-)
+READ_ONLY = "procedures are read in English only"
+FOREIGN = f"it is written in {{language}}, and {READ_ONLY}; translate it, or state its rules in contract.toml"
 READABLE = "text, Markdown, HTML, e-mail, CSV, Excel, JSON, XML, DOCX, PPTX, or PDF with a text layer"
 # Unicode categories that a shown name must not contain: controls, direction marks, surrogates, private use.
 _UNPRINTABLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
@@ -169,6 +167,18 @@ def _no_document(path: Path, root: Path) -> str | None:
     if path.is_dir():
         return None
     return hard_link_reason(place.stat()) if path.is_file() else "it is no regular file"
+
+
+def unread_procedure_reason(elements: Iterable[Element]) -> str | None:
+    """Returns why a workflow may lack what a procedure demands: documents in a language that is not read; else None."""
+    unread = (
+        f"{e.name} was not read: {part}"
+        for e in elements
+        if e.role in ("process", INHERITED)
+        for part in (e.left_out or "").split("; ")
+        if part.endswith(READ_ONLY)
+    )
+    return "; ".join(dict.fromkeys(unread)) or None
 
 
 def _of_document(role: str, name: str, document: Document, budget: _ReadingBudget) -> Iterator[Element]:

@@ -7,7 +7,16 @@ from typing import Any
 import duckdb
 
 from opus_pipelines.core.errors import LakeError
-from opus_pipelines.core.formatting import assumed, deadline, hours, lead_time, share, success, within
+from opus_pipelines.core.formatting import (
+    assumed,
+    deadline,
+    hours,
+    is_on_assumed_success,
+    lead_time,
+    share,
+    success,
+    within,
+)
 from opus_pipelines.core.safe_text import clean
 from opus_pipelines.decisions.text import decision_text
 from opus_pipelines.reporting.tasks import select
@@ -149,7 +158,7 @@ def _infeasible_line(r: dict[str, Any]) -> tuple[Any, ...]:
         r["workflow_id"],
         "; ".join(_constraints(r)),
         NO_GAIN if r["gain_usd"] is None else r["reward_usd"],
-        success(r["success_probability"], r["success_unknown_steps"]),
+        _success(r),
         r["cost_usd"],
         r["tasks"],
     )
@@ -163,7 +172,7 @@ def _line(r: dict[str, Any], first: dict[str, Any]) -> tuple[Any, ...]:
         NO_GAIN if r["gain_usd"] is None else r["reward_usd"],
         within(r["reward_usd_p05"], r["reward_usd_p95"]),
         _holds(r["beats_next"], r["verdict"]),
-        success(r["success_probability"], r["success_unknown_steps"]),
+        _success(r),
         r["cost_usd"],
         assumed(r["cost_assumed_share"], r["cost_unknown_steps"]),
         hours(r["duration_ms"]),
@@ -217,6 +226,13 @@ def _holds(beats_next: float | None, verdict: str | None) -> str:
 def _steps(r: dict[str, Any]) -> dict[str, str]:
     """Returns who carries out each step, by its name."""
     return dict(zip(r["steps"] or [], r["actors"] or [], strict=True))
+
+
+def _success(row: dict[str, Any]) -> str:
+    """Formats the success, "assumed" where a Reward rests on priors alone."""
+    return (
+        "assumed" if is_on_assumed_success(row) else success(row["success_probability"], row["success_unknown_steps"])
+    )
 
 
 def _difference(steps: dict[str, str], first: dict[str, str]) -> str:

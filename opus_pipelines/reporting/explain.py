@@ -7,15 +7,29 @@ from typing import Any
 import duckdb
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.core.formatting import assumed, grid, hours, is_far, lead_time, number, share, success, usd, within
+from opus_pipelines.core.formatting import (
+    assumed,
+    grid,
+    hours,
+    is_far,
+    is_on_assumed_success,
+    lead_time,
+    number,
+    share,
+    usd,
+    within,
+)
 from opus_pipelines.core.safe_text import clean
 from opus_pipelines.decisions.text import decision_text
 from opus_pipelines.reporting.explain_reasons import (
+    LEAST_DIFFERENCE,
     before_lines,
     constraint_lines,
     criteria,
     improvement_lines,
     rank_reason,
+    success_figure,
+    time_lines,
     why_lines,
 )
 from opus_pipelines.reporting.tasks import nearest, rows
@@ -30,7 +44,6 @@ COMPARED = (
     ("median lead time", "lead_time_ms_p50", hours),
     ("Penalty", "penalty", lambda x: number(x, 4)),
 )
-LEAST_DIFFERENCE = 5e-4  # of two probabilities that are shown in tenths of a per cent
 LEAST_GAMMA = 0.05  # below it the step before says too little to be shown
 _BASES = ("wait_basis", "cost_basis", "duration_basis", "p_basis")
 SCORES = ("cohesion", "coupling", "observability", "hygiene")
@@ -74,6 +87,7 @@ def _explanation(connection: duckdb.DuckDBPyConnection, workflow: str) -> str:
     rivals = rows(connection, "rivals", workflow=workflow)
     before = rows(connection, "before", workflow=workflow, least=LEAST_GAMMA, difference=LEAST_DIFFERENCE)
     near = rows(connection, "neighbours", intake_id=row["intake_id"], intention_id=row["intention_id"])[0]
+    times = time_lines(rows(connection, "before_times", workflow=workflow, least=LEAST_GAMMA))
     improved = improvement_lines(rows(connection, "improvements", workflow=workflow))
     parts = [
         _head(row),
@@ -81,6 +95,7 @@ def _explanation(connection: duckdb.DuckDBPyConnection, workflow: str) -> str:
         _steps(steps),
         _scores(steps),
         *([before_lines(before)] if before else []),
+        *([times] if times else []),
         _ranking(row, rivals),
         _evidence(row),
         why_lines(row),
@@ -132,7 +147,7 @@ def _figures(row: Row, near: Row) -> list[str]:
                 ["lead time", f"{_lead_time(row)}{_case(hours, row['baseline_lead_time_ms'])}"],
                 *([["deadline", _deadline(row)]] if row["deadline_hours"] is not None else []),
                 *([["step deadlines", "; ".join(row["step_deadlines"])]] if row["step_deadlines"] else []),
-                ["success", f"{_success(row)}{_succeeded(row, near)}"],
+                ["success", success_figure(row, near)],
                 [
                     "Penalty",
                     f"{number(row['penalty'], 4)} (CIP {number(row['cip'], 4)}, SIP {number(row['sip'], 4)}): "
@@ -154,6 +169,8 @@ def _reward(row: Row) -> str:
         if row["reward_usd_p05"] is None
         else f" (90 % within {within(row['reward_usd_p05'], row['reward_usd_p95'])})"
     )
+    if is_on_assumed_success(row):
+        return f"{usd(row['reward_usd'])}{interval}: {gain}; the chance of success is assumed, no outcome was observed"
     return f"{usd(row['reward_usd'])}{interval}: {gain}, succeeds with {share(row['success_probability'])}"
 
 
@@ -192,37 +209,6 @@ def _saving(row: Row) -> str:
         f"{usd(row['saving_usd'])}: the nearest cases paid {usd(row['baseline_cost_usd'])} for the same steps"
         f" ({row['compared_steps']} of {steps} compared)"
     )
-
-
-def _success(row: Row) -> str:
-    """Describes the success estimate, and for how many steps it is assumed."""
-    if row["success_probability"] is None:
-        return "unknown: of none of its steps was an outcome ever observed"
-    estimate = f"{success(row['success_probability'], row['success_unknown_steps'])}, estimated for this workflow"
-    return estimate + _inference(row)
-
-
-def _inference(row: Row) -> str:
-    """Describes how success was inferred where the branches of a workflow meet again."""
-    method, product = row.get("success_inference"), row.get("success_probability_product")  # older results have neither
-    if method == "simulated":
-        estimate = " by simulation, because its branches cross too often for exact inference"
-    elif method == "product":
-        estimate = " in the product form, as the settings ask"
-    else:
-        estimate = ""
-    if product is None or abs(product - row["success_probability"]) < LEAST_DIFFERENCE:
-        return estimate
-    return f"{estimate}; the paper's product form, which takes branches for independent, has {share(product)}"
-
-
-def _succeeded(row: Row, near: Row) -> str:
-    """Describes how many of the most similar cases succeeded, which is a count of history and no estimate."""
-    if near["known"] and near["known"] == near["succeeded"] and row["completeness"] == "support":
-        return "; the similar cases were chosen among those that succeeded, so their share tells nothing"
-    if near["known"]:
-        return f"; of similar cases {near['succeeded']} of {near['known']} with a known outcome succeeded"
-    return "; no similar case has a known outcome"
 
 
 def _steps(steps: list[Row]) -> list[str]:
@@ -367,7 +353,7 @@ def _sources(row: Row, steps: list[Row], near: Row) -> list[str]:
     if near["cases"]:
         lines.append(
             f"  history's way: the {near['cases']} nearest cases of {', '.join(near['sources'] or ['?'])},"
-            f" similarity {number(near['least'], 3)} to {number(near['most'], 3)}"
+            f" similarity {number(near['least'], 3)} to {number(near['most'], 3)}{_compared(near)}"
         )
     if is_far(near["most"]):
         lines.append("  no case of history is really like this intake: these are the figures of another kind of work")
@@ -376,6 +362,11 @@ def _sources(row: Row, steps: list[Row], near: Row) -> list[str]:
         f"  {share(row['observed_share'])} of its figures were observed; this very sequence {carried} carried out"
     )
     return [*lines, f"  the cases behind a step: opus explain {row['workflow_id']} --evidence TASK"]
+
+
+def _compared(near: Row) -> str:
+    """Returns over how many of the nearest cases the figures of history are; results of before do not tell."""
+    return f"; its costs and times are over the nearest {near['compared']}" if near["compared"] else ""
 
 
 def _provenance(row: Row) -> list[str]:

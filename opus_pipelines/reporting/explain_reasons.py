@@ -3,10 +3,47 @@
 import json
 from typing import Any
 
-from opus_pipelines.core.formatting import assumed, hours, number, share, usd
+from opus_pipelines.core.formatting import assumed, hours, number, share, success, usd
 from opus_pipelines.core.safe_text import clean
 
 Row = dict[str, Any]
+LEAST_DIFFERENCE = 5e-4  # of two probabilities that are shown in tenths of a per cent
+
+
+def success_figure(row: Row, near: Row) -> str:
+    """Returns the success estimate with what it rests on, and how many similar cases succeeded."""
+    return f"{_success(row)}{_succeeded(row, near)}"
+
+
+def _success(row: Row) -> str:
+    """Describes the success estimate, and for how many steps it is assumed."""
+    if row["success_probability"] is None:
+        return "unknown: of none of its steps was an outcome ever observed"
+    estimate = f"{success(row['success_probability'], row['success_unknown_steps'])}, estimated for this workflow"
+    return estimate + _inference(row)
+
+
+def _inference(row: Row) -> str:
+    """Describes how success was inferred where the branches of a workflow meet again."""
+    method, product = row.get("success_inference"), row.get("success_probability_product")  # older results have neither
+    if method == "simulated":
+        estimate = " by simulation, because its branches cross too often for exact inference"
+    elif method == "product":
+        estimate = " in the product form, as the settings ask"
+    else:
+        estimate = ""
+    if product is None or abs(product - row["success_probability"]) < LEAST_DIFFERENCE:
+        return estimate
+    return f"{estimate}; the paper's product form, which takes branches for independent, has {share(product)}"
+
+
+def _succeeded(row: Row, near: Row) -> str:
+    """Describes how many of the most similar cases succeeded, which is a count of history and no estimate."""
+    if near["known"] and near["known"] == near["succeeded"] and row["completeness"] == "support":
+        return "; the similar cases were chosen among those that succeeded, so their share tells nothing"
+    if near["known"]:
+        return f"; of similar cases {near['succeeded']} of {near['known']} with a known outcome succeeded"
+    return "; no similar case has a known outcome"
 
 
 def why_lines(row: Row) -> list[str]:
@@ -55,6 +92,20 @@ def before_lines(pairs: list[Row]) -> list[str]:
             for pair in pairs
         ),
     ]
+
+
+def time_lines(pairs: list[Row]) -> list[str]:
+    """Returns the steps whose time or cost is that behind the step before them; nothing where there are none."""
+    lines = []
+    for pair in pairs:
+        pair_figures = [("takes", hours(pair["duration_ms"]), hours(pair["of_task_ms"]), pair["duration_n"])]
+        pair_figures += [("costs", usd(pair["cost_usd"]), usd(pair["of_task_usd"]), pair["cost_n"])]
+        told = [
+            f"{verb} {here} ({here_n:,} times), {all_} in all" for verb, here, all_, here_n in pair_figures if here_n
+        ]
+        if told:
+            lines.append(f"  {clean(pair['dst'])} directly behind {clean(pair['src'])} {', '.join(told)}")
+    return ["Means by the step before", *lines] if lines else []
 
 
 def improvement_lines(found: list[Row]) -> list[str]:

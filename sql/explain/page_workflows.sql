@@ -1,11 +1,15 @@
 -- Every ranked workflow of a contract with its intake, its goal and what history's way earns.
 SELECT
     o.*, i.folder AS intake, coalesce(i.title, i.folder) AS intake_title, i.gain_basis, n.goal,
-    w.baseline_reward_usd, w.uplift_usd, w.distance, w.wkg_coverage,
+    w.baseline_reward_usd, w.uplift_usd, w.distance, w.wkg_coverage, w.verdict AS ranking_verdict,
     (
         SELECT max(near.similarity) FROM generation_neighbours AS near
         WHERE near.intake_id = o.intake_id AND near.intention_id = o.intention_id
     ) AS nearest,
+    (
+        SELECT count(*) FILTER (near.is_compared) FROM generation_neighbours AS near
+        WHERE near.intake_id = o.intake_id AND near.intention_id = o.intention_id
+    ) AS compared,
     (
         SELECT list(t.title ORDER BY t.position)
         FROM workflows_tasks AS t

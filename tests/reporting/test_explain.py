@@ -38,7 +38,7 @@ def test_explanation_says_why_it_ranks_first(lake: Lake) -> None:
     [
         (
             {"success_probability": None, "success_unknown_steps": 2},
-            "-",
+            "assumed",
             "unknown: of none of its steps was an outcome ever observed",
         ),
         (
@@ -233,6 +233,25 @@ def test_a_step_that_depends_on_the_one_before_it_is_named(lake: Lake, gamma: fl
     text = explanation(connect(lake), "fa1")
     said = "Pay succeeds in 96.0 % of the cases directly behind Check, 81.0 % in all (γ 0.97, 57 outcomes)"
     assert (said in text, "Success by the step before" in text) == (is_shown, is_shown)
+
+
+@pytest.mark.long
+def test_a_time_behind_the_step_before_stands_beside_that_of_all_times(lake: Lake) -> None:
+    folder = lake.snapshot_folder("w1")
+    times = {"dst_duration_ms_observed": 120_000.0, "dst_duration_n": 57, "dst_duration_gamma": 0.97}
+    costs = {"dst_cost_usd_observed": 3.0, "dst_cost_n": 5, "dst_cost_gamma": 0.01}
+    put(lake, EDGES, folder / "edges", {"src": "tc", "dst": "tp"} | times | costs)
+    pay = {"task_id": "tp", "title": "Pay", "duration_ms_mean": 60_000.0, "cost_usd_mean": 2.0}
+    put(lake, TASKS, folder / "tasks", {"task_id": "tc", "title": "Check"}, pay)
+    assert "takes 2.0 min (57 times), 1.0 min" in explanation(connect(lake), "fa1")
+
+
+@pytest.mark.long
+def test_the_cases_that_history_is_measured_on_are_counted(lake: Lake) -> None:
+    where = {"client_key": CLIENT, "contract_key": CONTRACT, "result": "r2"}
+    near = {"implementation_id": "m1", "similarity": 0.9, "is_compared": True}
+    put(lake, NEIGHBOURS, lake.folder(NEIGHBOURS, **where), HEAD | near)
+    assert "the nearest 1\n" in explanation(connect(lake), "fa1")
 
 
 @pytest.mark.long

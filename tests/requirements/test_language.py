@@ -1,11 +1,12 @@
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from opus_pipelines.intakes.elements import read_elements
+from opus_pipelines.intakes.elements import FOREIGN, Element, read_elements, unread_procedure_reason
 from opus_pipelines.intakes.language import foreign_language
 from opus_pipelines.requirements.rules import rules_of
 
@@ -57,3 +58,13 @@ def test_a_sentence_in_another_language_among_english_ones_is_a_rule_that_is_not
     rules = rules_of(text_elements({"process": f"The file must be checked.\n\n{GERMAN}\n\nThe claim must be paid."}))
     reasons = [d.no_effect_reason for rule in rules for d in rule.demands]
     assert [reason and "German" in reason for reason in reasons] == [None, True, None]
+
+
+def test_a_procedure_in_another_language_is_a_reason_against_a_clear_verdict() -> None:
+    unread = FOREIGN.format(language="German")
+    procedure = Element("e1", "process", "text", "ablauf.md", "text/markdown", None, 90, "", unread)
+    letter = replace(procedure, role="input", name="brief.md")
+    read = replace(procedure, name="steps.md", text="Check the claim.", left_out="3 pages are pictures")
+    assert unread_procedure_reason([letter, read]) is None
+    reason = unread_procedure_reason([letter, read, procedure]) or ""
+    assert [word in reason for word in ("ablauf.md", "German", "steps.md", "brief.md")] == [True, True, False, False]

@@ -79,6 +79,7 @@ NEIGHBOURS = result_dataset(
     """
     implementation_id  id     the case
     similarity         float  cosine with the Intention
+    is_compared        bool   among the nearest ones that costs, savings, times and lead times of history are over
 """,
 )
 

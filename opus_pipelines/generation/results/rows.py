@@ -51,7 +51,9 @@ def generation_rows(result: Ranked, context: GenerationContext) -> Rows:
     ids = {"intake_id": result.request.intake.intake_id, "intention_id": result.request.intention_id}
     yield INTENTIONS, ids | _intention(result)
     for case in result.evidence.cases:
-        yield NEIGHBOURS, ids | {"implementation_id": case.implementation_id, "similarity": case.similarity}
+        is_compared = case.implementation_id in result.compared
+        near = {"implementation_id": case.implementation_id, "similarity": case.similarity, "is_compared": is_compared}
+        yield NEIGHBOURS, ids | near
     for dataset, row in _subgraphs(result):
         yield dataset, ids | row
     for row in _sequences(result, context):

@@ -4,8 +4,8 @@ It reports period, costs, times, resources, attributes of cases, and candidates 
 """
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,8 @@ class Findings:
     attribute. `constant_attributes` are attributes of events that never change within a case and are known at its first
     event. `endings` counts the cases by their last activity. `alike_ids` are ids of cases that differ from another
     one in blanks, leading zeros or Unicode form alone, and `ids_as_activities` are names that are both a case and an
-    activity.
+    activity. `titles` has the title of each activity of a process model whose key is not its title.
+    `drawn_actors` are the lanes and assignees that tasks of process models name; `with_drawn_actor` counts them.
     """
 
     cases: int
@@ -54,6 +55,9 @@ class Findings:
     endings: Counter[str]
     alike_ids: tuple[str, ...] = ()
     ids_as_activities: tuple[str, ...] = ()
+    titles: Mapping[str, str] = field(default_factory=dict)
+    drawn_actors: tuple[str, ...] = ()
+    with_drawn_actor: int = 0
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,9 @@ def findings_of(trial: Trial) -> Findings:
     tasks = pa.concat_arrays(table["tasks"].chunks) if table["tasks"].num_chunks else nothing
     steps = pc.list_flatten(tasks)
     success = Counter(table["success"].to_pylist())
+    is_drawn = pc.equal(table["kind"].combine_chunks(), "model")
+    drawn_tasks = pc.list_flatten(tasks.filter(is_drawn))
+    drawn = pc.struct_field(drawn_tasks, "actor")
     return Findings(
         cases=table.num_rows,
         tasks=len(steps),
@@ -97,7 +104,21 @@ def findings_of(trial: Trial) -> Findings:
         endings=_endings(tasks),
         alike_ids=_alike(table["case_id"].to_pylist()),
         ids_as_activities=tuple(sorted(set(table["case_id"].to_pylist()) & trial.evidence.keys())),
+        titles=_titles(drawn_tasks),
+        drawn_actors=tuple(sorted(pc.unique(drawn.drop_null()).to_pylist())),
+        with_drawn_actor=_known_count(drawn),
     )
+
+
+def _titles(steps: pa.StructArray) -> dict[str, str]:
+    """Returns the first title of each activity whose titles are not its key."""
+    keys, titles = pc.struct_field(steps, "task_key"), pc.struct_field(steps, "title")
+    other = pc.fill_null(pc.not_equal(keys, titles), False)
+    pairs = zip(keys.filter(other).to_pylist(), titles.filter(other).to_pylist(), strict=True)
+    found: dict[str, str] = {}
+    for key, title in pairs:
+        found.setdefault(key, title)
+    return found
 
 
 def _alike(ids: Iterable[str]) -> tuple[str, ...]:
@@ -112,9 +133,10 @@ def _bare(ident: str) -> str:
     return bare.lstrip("0") or "0" if bare.isdecimal() else bare
 
 
-_STEP = ("task_key", "duration_ms", "wait_ms", "cost_usd", "attributes")
+_STEP = ("task_key", "title", "actor", "duration_ms", "wait_ms", "cost_usd", "attributes")
 _COLUMNS = [
     "case_id",
+    "kind",
     "started_at",
     "ended_at",
     "success",

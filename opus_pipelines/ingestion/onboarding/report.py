@@ -36,7 +36,7 @@ def report(trial: Trial, findings: Findings, notes: Sequence[tuple[str, str]] = 
         *grid([list(row) for row in rows]),
         "",
         "Activities",
-        *grid(_activities(trial, kinds)),
+        *grid(_activities(trial, findings, kinds)),
     ]
 
 
@@ -113,10 +113,13 @@ def _counts(trial: Trial, findings: Findings, kinds: dict[str, Classified]) -> l
 
 def _resources(trial: Trial, findings: Findings) -> str:
     automatic = sum(evidence.automatic for evidence in trial.evidence.values())
+    drawn = f"{findings.with_drawn_actor:,} drawn tasks name who does them: {_cut(', '.join(findings.drawn_actors))}"
+    drawn = drawn if findings.with_drawn_actor else ""
     if not findings.tasks or not findings.named + automatic:
-        return "unknown: nothing names who did it"
+        return drawn or "unknown: nothing names who did it"
     text = f"{share(findings.named / findings.tasks)} of the occurrences name who did it"
-    return text + (f", {share(automatic / findings.tasks)} were done by a program" if automatic else "")
+    program = f"{share(automatic / findings.tasks)} were done by a program" if automatic else ""
+    return ", ".join(filter(None, (text, program, drawn)))
 
 
 def _costs(trial: Trial, findings: Findings) -> str:
@@ -193,7 +196,7 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(repr(_cut(name, 40)) for name in names[:2]) + more
 
 
-def _activities(trial: Trial, kinds: dict[str, Classified]) -> list[list[str]]:
+def _activities(trial: Trial, findings: Findings, kinds: dict[str, Classified]) -> list[list[str]]:
     """Returns the most frequent activities, and every activity that is no certain step."""
     names = sorted(kinds, key=lambda name: (-trial.evidence[name].occurrences, name))
     special = [
@@ -202,13 +205,22 @@ def _activities(trial: Trial, kinds: dict[str, Classified]) -> list[list[str]]:
         if kinds[name].kind != "step" or kinds[name].confidence < SURE_STEP or kinds[name].is_stated
     ]
     shown = [name for name in names if name in set(names[:MANY]) | set(special)]
+    often = Counter(findings.titles.values())
     rows = [["activity", "kind", "occurrences", "why"]]
     for name in shown:
         why = kinds[name].reason if name in special else ""
-        rows.append([_cut(name, 60), kinds[name].kind, f"{trial.evidence[name].occurrences:,}", why])
+        rows.append(
+            [_cut(_shown(name, findings, often), 60), kinds[name].kind, f"{trial.evidence[name].occurrences:,}", why]
+        )
     if len(shown) < len(names):
         rows.append([f"{len(names) - len(shown):,} more", "step", "", ""])
     return rows
+
+
+def _shown(key: str, findings: Findings, often: Counter[str]) -> str:
+    """Returns the title of an activity, with its key where several activities have that title."""
+    title = findings.titles.get(key, key)
+    return f"{title} ({key})" if often[title] > 1 else title
 
 
 def _cut(text: str, wide: int = WIDE) -> str:

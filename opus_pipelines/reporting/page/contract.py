@@ -56,9 +56,16 @@ class ContractPage:
 
     @property
     def undecided(self) -> list[tuple[Row, Row | None]]:
-        """Rank-1 workflows with an undecided verdict, each with the second rank; None where it is the only one."""
+        """Rank-1 workflows that are undecided, each with the second rank; None where it is the only one.
+
+        They are undecided where the next rank may be better, or where any other rank may be the best one.
+        """
         second = {row["intention_id"]: row for row in self.workflows if row["rank"] == 2}
-        return [(row, second.get(row["intention_id"])) for row in self.best if row["verdict"] == "undecided"]
+        return [
+            (row, second.get(row["intention_id"]))
+            for row in self.best
+            if "undecided" in (row["verdict"], row["ranking_verdict"])
+        ]
 
     @property
     def judged(self) -> bool:

@@ -113,6 +113,7 @@ def environment() -> Environment:
         "deadline": formatting.deadline,
         "is_far": formatting.is_far,
         "reward_of": _reward_of,
+        "is_assumed": formatting.is_on_assumed_success,
         "assumed": formatting.assumed,
         "total": total,
         "known_cost": known_cost,

@@ -8,6 +8,10 @@ from opus_pipelines.reporting.page.contract import ContractPage, Scale, largest_
 def test_what_is_best_undecided_and_infeasible(page: ContractPage) -> None:
     assert [r["workflow_id"] for r in page.best] == ["f1", "f3"]
     assert [(a["workflow_id"], b and b["workflow_id"]) for a, b in page.undecided] == [("f1", "f2")]
+    clear = [row | {"verdict": "clear"} for row in page.workflows]
+    assert replace(page, workflows=clear).undecided == []
+    third_may_be_best = replace(page, workflows=[row | {"ranking_verdict": "undecided"} for row in clear])
+    assert [a["workflow_id"] for a, _ in third_may_be_best.undecided] == ["f1", "f3"]
     alone = replace(page, workflows=[row for row in page.workflows if row["workflow_id"] != "f2"])
     assert [(a["workflow_id"], b) for a, b in alone.undecided] == [("f1", None)]
     assert [r["workflow_id"] for r in page.infeasible] == ["f3"]
