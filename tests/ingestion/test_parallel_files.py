@@ -187,7 +187,7 @@ def long_log(letter: str = "c", bad: int = 57, again: int | None = None) -> str:
 @pytest.mark.spark
 def test_executors_read_the_same(make_bench: Any, mortal: Any, spark: Any) -> None:
     made = []
-    for parallel_reading in (parallel(1), on_executors(spark, part=2_000)):
+    for parallel_reading in (parallel(1), on_executors(spark, part=8_000)):
         mortal(0)
         bench = make_bench()
         fill(bench)
