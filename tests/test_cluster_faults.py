@@ -362,9 +362,9 @@ def test_one_thing_is_taken_away_at_a_random_moment(campaign: Campaign, tmp_path
 
     began = time.monotonic()
     moment = Moment(campaign.parts, night, night.start(command, campaign.parts.cluster.master), draw)
-    time.sleep(after)
-    was_late = moment.process.poll() is not None
     try:
+        time.sleep(after)
+        was_late = moment.process.poll() is not None
         FAULTS[fault](moment)
     finally:
         said = moment.end()
