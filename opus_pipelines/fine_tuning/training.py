@@ -1,6 +1,8 @@
 """Fits a task reader: the upper layers of a sentence encoder, and the heads of the tasks, by cross-entropy.
 
-The lower layers stay as they are, so their states are computed once. Batches hold requests of similar length.
+The lower layers stay as they are, so their states are computed once. Batches hold requests of similar length. The cases
+of one set of tasks weigh together less than their number says: each of them teaches the same tasks together, so that
+the words of one task would be read as asking for the others, too.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,6 +39,7 @@ WEIGHT_DECAY = 0.01  # of the layers
 WARM_UP = 0.15  # share of the steps in which the rate rises
 STEEPEST = 1.0  # norm of a gradient of the layers
 SHARPNESS, SCORE = 8.0, 10.0  # of attention and score before training
+SET_POWER = 0.5  # a case of a set of tasks that n cases have weighs 1 / n to this power
 SPREAD = 6.0  # tokens by which lengths are blurred, so that batches differ between epochs
 SEED = 0
 
@@ -104,8 +107,10 @@ def _fitted(cases: ReadCases, encoder: Encoder, how: ReaderFitting) -> TaskReade
     layers = deepcopy(encoder.layers(TRAINED_LAYERS)).train()
     vectors = torch.from_numpy(np.asarray(cases.vectors, np.float32))
     holds = torch.from_numpy(cases.holds.astype(np.float32))
+    shares = weights_by_set(cases.holds)
+    weight = torch.from_numpy(shares)
     learnt = {name: torch.nn.Parameter(torch.zeros_like(vectors)) for name in (QUERIES, ANSWERS)}
-    learnt[BIASES] = torch.nn.Parameter(torch.from_numpy(log_odds(cases.holds.mean(0))))
+    learnt[BIASES] = torch.nn.Parameter(torch.from_numpy(log_odds(np.average(cases.holds, axis=0, weights=shares))))
     learnt[SCALES] = torch.nn.Parameter(torch.tensor([SHARPNESS, SCORE]))
     groups = [
         {"params": list(layers.parameters()), "weight_decay": WEIGHT_DECAY},
@@ -123,7 +128,8 @@ def _fitted(cases: ReadCases, encoder: Encoder, how: ReaderFitting) -> TaskReade
         for batch in _batches(lengths, draw):
             heads = Heads(vectors + learnt[QUERIES], vectors + learnt[ANSWERS], learnt[BIASES], learnt[SCALES])
             logits = heads.logits(*upper_states(layers, [states[n] for n in batch]))
-            loss = torch.nn.functional.binary_cross_entropy_with_logits(logits, holds[batch], reduction="sum")
+            losses = torch.nn.functional.binary_cross_entropy_with_logits(logits, holds[batch], reduction="none")
+            loss = losses.sum(1) @ weight[batch]
             if not torch.isfinite(loss):
                 state.failed()
                 raise FineTuningError(f"the loss is not finite in epoch {epoch}; nothing is written")
@@ -139,6 +145,16 @@ def _fitted(cases: ReadCases, encoder: Encoder, how: ReaderFitting) -> TaskReade
     return TaskReader(encoder.name, cases.tasks, weights)
 
 
+def weights_by_set(holds: np.ndarray) -> np.ndarray:
+    """Return the weight [cases] of each case in the loss, by the number of cases with its tasks; their mean is 1.
+
+    `holds` [cases, tasks] tells which case did which task.
+    """
+    _, own, counts = np.unique(holds > 0, axis=0, return_inverse=True, return_counts=True)
+    weights = counts[own.ravel()] ** -SET_POWER
+    return np.asarray(weights / weights.mean(), np.float32)
+
+
 def _passes(cases: int, batches: int) -> int:
     """Return the passes over so many cases."""
     return max(1, min(max(EPOCHS, -(-LEAST_STEPS // batches)), MOST_READS // cases))
@@ -148,7 +164,18 @@ def _checkpoint(cases: ReadCases, encoder: Encoder, how: ReaderFitting, epochs: 
     """Return the checkpoint of a training on these cases, None where none is kept."""
     if how.checkpoints is None:
         return None
-    fixed = [encoder.name, epochs, how.layer_rate, HEAD_RATE, BIAS_RATE, WEIGHT_DECAY, BATCH, SEED, TRAINED_LAYERS]
+    fixed = [
+        encoder.name,
+        epochs,
+        how.layer_rate,
+        HEAD_RATE,
+        BIAS_RATE,
+        WEIGHT_DECAY,
+        BATCH,
+        SEED,
+        TRAINED_LAYERS,
+        SET_POWER,
+    ]
     arrays = [np.ascontiguousarray(part).tobytes() for part in (cases.holds, cases.vectors)]
     return how.checkpoints.at("task reader", fixed, list(cases.texts), list(cases.tasks), *arrays)
 

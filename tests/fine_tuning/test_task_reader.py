@@ -9,8 +9,8 @@ import pytest
 from opus_pipelines.core.errors import OpusError, SettingsError
 from opus_pipelines.core.settings import Encoder as EncoderSettings
 from opus_pipelines.embedding.encoder import Encoder
-from opus_pipelines.fine_tuning.task_reader import MOST_LOG_ODDS, QUERIES, SCALES, TaskReader
-from opus_pipelines.fine_tuning.training import FineTuningError, ReadCases, ReaderFitting, fit
+from opus_pipelines.fine_tuning.task_reader import BIASES, MOST_LOG_ODDS, QUERIES, SCALES, TaskReader
+from opus_pipelines.fine_tuning.training import FineTuningError, ReadCases, ReaderFitting, fit, weights_by_set
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest, clauses_of
 from opus_pipelines.lwm.pointer.memory import CaseMemory
@@ -83,6 +83,17 @@ def test_nothing_to_learn_from_and_a_loss_that_is_no_number_are_named(cases: Rea
         fit(cases.among([]), encoder)
     with pytest.raises(FineTuningError, match="not finite"):
         fit(replace(cases.among(range(8)), vectors=cases.vectors * np.nan), encoder, ReaderFitting(epochs=1))
+
+
+def test_a_case_of_a_frequent_set_of_tasks_weighs_less(cases: ReadCases, encoder: Encoder) -> None:
+    holds = np.zeros((80, len(TOOLS)), np.float32)
+    holds[:64, :2] = holds[64:, 2] = 1
+    # 64 cases of 1 / 8 and 16 of 1 / 4 weigh 8 and 4 together, and 80 by the mean of 1.
+    assert weights_by_set(holds).tolist() == pytest.approx([80 / 12 / 8] * 64 + [80 / 12 / 4] * 16)
+    texts = [cases.texts[0]] * 64 + [cases.texts[1]] * 16
+    how = ReaderFitting(epochs=1)  # three steps hardly move a bias
+    odds = np.exp(fit(ReadCases(texts, holds, TOOLS, cases.vectors), encoder, how).weights[BIASES])
+    assert odds[:3] == pytest.approx([2.0, 2.0, 0.5], rel=0.1)
 
 
 def test_a_model_without_layers_of_its_own_cannot_be_fine_tuned(tmp_path: Path, cases: ReadCases) -> None:
