@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from opus_pipelines.event_logs.arrow_arrays import booleans
+from opus_pipelines.event_logs.arrow_arrays import array, booleans, numbers
 from opus_pipelines.event_logs.private_names import HARMLESS, is_number, meaning_of
 from opus_pipelines.event_logs.private_text import POSSIBLE, mask_text
 
@@ -48,13 +48,15 @@ def _harmless_ids(values: pa.Array, found: pa.Array) -> pa.Array:
     """
     plain, odd = (pc.match_substring_regex(values, part) for part in (_WORDS_AND_NUMBERS, _GROUPED))
     places = pc.indices_nonzero(pc.and_(found, pc.and_not(plain, odd)))
-    some = values.take(places)
-    kinds = pc.replace_substring_regex(some, r"\d", "0").dictionary_encode()
-    kind = kinds.indices.to_numpy()
-    _, first = np.unique(kind, return_index=True)  # a kind's code is its place among the kinds
-    is_harmless = np.array([mask_text(text) == text for text in some.take(pa.array(first)).to_pylist()], bool)
     harmless = np.zeros(len(values), bool)
-    harmless[places.to_numpy()[is_harmless[kind]]] = True
+    if len(places):
+        some = values.take(places)
+        kinds = pc.replace_substring_regex(some, r"\d", "0").dictionary_encode()
+        kind = numbers(kinds.indices, np.int32)
+        _, first = np.unique(kind, return_index=True)  # a kind's code is its place among the kinds
+        examples = some.take(array(first, pa.int64())).to_pylist()
+        is_harmless = np.array([mask_text(text) == text for text in examples], bool)
+        harmless[numbers(places, np.uint64)[is_harmless[kind]]] = True
     return booleans(harmless)
 
 

@@ -12,9 +12,10 @@ HEAD = {"client": "Acme", "contract": "Retail", "result": "r1"}
 
 def test_what_a_row_does_not_have_is_null() -> None:
     rows = [{"intake_id": "k1", "similarity": 0.5}, {"intake_id": "k2", "implementation_id": "c7"}]
+    unknown = {"is_compared": None}
     assert KEY.table(NEIGHBOURS, rows).to_pylist() == [
-        HEAD | {"intake_id": "k1", "intention_id": None, "implementation_id": None, "similarity": 0.5},
-        HEAD | {"intake_id": "k2", "intention_id": None, "implementation_id": "c7", "similarity": None},
+        HEAD | {"intake_id": "k1", "intention_id": None, "implementation_id": None, "similarity": 0.5, **unknown},
+        HEAD | {"intake_id": "k2", "intention_id": None, "implementation_id": "c7", "similarity": None, **unknown},
     ]
 
 
