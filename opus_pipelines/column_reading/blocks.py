@@ -106,8 +106,10 @@ class CaseBlocks:
 
         Raises UnusualError where events are about the same and differ, or where the settings keep equal ones.
         """
+        if self._settings.duplicates == "keep":
+            raise UnusualError
         gone = events.twice(np.flatnonzero(repeated))
-        if self._settings.duplicates == "keep" or not len(gone):
+        if not len(gone):
             raise UnusualError
         kept = np.ones(events.rows, bool)
         kept[gone] = False
