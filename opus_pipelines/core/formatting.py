@@ -44,6 +44,15 @@ def assumed(part: float | None, unknown: int | None) -> str:
     return ", ".join(filter(None, (f"{share(part)} assumed" if part is not None else "", steps))) or "-"
 
 
+def costs_of_unknown_kind(steps: int) -> str:
+    """Returns why the costs of `steps` steps of known time are unknown, and which settings would tell them."""
+    return (
+        f"{steps} step{'s have' if steps != 1 else ' has'} a known time and no cost, because nothing says what kind of "
+        "actor does them: name the column of the kind with actor_kind in source.toml, or state human = ... under "
+        "[cost.usd_per_hour] of opus.toml, which counts for an unknown kind, too"
+    )
+
+
 def success(value: float | None, unknown: int | None) -> str:
     """Formats a success probability, and the number of steps for which it is assumed; a dash where it is unknown."""
     supposed = f" ({unknown} step{'s' if unknown != 1 else ''} assumed)" if unknown and value is not None else ""

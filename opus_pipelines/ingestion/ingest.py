@@ -24,7 +24,7 @@ from opus_pipelines.event_logs.source_settings import FILE_NAME, SourceSettings
 from opus_pipelines.ingestion.parallel_files import FileReadPool, ParallelReading
 from opus_pipelines.ingestion.plan import FilePlan, SourcePlan, plan_history, strays
 from opus_pipelines.ingestion.progress_lines import report
-from opus_pipelines.ingestion.rate_names import unknown_rates
+from opus_pipelines.ingestion.rate_names import unknown_rates, unpriced_steps
 from opus_pipelines.ingestion.read_file import FileResult, Progress
 from opus_pipelines.ingestion.read_source import SourceResult, read_source
 from opus_pipelines.ingestion.source_versions import SourceVersion, SourceVersions, unreadable, usable, why_held
@@ -356,9 +356,11 @@ def _unknown_activities(name: str, source: SourceState) -> list[str]:
 
 
 def _unknown_rates(plan: SourcePlan, folder: Path) -> list[str]:
-    """Returns a message for each name of `[rates]` that no actor in the source has."""
+    """Returns a message for each price of `[rates]` without effect: no actor has its name, or no step its kind."""
     rates = plan.settings.rates if plan.settings else {}
-    return [f"{plan.name}/{FILE_NAME}: {line}" for line in unknown_rates(rates, folder)]
+    unpriced = unpriced_steps(rates, folder)
+    lines = [*unknown_rates(rates, folder), *([str(unpriced)] if unpriced and not unpriced.of_kinds else [])]
+    return [f"{plan.name}/{FILE_NAME}: {line}" for line in lines]
 
 
 def _write_sources(lake: Lake, rows: list[dict[str, Any]]) -> None:

@@ -1,10 +1,12 @@
-"""Finds names of `[rates]` that no actor in a source has, because such a price has no effect.
+"""Finds prices of `[rates]` that have no effect.
 
-The message names the nearest names that the source has.
+No actor in the source has the name, and the message names the nearest names that the source has; or the price is one of
+a kind of actor (human, model, code), and nothing tells the kind.
 """
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,8 +14,33 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from opus_pipelines.event_logs.costing import GROUP_ATTRIBUTES, NO_GROUP, PARTS, model_names
+from opus_pipelines.event_logs.source_settings import TokenPrice
 
 NEAREST = 3
+TELL_THE_KIND = (
+    "name the column or field that says human, model or code with actor_kind under [columns] or [task], or state "
+    "prices by person or role"
+)
+
+
+@dataclass(frozen=True)
+class UnpricedSteps:
+    """Steps that the hourly prices by kind of actor do not reach.
+
+    `kinds` are the kinds with a stated price an hour. Of the source's `steps`, `of_kinds` have one of these kinds, and
+    `unknown` have a working time and no cost, because nothing tells their kind.
+    """
+
+    kinds: tuple[str, ...]
+    steps: int
+    of_kinds: int
+    unknown: int
+
+    def __str__(self) -> str:
+        return (
+            f"[rates] {', '.join(self.kinds)}: no price of a kind of actor reaches {self.unknown:,} of {self.steps:,} "
+            f"occurrences with a working time, because nothing says what kind of actor did them; {TELL_THE_KIND}"
+        )
 
 
 def unknown_rates(rates: Iterable[str], folder: Path) -> list[str]:
@@ -31,6 +58,22 @@ def unknown_rates(rates: Iterable[str], folder: Path) -> list[str]:
         for name in left
         if name not in known and model_names(name)[0] not in models
     ]
+
+
+def unpriced_steps(rates: Mapping[str, float | TokenPrice], folder: Path) -> UnpricedSteps | None:
+    """Returns the steps without a cost that a stated price of a kind would reach if their kind were known, or None."""
+    kinds = tuple(name for name, rate in rates.items() if name in PARTS and isinstance(rate, float))
+    steps = of_kinds = unknown = 0
+    columns = [f"tasks.list.element.{name}" for name in ("actor_kind", "duration_ms", "cost_usd")]
+    for file in sorted(folder.glob("*.parquet")) if kinds else ():
+        for batch in pq.ParquetFile(file).iter_batches(columns=columns):
+            tasks = pc.list_flatten(batch["tasks"])
+            kind, time, cost = (pc.struct_field(tasks, name) for name in ("actor_kind", "duration_ms", "cost_usd"))
+            steps += len(tasks)
+            of_kinds += pc.sum(pc.is_in(kind, pa.array(kinds))).as_py() or 0
+            without = pc.and_(pc.and_(pc.is_null(kind), pc.is_null(cost)), pc.is_valid(time))
+            unknown += pc.sum(without).as_py() or 0
+    return UnpricedSteps(kinds, steps, of_kinds, unknown) if unknown else None
 
 
 def _names(folder: Path) -> Iterator[str]:

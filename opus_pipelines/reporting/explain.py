@@ -9,6 +9,7 @@ import duckdb
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.formatting import (
     assumed,
+    costs_of_unknown_kind,
     grid,
     hours,
     is_far,
@@ -344,6 +345,9 @@ def _sources(row: Row, steps: list[Row], near: Row) -> list[str]:
             f"{n} of {len(work)} steps {basis}" for basis, n in sorted(counts.items(), key=lambda c: (-c[1], c[0]))
         )
         lines.append(f"  {name}: " + ", ".join(counts_text))
+    bare = [s for s in work if s["cost_usd"] is None and s["duration_ms"] is not None and s["actor_kind"] is None]
+    if bare:
+        lines.append(f"  {costs_of_unknown_kind(len(bare))}")
     if near["decisions"]:
         counted = (
             f"{near['decisions']} workflow{'s' * (near['decisions'] > 1)} that people accepted or edited for "

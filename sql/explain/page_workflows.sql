@@ -15,6 +15,11 @@ SELECT
         FROM workflows_tasks AS t
         WHERE t.workflow_id = o.workflow_id AND t.kind IN ('task', 'review')
     ) AS steps,
+    (
+        SELECT count(*) FILTER (t.cost_usd IS NULL AND t.duration_ms IS NOT NULL AND t.actor_kind IS NULL)
+        FROM workflows_tasks AS t
+        WHERE t.workflow_id = o.workflow_id AND t.kind IN ('task', 'review')
+    ) AS steps_of_unknown_kind,
     d.last.decision AS last_decision, d.last.number AS last_number, d.last.why AS last_why, d.last.decided_by AS last_by,
     coalesce((
         SELECT max(a.decision_number) FROM workflows_optimized AS a WHERE a.intention_id = o.intention_id AND a.intake_id = o.intake_id

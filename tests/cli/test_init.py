@@ -167,6 +167,24 @@ def test_what_may_be_wrong_although_it_can_be_read_is_shown(
     assert [doubt for doubt, line in zip(doubts, shown, strict=True) if doubt not in line] == []
 
 
+@pytest.mark.parametrize(
+    ("rate", "last", "setting"),
+    [("", 10, "[rates]"), ("human = 30", 10, "actor_kind"), ("open = 30", None, "start and end")],
+    ids=["no price", "no kind", "no time"],
+)
+def test_a_cost_that_is_missing_names_the_setting_that_tells_it(
+    rate: str, last: int | None, setting: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "s"
+    source.mkdir()
+    rows = [intervals(f"c{n}", "open", 9, last or 9) for n in range(5)]
+    write_csv(source / "export.csv", INTERVALS if last else ["case", "activity", "time", "x"], rows)
+    (source / "source.toml").write_text(f"[rates]\n{rate}\n", "utf-8")
+    main(["check", str(source)])
+    missing = [line for line in capsys.readouterr().out.splitlines() if line.strip().startswith("missing")]
+    assert [setting in line for line in missing if "costs" in line] == [True]
+
+
 def test_times_that_were_not_found_are_said_to_be_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     records = [{"id": str(n), "tasks": [{"name": name, "at": "on a Monday"} for name in ("a", "b")]} for n in range(9)]
     export = tmp_path / "log.jsonl"

@@ -4,6 +4,8 @@ import pytest
 
 from opus_pipelines.event_logs.costing import price
 from opus_pipelines.event_logs.records import Task
+from opus_pipelines.event_logs.source_settings import load_source
+from opus_pipelines.ingestion.rate_names import unpriced_steps
 from tests.history_fixtures import Bench
 
 HOUR = 3_600_000.0
@@ -70,8 +72,39 @@ def test_a_rate_of_nobody_is_told_with_the_nearest_names(bench: Bench) -> None:
     bench.put("s/a.csv", CSV)
     misspelt = SETTINGS.replace("SUPERVISOR = 60", "SUPERVISER = 60\nhuman = 30\ncode = 1")
     bench.put("s/source.toml", misspelt + 'actor = "Wer"\nactor_group = "Abteilung"\n')
-    (line,) = bench.read().failed
+    line, of_kinds = bench.read().failed
     assert line.startswith("s/source.toml: [rates] states 'SUPERVISER'")
     assert line.endswith(" 'SUPERVISOR'")
+    assert of_kinds.startswith("s/source.toml: [rates] human, code: ")
     bench.put("s/source.toml", SETTINGS + 'actor = "Wer"\nactor_group = "Abteilung"\n')
     assert bench.read().failed == []
+
+
+KINDS = CSV + "2;Approve;2026-01-05 08:00:00;2026-01-05 10:00:00;Ann;SUPERVISOR\n"
+
+
+@pytest.mark.parametrize(
+    ("rates", "kinds", "unknown"),
+    [
+        ("human = 30", ("", ""), 2),
+        ("human = 30", ("person", ""), 1),
+        ("human = 30", ("person", "bot"), None),
+        ("SUPERVISOR = 60\nhuman = 30", ("", ""), None),
+        ("quill = { tokens_in = 1.0 }", ("", ""), None),
+    ],
+)
+def test_a_price_of_a_kind_that_nothing_tells_is_counted(
+    bench: Bench, rates: str, kinds: tuple[str, str], unknown: int | None
+) -> None:
+    head, *rows = KINDS.splitlines()
+    text = "\n".join([f"{head};Art", *(f"{row};{kind}" for row, kind in zip(rows, kinds, strict=True))])
+    bench.put("s/a.csv", text + "\n")
+    bench.put(
+        "s/source.toml",
+        f'timezone = "UTC"\n[rates]\n{rates}\n[columns]\nactor_group = "Abteilung"\nactor_kind = "Art"\n',
+    )
+    state = bench.read()
+    found = unpriced_steps(load_source(bench.history / "s").rates, state.sources[0].folder)
+    assert (found and found.unknown) == unknown
+    no_effect = [line for line in state.failed if "actor_kind" in line]
+    assert len(no_effect) == (unknown == 2)  # where the price reaches another step, it has an effect

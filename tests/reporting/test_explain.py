@@ -9,6 +9,7 @@ from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.best import by_contract, ranked
 from opus_pipelines.reporting.explain import explanation, find_workflow
 from opus_pipelines.reporting.page.contract import contract_pages
+from opus_pipelines.reporting.page.render import render
 from opus_pipelines.reporting.status import report
 from opus_pipelines.reporting.views import connect, run
 from opus_pipelines.reporting.workflows import evidence_of
@@ -244,6 +245,20 @@ def test_a_time_behind_the_step_before_stands_beside_that_of_all_times(lake: Lak
     pay = {"task_id": "tp", "title": "Pay", "duration_ms_mean": 60_000.0, "cost_usd_mean": 2.0}
     put(lake, TASKS, folder / "tasks", {"task_id": "tc", "title": "Check"}, pay)
     assert "takes 2.0 min (57 times), 1.0 min" in explanation(connect(lake), "fa1")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("kind", "is_said"), [(None, True), ("human", False)])
+def test_a_cost_that_an_unknown_kind_of_actor_leaves_open_names_the_setting(
+    lake: Lake, kind: str | None, is_said: bool
+) -> None:
+    where = {"client_key": CLIENT, "contract_key": CONTRACT, "result": "r2"}
+    unpriced = step("fa1", "n1", 1, "Check", cost_usd=None, cost_basis="unknown", actor_kind=kind)
+    ends = step("fa1", "n0", 0, "Open"), step("fa1", "n2", 2, "Pay")
+    put(lake, WORKFLOW_TASKS, lake.folder(WORKFLOW_TASKS, **where), ends[0], unpriced, ends[1])
+    assert ("[cost.usd_per_hour]" in explanation(connect(lake), "fa1")) == is_said
+    (page,) = contract_pages(connect(lake), CLIENT, CONTRACT)
+    assert ("actor_kind in source.toml" in render(page)) == is_said
 
 
 @pytest.mark.long

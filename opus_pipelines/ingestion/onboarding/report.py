@@ -8,6 +8,7 @@ from opus_pipelines.event_logs.activity_kinds import KINDS, Classified, classify
 from opus_pipelines.event_logs.money import remark
 from opus_pipelines.ingestion.onboarding.findings import Findings, outcome_candidates
 from opus_pipelines.ingestion.onboarding.trial import Trial
+from opus_pipelines.ingestion.rate_names import unpriced_steps
 
 MANY = 30  # activities that are listed
 MANY_FILES = 10
@@ -155,8 +156,8 @@ def _missing(trial: Trial, findings: Findings) -> list[tuple[str, str]]:
         rows.append(("missing", "times: name their column or field with time under [columns] or [task]"))
     if lacking := remark(currencies, trial.settings):
         rows.append(("missing", lacking))
-    if not findings.priced and not currencies:
-        rows.append(("missing", "costs: name their column with cost under [columns], or prices an hour under [rates]"))
+    if missing := _missing_costs(trial, findings, is_stated=bool(currencies)):
+        rows.append(("missing", missing))
     if not findings.succeeded and not findings.failed:
         rows.append(
             ("missing", "outcomes: state a rule under [success]; without one, plans follow what most similar cases did")
@@ -174,6 +175,18 @@ def _missing(trial: Trial, findings: Findings) -> list[tuple[str, str]]:
             )
         )
     return rows
+
+
+def _missing_costs(trial: Trial, findings: Findings, is_stated: bool) -> str | None:
+    """Returns what would tell the costs that are unknown; `is_stated`: the source states amounts of its own."""
+    rates = trial.settings.rates
+    if trial.folder and (unpriced := unpriced_steps(rates, trial.folder)):
+        return f"costs: {unpriced}"
+    if findings.priced or is_stated:
+        return None
+    if any(isinstance(rate, float) for rate in rates.values()) and not findings.timed:
+        return "costs: [rates] prices working time, and nothing states it; name start and end under [columns]"
+    return "costs: name their column with cost under [columns], or prices an hour under [rates]"
 
 
 def _doubts(trial: Trial, findings: Findings) -> list[tuple[str, str]]:

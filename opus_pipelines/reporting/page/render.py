@@ -70,6 +70,7 @@ def render(page: ContractPage, flows: str | None = None) -> str:
             success=mean(best, "success_probability"),
             cost=cost.usd,
             cost_rests_on=formatting.assumed(cost.assumed_share, cost.unknown_steps),
+            of_unknown_kind=sum(row.get("steps_of_unknown_kind") or 0 for row in best),
             baseline_success=mean(best, "baseline_success"),
             pictures=[
                 (row, Markup(swimlane_svg(page.pictures[row["workflow_id"]])))
@@ -115,6 +116,7 @@ def environment() -> Environment:
         "reward_of": _reward_of,
         "is_assumed": formatting.is_on_assumed_success,
         "assumed": formatting.assumed,
+        "costs_of_unknown_kind": formatting.costs_of_unknown_kind,
         "total": total,
         "known_cost": known_cost,
         "most_left_out": MOST_LEFT_OUT,
