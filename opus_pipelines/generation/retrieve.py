@@ -8,7 +8,7 @@ import numpy as np
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.generation.decision_evidence import accepted_elsewhere, agreed_with, with_accepted_workflows
 from opus_pipelines.generation.records import GenerationContext, Part, Refused, Request, Retrieved
-from opus_pipelines.intakes.elements import unread_procedure_reason
+from opus_pipelines.intakes.elements import foreign_reason
 from opus_pipelines.lwm.interface import ProcessDemand, SimilarCase
 from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.planning.ranking_context import Evidence
@@ -64,7 +64,7 @@ def retrieve(request: Request, context: GenerationContext) -> Retrieved:
     cases, completeness = _similar_cases(request, context)
     if unlike:
         completeness = replace(completeness, undecided_reason=unlike)
-    if unread := unread_procedure_reason(intake.elements):
+    if unread := foreign_reason(intake.elements):
         reasons = filter(None, (unread, completeness.undecided_reason))
         completeness = replace(completeness, undecided_reason="; ".join(reasons))
     by_input = missing_part(request.intention) == "context" and completeness.rule == OUTCOMES

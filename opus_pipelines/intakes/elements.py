@@ -16,13 +16,16 @@ from opus_pipelines.core.settings_files import hard_link_reason
 from opus_pipelines.intakes.documents.document import Document, DocumentText, cut
 from opus_pipelines.intakes.documents.limits import MAX_CHARACTERS_OF_ALL, MAX_DEPTH, MAX_DOCUMENTS
 from opus_pipelines.intakes.documents.read import preprocess
-from opus_pipelines.intakes.language import foreign_language
+from opus_pipelines.intakes.language import foreign_language, language_of_request, languages_of_parts
 from opus_pipelines.visibility.unseen import ASIDES
 
 INHERITED = "contract"  # the role of the contract's own documents
 ROLES = ("input", "output", "process")
 READ_ONLY = "procedures are read in English only"
 FOREIGN = f"it is written in {{language}}, and {READ_ONLY}; translate it, or state its rules in contract.toml"
+FOREIGN_PART = f"parts of it are written in {{languages}}, and {READ_ONLY}; translate them"
+COMPARED_ONLY = "requests are compared with history in English only"
+FOREIGN_REQUEST = f"it is written in {{language}}, and {COMPARED_ONLY}; translate it"
 READABLE = "text, Markdown, HTML, e-mail, CSV, Excel, JSON, XML, DOCX, PPTX, or PDF with a text layer"
 # Unicode categories that a shown name must not contain: controls, direction marks, surrogates, private use.
 _UNPRINTABLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
@@ -169,14 +172,13 @@ def _no_document(path: Path, root: Path) -> str | None:
     return hard_link_reason(place.stat()) if path.is_file() else "it is no regular file"
 
 
-def unread_procedure_reason(elements: Iterable[Element]) -> str | None:
-    """Returns why a workflow may lack what a procedure demands: documents in a language that is not read; else None."""
+def foreign_reason(elements: Iterable[Element]) -> str | None:
+    """Returns why a workflow may lack what is demanded: documents in a language that is not read; else None."""
     unread = (
-        f"{e.name} was not read: {part}"
+        f"{e.name} was not {'read' if e.text is None else 'understood'}: {part}"
         for e in elements
-        if e.role in ("process", INHERITED)
         for part in (e.left_out or "").split("; ")
-        if part.endswith(READ_ONLY)
+        if part.endswith((READ_ONLY, COMPARED_ONLY))
     )
     return "; ".join(dict.fromkeys(unread)) or None
 
@@ -191,9 +193,7 @@ def _of_document(role: str, name: str, document: Document, budget: _ReadingBudge
         return
     kind, reading = preprocess(document) if budget.documents >= 0 else (None, _one_too_many(budget.limits))
     text, left_out = _within_budget(reading, budget)
-    language = foreign_language(text) if text and role in ("process", INHERITED) else None
-    if language is not None:
-        text, left_out = None, [*left_out, FOREIGN.format(language=language)]
+    text, left_out = _in_english(role, text, left_out)
     yield Element(
         make_id("e", role, name, content),
         role,
@@ -232,6 +232,22 @@ def _within_budget(reading: DocumentText, budget: _ReadingBudget) -> tuple[str |
     if beyond:
         left_out.append(f"{beyond}: the documents of one intake or contract may hold {budget.limits.characters:,}")
     return text, left_out
+
+
+def _in_english(role: str, text: str | None, left_out: list[str]) -> tuple[str | None, list[str]]:
+    """Returns the text as far as its language is read, and what was left out.
+
+    A procedure in another language is not read. Parts of one, and a request, stay in the text and are named.
+    """
+    if not text:
+        return text, left_out
+    if role not in ("process", INHERITED):
+        language = language_of_request(text)
+        return text, [*left_out, FOREIGN_REQUEST.format(language=language)] if language else left_out
+    if language := foreign_language(text):
+        return None, [*left_out, FOREIGN.format(language=language)]
+    languages = languages_of_parts(text)
+    return text, [*left_out, FOREIGN_PART.format(languages=" and ".join(languages))] if languages else left_out
 
 
 def _unread(role: str, name: str, reason: str, size: int = 0) -> Element:
