@@ -251,6 +251,13 @@ def test_what_obliges_and_cannot_be_read_is_said() -> None:
         ("A lorry that has not been washed must not leave the farm.", "whom it concerns was not understood"),
         ("The form must be complete.", "it tells how something has to be, not what is done"),
         ("In winter, the pipes must be drained.", "whether it holds in 'winter' only is not sure"),
+        ("Nothing is approved before both are reviewed.", "what 'both' stands for was not understood"),
+        (
+            "No purchase may be made until each of them has approved.",
+            "what 'each of them' stands for was not understood",
+        ),
+        ("Do not open the account until you have checked both.", "what 'both' stands for was not understood"),
+        ("After these have been received, the claim must be paid.", "what 'these' stands for was not understood"),
         ("Cages must not hold more than five mice.", "whether 'more than five mice' is a condition is not sure"),
     ],
 )
@@ -325,6 +332,22 @@ def test_rules_carry_their_place(text_elements: Callable[..., Any]) -> None:
 def test_figures_are_shown_as_people_write_them(text_elements: Callable[..., Any]) -> None:
     (found,) = demands(text_elements, "The reserve of EUR 1,500.50 must be paid for 10 working days.")
     assert found.clauses == ("the reserve of EUR 1,500.50 paid for 10 working days",)
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("Both managers must approve the order before the goods are shipped.", "managers approve the order"),
+        ("All documents must be verified before the account is opened.", "all documents verified"),
+        ("All of these documents must be verified before the account is opened.", "all of these documents verified"),
+        ("Nothing is approved before both figures are reviewed.", "figures are reviewed"),
+    ],
+)
+def test_a_word_for_several_things_that_are_named_leaves_no_doubt(
+    text: str, first: str, text_elements: Callable[..., Any]
+) -> None:
+    (order,) = (d for d in demands(text_elements, text) if d.kind == "before")
+    assert order.clauses[0] == first
 
 
 def test_a_step_for_both_parts_and_a_step_behind_and_are_read_without_doubt() -> None:

@@ -141,6 +141,15 @@ _MEASURES = re.compile(r"^(?!.*\b(?:for|if|when|where|in case of|except|unless|b
 _NARROWED_BY = re.compile(r"\b(?:for|if|when|where|in case of|to|from|on|with|by|of|,)")
 _OR_ELSE = re.compile(r"[^,]*\bor (?:the|an?|it|if|for|when|is|are)\b")
 _THEM = re.compile(r"\b(?:it|them|him|her)\b")
+_AUXILIARY = r"(?:is|are|was|were|be|been|has|have|had|do|does|must|shall|should|may|can|could|will)"
+_THINGS_OF_BEFORE = re.compile(  # words that stand for things of an earlier sentence
+    rf"\b(?:both|either|neither|all|each|any|every one|none)(?: (?:two|three|four|five))?(?= {_AUXILIARY}\b)"
+    rf"|\b(?:these|those|the (?:two|three|others?|latter|former))(?= {_AUXILIARY}\b)"
+    r"|\b(?:both|either|neither|all|each|any|every one|one) of (?:them|these|those|the (?:two|three|four))\b"
+    r"(?! (?!is\b|has\b|was\b|does\b)[a-z]+s\b)"
+    r"|(?<=[a-z] )(?:both|each|all|either)(?=$|,| (?:before|after|first|until|and then)\b)"
+    r"|\b(?:the two|the latter|the former)(?=$|,)|\bboth(?= (?![a-z]+s$)[a-z]+$)"
+)
 _HOW = re.compile(
     rf"\b(?:for|with|by|using) (?:at least|at most|up to|a minimum of|a maximum of|no more than) (?:{TIME}"
     rf"|(?!⟦)\S+ \w+)"
@@ -181,6 +190,8 @@ def _of_construction(statement: ProcedureStatement, clause: str) -> str:
 
 def _reasons(statement: ProcedureStatement, clause: str) -> Iterator[str]:
     yield statement.doubt
+    if match := _THINGS_OF_BEFORE.search(clause):
+        yield f"what {match[0]!r} stands for was not understood"
     if (
         statement.kind == "existence"
         and not statement.conditions
