@@ -18,6 +18,9 @@ export HF_HUB_OFFLINE := 1
 export TRANSFORMERS_OFFLINE := 1
 export TOKENIZERS_PARALLELISM := false
 
+# Images of containers often set it. Then every process compiles all modules anew: 4 s of CPU where it loads generation.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help run bench test test-fast test-nightly coverage lint types imports lock sbom audit docs ui gallery clean
 
 help: ## this list

@@ -48,7 +48,7 @@ def checkout(sample_files: Any, sample_lake: Lake, tmp_path_factory: pytest.Temp
 
 def run(folder: Path, script: str) -> None:
     """Run the lines in one shell, which ends at the first that fails."""
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
     command = ["bash", "-e", "-o", "pipefail", "-x", "-c", script]
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600, check=False

@@ -103,7 +103,8 @@ def test_other_errors_stay_what_they_are() -> None:
 
 @pytest.mark.long
 def test_a_table_that_does_not_fit_is_not_published(tmp_path: Path) -> None:
-    """A real limit, on the size of a file, in a process of its own."""
+    """A real limit, on the size of a file, in a process of its own. It writes no byte code (-B): Python would keep a
+    file that the limit cut."""
     code = (
         "import sys; from opus_pipelines.lake.layout import *; from opus_pipelines.core.schemas import REJECTS\n"
         "from opus_pipelines.core.errors import LakeError\n"
@@ -118,7 +119,7 @@ def test_a_table_that_does_not_fit_is_not_published(tmp_path: Path) -> None:
     )
     limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
     done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, preexec_fn=limit, check=False
+        [sys.executable, "-B", "-c", code, str(tmp_path)], capture_output=True, text=True, preexec_fn=limit, check=False
     )
     assert done.stdout.startswith("the disk is full: writing to"), done.stderr
     assert not (tmp_path / REJECTS.name).exists()
@@ -134,11 +135,14 @@ def write_two(lake: Lake, sizes: tuple[int, int]) -> None:
 
 @pytest.fixture
 def small_files() -> Iterator[None]:
-    """No file of this process may grow beyond 50 kB: a real limit, at which writing fails as on a full disk."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    """No file of this process may grow beyond 50 kB: a real limit, at which writing fails as on a full disk. Byte code
+    is not written meanwhile: Python would keep a file that the limit cut."""
+    before, bytecode = resource.getrlimit(resource.RLIMIT_FSIZE), sys.dont_write_bytecode
+    sys.dont_write_bytecode = True
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, before[1]))
     yield
     resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    sys.dont_write_bytecode = bytecode
 
 
 @pytest.mark.usefixtures("small_files")
