@@ -21,6 +21,8 @@ from opus_pipelines.event_logs.activity_kinds import ActivityKind, unknown_names
 from opus_pipelines.event_logs.forgotten_clients import WITHHELD, Forgotten, private_key
 from opus_pipelines.event_logs.money import remark
 from opus_pipelines.event_logs.source_settings import FILE_NAME, SourceSettings
+from opus_pipelines.ingestion.exchanged_columns import TABLES as EXCHANGEABLE
+from opus_pipelines.ingestion.exchanged_columns import exchange_doubt
 from opus_pipelines.ingestion.parallel_files import FileReadPool, ParallelReading
 from opus_pipelines.ingestion.plan import FilePlan, SourcePlan, plan_history, strays
 from opus_pipelines.ingestion.progress_lines import report
@@ -179,7 +181,7 @@ class _HistoryRun:
             _publish(self.lake, plan, result, withheld, is_used=held is None)
         state.failed += [] if plan.settings is None else _failures(rows)
         if held is None:
-            version = self._new_version(plan, rows)
+            version = self._new_version(plan, rows, result)
         else:
             version = usable(self.lake, self.options.home or self.lake, plan, self.versions.get(plan.name))
             line = f"{plan.name}: {held}; " + _in_use(version)
@@ -209,10 +211,15 @@ class _HistoryRun:
                     )
                 )
                 state.failed += _unknown_activities(plan.name, state.sources[-1])
+                state.failed += (
+                    [f"{plan.name}: {version.doubt} `opus check {plan.name}` shows it"] if version.doubt else []
+                )
                 if held is None:
                     state.failed += _unknown_rates(plan, state.sources[-1].folder)
 
-    def _new_version(self, plan: SourcePlan, rows: list[dict[str, Any]]) -> SourceVersion | None:
+    def _new_version(
+        self, plan: SourcePlan, rows: list[dict[str, Any]], result: SourceResult | None
+    ) -> SourceVersion | None:
         count = sum(row["implementations"] or 0 for row in rows)
         if plan.settings is None or all(row["status"] == "rejected" for row in rows):
             return None
@@ -228,7 +235,18 @@ class _HistoryRun:
             settings.activities.stated,
             without,
             settings.success is not None and settings.success.by_activities,
+            self._doubt(plan, result),
         )
+
+    def _doubt(self, plan: SourcePlan, result: SourceResult | None) -> str | None:
+        """Returns what may be wrong of a source that was read without an error; of an unchanged one as it was kept."""
+        if result is None:
+            before = self.versions.get(plan.name)
+            return before.doubt if before else None
+        if EXCHANGEABLE.isdisjoint(file.format for file in plan.files):
+            return None
+        activities = activity_names(self.lake.folder(IMPLEMENTATIONS, source_key=plan.name, content=plan.content))
+        return exchange_doubt(activities, [file.case_ids for file in result.files], result.implementations)
 
     def _rows(
         self, plan: SourcePlan, reading: FileReadPool | None

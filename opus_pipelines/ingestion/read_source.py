@@ -36,6 +36,11 @@ class SourceResult:
     left_out: set[str]
     joined_cases: int = 0
 
+    @property
+    def implementations(self) -> int:
+        """The number of cases of all files."""
+        return sum(file.counts.implementations for file in self.files)
+
     def spools(self) -> tuple[list[Spool], list[Spool]]:
         """Returns the rows of implementations and of rejects."""
         results = [*self.files, self.joined]

@@ -37,7 +37,8 @@ class SourceVersion:
 
     `stated` has the kinds of activities that its settings stated, `by_activities` tells whether the activities of a
     case decide its outcome by the rule of the settings, `files` has the hashes of the files that its cases came from,
-    and `without` the hashes of the files that could not be read then.
+    and `without` the hashes of the files that could not be read then. `doubt` says what was read without an error and
+    may yet be wrong, without a name of the data.
     """
 
     content: str
@@ -48,6 +49,7 @@ class SourceVersion:
     stated: Mapping[str, ActivityKind] = field(default_factory=dict)
     without: tuple[str, ...] = ()
     by_activities: bool = False
+    doubt: str | None = None
 
     def folder(self, lake: Lake, source: str) -> Path:
         """Returns the folder of its implementations."""

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from opus_pipelines.core.formatting import grid, share
 from opus_pipelines.event_logs.activity_kinds import KINDS, Classified, classify_source
 from opus_pipelines.event_logs.money import remark
+from opus_pipelines.ingestion.exchanged_columns import more_activities
 from opus_pipelines.ingestion.onboarding.findings import Findings, outcome_candidates
 from opus_pipelines.ingestion.onboarding.trial import Trial
 from opus_pipelines.ingestion.rate_names import unpriced_steps
 
 MANY = 30  # activities that are listed
 MANY_FILES = 10
-MOST_PLAUSIBLE = 20  # activities that a small log may have although it has fewer cases
 ASIDE = "case_quarantined"  # the code of usable records whose case is put aside
 WIDE = 100  # characters of a line of names
 SURE_STEP = 0.9
@@ -195,9 +195,8 @@ def _doubts(trial: Trial, findings: Findings) -> list[tuple[str, str]]:
     if names := findings.ids_as_activities:
         which = f"{_few(names)}: both a case and an activity"
         rows.append(("doubt", f"{which}; are the columns of case and activity exchanged in one of the files?"))
-    elif len(trial.evidence) > max(MOST_PLAUSIBLE, findings.cases):
-        counts = f"more activities ({len(trial.evidence):,}) than cases ({findings.cases:,})"
-        rows.append(("doubt", f"{counts}; are the columns of case and activity exchanged?"))
+    elif doubt := more_activities(len(trial.evidence), findings.cases):
+        rows.append(("doubt", doubt))
     if alike := findings.alike_ids:
         which = f"{len(alike):,} ids of cases differ from another one in blanks, leading zeros or Unicode form alone"
         rows.append(("doubt", f"{which}, as {alike[0]!r}; each is a case of its own; correct them in the export"))
