@@ -7,7 +7,8 @@
 
 `plans` is of the sequences of the pointer model alone: WORK is a folder of `benchmarks/plans.py --work`, whose cases
 are thinned by the hash of their id; tools and edges that only the others have go, too. The Workflow Graph and the
-search are not run; --network, --size, --decoding and --hide are as in [lwm] of opus.toml. `log` is of the forecaster
+search are not run; --network, --size, --decoding, --hide and --perceptrons are as in [lwm] of opus.toml; with --seeds
+the mean over the trainings is printed with its standard deviation. `log` is of the forecaster
 alone: DIR is the folder of the `split` of the scorer, whose training cases are thinned. `sopbench` runs the whole
 pipeline for every share. SCORER scores the benchmark, DATA is its data.
 
@@ -75,6 +76,8 @@ def main() -> int:
             one.add_argument("--size", choices=["small", "large"], default="small")
             one.add_argument("--decoding", choices=["sample", "beam"], default="sample")
             one.add_argument("--hide", action="store_true")
+            one.add_argument("--perceptrons", type=int, default=1)
+            one.add_argument("--seeds", type=int, default=1, help="trainings of each share; a row each, and their mean")
         one.add_argument("--shares", default=".125,.25,.5,1")
         one.add_argument("--samples", type=Path)
         one.set_defaults(run=run)
@@ -129,15 +132,23 @@ def plans(arguments: argparse.Namespace) -> None:
     for share in shares(arguments):
         memory = thinned(whole, share)
         own = encoded_requests(memory.texts, memory.memory.vectors, encoder)
-        model = learnt(memory, own, arguments)
-        answers = [answer(model, memory, request, index.raw_keys) for request in requests]
         golds = [(list(row["plan"]), scorer.links_of(row)) for row in asked]
-        scores = {
-            "node": [f1(set(plan), set(gold)) for (plan, _), (gold, _) in zip(answers, golds, strict=True)],
-            "link": [f1(links, gold) for (_, links), (_, gold) in zip(answers, golds, strict=True)],
-            "first": [float(plan[:1] == gold[:1]) for (plan, _), (gold, _) in zip(answers, golds, strict=True)],
-        }
-        print_row(share, len(memory.ids), scores, [row["id"] for row in asked])
+        by_seed: dict[str, list[float]] = defaultdict(list)
+        for seed in range(arguments.seeds):
+            model = learnt(memory, own, arguments, seed)
+            answers = [answer(model, memory, request, index.raw_keys) for request in requests]
+            pairs = list(zip(answers, golds, strict=True))
+            scores = {
+                "node": [f1(set(plan), set(gold)) for (plan, _), (gold, _) in pairs],
+                "link": [f1(links, gold) for (_, links), (_, gold) in pairs],
+                "first": [float(plan[:1] == gold[:1]) for (plan, _), (gold, _) in pairs],
+            }
+            print_row(share, len(memory.ids), scores, [row["id"] for row in asked])
+            for name, values in scores.items():
+                by_seed[name].append(float(np.mean(values)))
+        if arguments.seeds > 1:
+            cells = [f"{name} {np.mean(own):.3f} (sd {np.std(own, ddof=1):.3f})" for name, own in by_seed.items()]
+            print(f"{share:6.3f} {arguments.seeds} seeds: " + "  ".join(cells), flush=True)
     features = plan_features(memory, index.raw_keys)
     write_samples(
         arguments.samples,
@@ -155,10 +166,19 @@ def plans(arguments: argparse.Namespace) -> None:
     )
 
 
-def learnt(memory: IndustryMemory, requests: Sequence[EncodedRequest], arguments: argparse.Namespace) -> AnyModel:
+def learnt(
+    memory: IndustryMemory, requests: Sequence[EncodedRequest], arguments: argparse.Namespace, seed: int
+) -> AnyModel:
     """A model of the cases, of the kind that was asked for."""
     hiding = Hiding() if arguments.hide else None
-    how = Learning(hiding=hiding, new_sets=NEW_SETS, clients=[memory.clients], links=[memory.links])
+    how = Learning(
+        seed=seed,
+        hiding=hiding,
+        new_sets=NEW_SETS,
+        clients=[memory.clients],
+        links=[memory.links],
+        perceptrons=arguments.perceptrons,
+    )
     histories = [(memory.memory, requests)]
     if arguments.network == "transformer":
         return replace(train_transformer(histories, how, arguments.size), decoding=arguments.decoding)

@@ -3,11 +3,13 @@
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from opus_pipelines.catalogues.declared import Catalogue, DeclaredTask
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.ids import digest, make_id
 from opus_pipelines.embedding.passages import unit
+from opus_pipelines.embedding.text_parts import plain
 from opus_pipelines.generation.flow import rank_workflows
 from opus_pipelines.generation.records import GenerationContext, Ranked, Refused, Request
 from opus_pipelines.generation.request import read_requests
@@ -17,6 +19,8 @@ from opus_pipelines.lwm.history_backend import first_occurrences
 from opus_pipelines.metrics.plan_scores import Plan
 from opus_pipelines.quality.ablations import SEED, Ablation
 from opus_pipelines.quality.task_set import Item
+from opus_pipelines.retrieval.contract_catalogue import ContractCatalogue
+from opus_pipelines.retrieval.likeness import UNKNOWN_INDUSTRY
 
 GENERATED, REFUSED, FAILED = "generated", "refused", "failed"
 NO_PLAN = Plan(())
@@ -39,15 +43,31 @@ def predict(
     report: Callable[[int, int], None] = lambda done, of: None,
 ) -> list[Prediction]:
     """Returns the rank-1 workflow of every item by the pipeline under an ablation; one that fails costs itself only."""
-    changed = ablation.context(context)
-    encoded = [_requested(intake, changed) for intake in ablation.intakes([intake_of(item) for item in items])]
+    contexts = _with_catalogues(items, ablation.context(context))
+    intakes = ablation.intakes([intake_of(item) for item in items])
+    encoded = [_requested(intake, own) for intake, own in zip(intakes, contexts, strict=True)]
     known = [request for request in encoded if isinstance(request, Request)]
     altered = iter(ablation.requests(known) if known else [])
     predictions = []
-    for done, request in enumerate(encoded, 1):
-        predictions.append(request if isinstance(request, Prediction) else _ranked(next(altered), changed))
+    for done, (request, own) in enumerate(zip(encoded, contexts, strict=True), 1):
+        predictions.append(request if isinstance(request, Prediction) else _ranked(next(altered), own))
         report(done, len(encoded))
     return predictions
+
+
+def _with_catalogues(items: Sequence[Item], context: GenerationContext) -> list[GenerationContext]:
+    """Returns a context for each item, in which the item's catalogue is that of its contract.
+
+    So a tool that no case of history has can be predicted. Items with equal catalogues share what is known of it.
+    """
+    shared: dict[frozenset[tuple[str, str]], GenerationContext] = {}
+    for tools in {frozenset(item.catalogue.items()) for item in items if item.catalogue}:
+        listed = enumerate(sorted(tools), 1)
+        tasks = {plain(name): DeclaredTask(name, "", n, text or None) for n, (name, text) in listed}
+        owner = ("evaluation", digest(sorted(tools)))
+        catalogue = ContractCatalogue(context.index, *owner, Catalogue(tuple(tasks.values())))
+        shared[tools] = replace(context, catalogue=catalogue)
+    return [shared.get(frozenset(item.catalogue.items()), context) for item in items]
 
 
 def intake_of(item: Item) -> Intake:
@@ -91,18 +111,20 @@ def _none(error: Exception) -> Prediction:
 def plan_of(made: Ranked, context: GenerationContext) -> Plan:
     """Returns the rank-1 workflow as a plan in the words of history: the raw name that the most similar cases use.
 
-    Links are the workflow's edges between tasks; a review between two tasks links them.
+    A task that only the catalogue has goes by its name there. Links are the workflow's edges between tasks; a review
+    between two tasks links them.
     """
     keys: dict[str, Counter[str]] = {}
     for case in made.evidence.cases:
         for task, key in zip(case.tasks, case.task_keys, strict=True):
             keys.setdefault(task, Counter())[key] += 1
     raw, tasks = context.index.raw_keys, made.drafted.graph.tasks
+    declared = _names_of_declared(made, context)
 
     def name_of(task: str) -> str:
         if task in keys:
             return min(keys[task].items(), key=lambda pair: (-pair[1], pair[0]))[0]
-        return raw[task][0] if task in raw else tasks[task].title
+        return raw[task][0] if task in raw else declared.get(task, tasks[task].title)
 
     workflow = made.ranked[0][1].workflow
     names = {node.id: name_of(node.task_id) for node in workflow.tasks if not node.is_review}
@@ -115,6 +137,14 @@ def plan_of(made: Ranked, context: GenerationContext) -> Plan:
 
     links = frozenset((names[node], names[other]) for node in names for other in next_tasks(node))
     return Plan(tuple(names[node] for node in workflow.topological() if node in names), links)
+
+
+def _names_of_declared(made: Ranked, context: GenerationContext) -> dict[str, str]:
+    if not made.drafted.declared:
+        return {}
+    industries = (made.request.intake.industry, UNKNOWN_INDUSTRY)  # the second where no case is like the intake
+    tools = (tool for industry in industries for tool in context.history(industry).resolved.by_name.values())
+    return {tool.task_id: tool.tool.name for tool in tools if tool.task_id in made.drafted.declared}
 
 
 # --- controls

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from opus_pipelines.core.ids import file_hash
+from opus_pipelines.core.ids import digest, file_hash
 from opus_pipelines.core.json_lines import lines, read_records
 from opus_pipelines.metrics.plan_scores import Plan
 
@@ -39,7 +39,7 @@ class Item:
 
 @dataclass(frozen=True)
 class TaskSet:
-    """The items of a file, the lines that could not be used with their reasons, and the hash of its bytes."""
+    """The items of a file, the lines that could not be used with their reasons, and the hash of what was read."""
 
     name: str
     items: tuple[Item, ...]
@@ -62,7 +62,8 @@ def read_task_set(path: Path, catalogue: Path | None = None) -> TaskSet:
         return item.id, item
 
     items, rejected = read_records(path, parse)
-    return TaskSet(path.name, tuple(items), tuple(rejected), file_hash(path))
+    read = digest(file_hash(path), file_hash(catalogue)) if catalogue else file_hash(path)
+    return TaskSet(path.name, tuple(items), tuple(rejected), read)
 
 
 def _item(row: Any, shared: Mapping[str, str]) -> Item:

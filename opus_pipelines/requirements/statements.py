@@ -16,8 +16,10 @@ class Condition:
     """A condition of a statement: `text` in the words of the sentence, or a figure.
 
     A figure has `op` (<, <=, >, >=), `amount` and `unit`: an ISO currency code, "percent", "count", a unit of time,
-    or the noun that was counted. `negated`: the statement holds unless the condition is met. `is_scope`: the text
-    names a kind of case ("for theft claims") and not something that may happen within a case.
+    or the noun that was counted. `of`: what the figure is a share or a part of ("price differences above 2 %"),
+    "" where any figure of the unit will do ("claims above $10,000"). `negated`: the statement holds unless the
+    condition is met. `is_scope`: the text names a kind of case ("for theft claims") and not something that may happen
+    within a case.
     """
 
     text: str = ""
@@ -26,6 +28,7 @@ class Condition:
     unit: str = ""
     negated: bool = False
     is_scope: bool = False
+    of: str = ""
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,9 @@ class IntakeFacts:
     def _unmet_figure(self, condition: Condition) -> tuple[str | None, bool]:
         limit = condition.amount or 0.0
         bound = f"{'not ' if condition.negated else ''}{_SAID[condition.op]} {limit:,.2f} {condition.unit}"
-        own, others = self._figures(condition.unit)
+        own, others = self._figures(condition.unit, condition.of)
+        if condition.of and not own:
+            return f"it holds for {condition.of} {bound}, and the client input states no such figure of them", False
         if not own:
             more = f" in {condition.unit}, only in {', '.join(others)}" if others else ""
             return f"it holds for amounts {bound}, and the client input states no amount{more}", False
@@ -96,17 +98,24 @@ class IntakeFacts:
             return None, False
         return f"it holds for amounts {bound}; the largest of the client input is {largest:,.2f} {condition.unit}", True
 
-    def _figures(self, unit: str) -> tuple[list[float], list[str]]:
-        """Return the amounts in the unit and, for money, the other currencies in the text."""
+    def _figures(self, unit: str, of: str) -> tuple[list[float], list[str]]:
+        """Return the amounts in the unit and, for money, the other currencies; of the sentences that name `of`."""
         if unit.isupper():
-            own = [f.amount for f in self.money if f.unit == unit]
-            return own, sorted({f.unit for f in self.money if f.unit != unit})
-        text = with_tokens(self.text).casefold()
+            money = money_in(self._sentences_about(of)) if of else self.money
+            own = [f.amount for f in money if f.unit == unit]
+            return own, sorted({f.unit for f in money if f.unit != unit})
+        text = with_tokens(self._sentences_about(of) if of else self.text).casefold()
         figures = [figure_of(token) for token in re.findall(r"⟦[^⟧]*⟧", text)]
         if unit == "percent" or any(f.unit == unit for f in figures):
             return [f.amount for f in figures if f.unit == unit], []
         counted = [(number(m["n"]), m["u"]) for m in _MEASURE.finditer(text)]
         return [n for n, noun in counted if n is not None and stem(noun) == stem(unit)], []
+
+    def _sentences_about(self, noun: str) -> str:
+        """Return the sentences that have the last word of a noun phrase, one a line."""
+        head = stem(noun.split()[-1])
+        sentences = (text for line in self.text.splitlines() for _, text in split_sentences(line))
+        return "\n".join(text for text in sentences if head in stems(text.casefold()))
 
     def _mentions(self, text: str, is_scope: bool) -> bool:
         """Return whether the intake states the text.

@@ -17,6 +17,7 @@ from opus_pipelines.lwm.interface import LwmRequest, TaskSequence
 from opus_pipelines.metrics.plan_scores import Plan
 from opus_pipelines.quality.evaluate import changed, differences, evaluate, means
 from opus_pipelines.quality.item_scores import TextVectors, item_scores
+from opus_pipelines.quality.systems import predict
 from opus_pipelines.quality.task_set import Item, TaskSet, read_task_set
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.wkg.snapshot import Snapshot
@@ -78,6 +79,27 @@ def test_one_item_s_failure_costs_itself_only(context: GenerationContext) -> Non
     evaluation = evaluate(TaskSet("two", (known, unknown), (), "0" * 64), replace(context, model=Broken()))
     assert [row["reason"] for row in evaluation.rows[:1]] == ["RuntimeError: no such weights"]
     assert [row["status"] for row in evaluation.rows[:2]] == ["failed", "refused"]
+
+
+def test_a_tool_that_only_the_item_s_catalogue_has_is_predicted(context: GenerationContext) -> None:
+    asked = {"id": "1", "request": "Launch the rocket of our customer.", "industry": "space"}
+    procedure = "To launch a rocket:\n1. Check the weather.\n2. Run ignite_engine_2.\n"
+    catalogue = {"check_weather": "Asks a weather station.", "ignite_engine_2": "Ignites the second engine."}
+    gold = Plan(("check_weather", "ignite_engine_2"))
+    item = Item(**asked, context=procedure, gold=gold, catalogue=catalogue)
+    bare = replace(item, catalogue={})
+    listed, unlisted = predict([item, bare], context)
+    assert listed.plan.steps == ("check_weather", "ignite_engine_2")
+    assert unlisted.plan.steps != listed.plan.steps
+
+
+def test_an_evaluation_with_another_catalogue_is_another_one(tmp_path: Path) -> None:
+    tasks, catalogue = tmp_path / "tasks.jsonl", tmp_path / "tools.jsonl"
+    tasks.write_text('{"id": "1", "request": "Launch.", "gold": {"plan": ["ignite"]}}\n')
+    catalogue.write_text('"ignite"\n')
+    alone, one = read_task_set(tasks), read_task_set(tasks, catalogue)
+    catalogue.write_text('"ignite"\n"land"\n')
+    assert len({alone.sha256, one.sha256, read_task_set(tasks, catalogue).sha256}) == 3
 
 
 def test_scores_by_text_use_the_catalogue_s_descriptions(encoder: TextEncoder) -> None:

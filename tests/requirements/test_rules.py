@@ -202,7 +202,8 @@ def test_client_input_and_wanted_output_set_nothing(role: str, text_elements: Ca
 def test_an_amount_is_a_condition_and_a_prefix_a_scope(text_elements: Callable[..., Any]) -> None:
     (found,) = demands(text_elements, "For glass claims, refunds above $5,000 must be approved by a director.")
     assert found.kind == "must_contain"
-    assert found.conditions == (Condition("glass claims", is_scope=True), Condition(op=">", amount=5000.0, unit="USD"))
+    amount = Condition(op=">", amount=5000.0, unit="USD", of="refunds")
+    assert found.conditions == (Condition("glass claims", is_scope=True), amount)
 
 
 @pytest.mark.parametrize(

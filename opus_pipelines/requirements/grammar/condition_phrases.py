@@ -54,6 +54,16 @@ _BARE = re.compile(
     r"|claimed|estimated"
     r"|value[sd]?|sums?|price|and|no|not|but)\b)*$"
 )
+# A part of an amount, and not the amount of the case.
+_PART = re.compile(
+    r"^(?:differenc|varianc|deviation|discrepanc|discount|rebate|fee|refund|surcharge|deposit|deductible|overpayment"
+    r"|underpayment|shortfall|penalt|mark-?up|increase|decrease|reduction|tolerance)"
+)
+_LAST_NOUN = re.compile(r"(?:(?P<first>[a-z][\w'-]+) )?(?P<head>[a-z][\w'-]+)$")
+_NO_NOUN = re.compile(
+    r"^(?:an?|the|any|all|every|each|its|this|that|these|those|it|they|of|is|are|was|be|been|has|have|in|by|with|to"
+    r"|and|or|no|not|only|than|costs?|worth|which|who|value|amounts?|total|sum|price|by|at|for)$"
+)
 _SUBJECT = re.compile(
     r"^(?P<noun>(?:(?!(?:of|that|which|who|whose)\b)[\w'-]+ ){1,4}?)(?P<mod>(?:with|without|from|outside|inside|in|on"
     r"|during"
@@ -75,7 +85,8 @@ def condition_of(text: str, negated: bool = False, is_scope: bool = False) -> Co
         bound = bounded(match)
         short = re.search(r"\bnot (?:be )?$", text[: match.start()])
         negated = negated != bool(short)
-        return Condition(_subject(text, match), bound.op, bound.figure.amount, bound.figure.unit, negated, is_scope)
+        figure, of = bound.figure, _measured(text, match, bound.figure.unit)
+        return Condition(_subject(text, match), bound.op, figure.amount, figure.unit, negated, is_scope, of)
     return Condition(readable(" ".join(text.split())), negated=negated, is_scope=is_scope)
 
 
@@ -119,7 +130,26 @@ def attached(text: str) -> tuple[str, tuple[Condition, ...]]:
     before = re.sub(_AROUND, "", text[: match.start()])
     before = re.sub(r"\b(?:of|with|for|who ask)\s*$", "", before)
     rest = " ".join(f"{before} {text[match.end() :]}".split())
-    return rest, (Condition("", bound.op, bound.figure.amount, bound.figure.unit),)
+    figure = bound.figure
+    return rest, (Condition("", bound.op, figure.amount, figure.unit, of=_measured(text, match, figure.unit)),)
+
+
+def _measured(text: str, match: re.Match[str], unit: str) -> str:
+    """Return the noun whose figure is bounded, where not any figure of the unit will do, else "".
+
+    A percentage is a share of something, and a difference is not the amount itself.
+    """
+    if unit == "percent" and (whole := re.match(r" of (?:the |all |its |their )?([a-z][\w'-]+)", text[match.end() :])):
+        return whole[1]
+    words = re.sub(_AROUND, "", text[: match.start()].rstrip(" ,")).casefold()
+    found = _LAST_NOUN.search(words)
+    while found and _NO_NOUN.match(found["head"]):
+        words = words[: found.start("head")].rstrip()
+        found = _LAST_NOUN.search(words)
+    if not found or (unit != "percent" and not _PART.match(found["head"])):
+        return ""
+    first = found["first"]
+    return f"{first} {found['head']}" if first and not _NO_NOUN.match(first) else found["head"]
 
 
 def of_subject(text: str) -> tuple[str, tuple[Condition, ...]]:
