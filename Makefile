@@ -18,7 +18,7 @@ export HF_HUB_OFFLINE := 1
 export TRANSFORMERS_OFFLINE := 1
 export TOKENIZERS_PARALLELISM := false
 
-# Images of containers often set it. Then every process compiles all modules anew: 4 s of CPU where it loads generation.
+# Images of containers often set it. Then every process compiles all modules anew: 1.7 s of CPU where it loads generation.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help run bench test test-fast test-nightly coverage lint types imports lock sbom audit docs ui gallery clean

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
 
 from opus_pipelines.lwm.join_components import Similarity
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
@@ -93,6 +92,8 @@ def link_chances(graph: LinkGraph, seed: int = 0) -> np.ndarray:
     """[tasks, tasks] how likely an edge leads from the row to the column, by the regression; zero where the graph has
     too few edges or none missing to learn from.
     """
+    from sklearn.linear_model import LogisticRegression  # half of the imports of a process that generates; few ask
+
     draw, x, y = np.random.default_rng(seed), [], []
     if graph.edges.sum() < FEWEST_EDGES:
         return np.zeros(graph.edges.shape)
