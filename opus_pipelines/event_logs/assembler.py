@@ -18,7 +18,7 @@ from opus_pipelines.event_logs.column_mapping import OUTCOME
 from opus_pipelines.event_logs.costing import price
 from opus_pipelines.event_logs.duplicate_events import Part, without_duplicates
 from opus_pipelines.event_logs.forgotten_clients import Forgotten
-from opus_pipelines.event_logs.formats import Format
+from opus_pipelines.event_logs.formats import TABLES, Format
 from opus_pipelines.event_logs.lifecycles import has_work, tasks_of, undecided
 from opus_pipelines.event_logs.money import Money
 from opus_pipelines.event_logs.outcome import succeeded
@@ -94,7 +94,8 @@ class Assembler:
     """
 
     def __init__(self, file: LogFile, settings: SourceSettings, other_files: OtherFiles, outlets: Outlets) -> None:
-        self.redactor = Redactor(settings.redact, other_files.forgotten.key)
+        padded = settings.columns.case if settings.columns.strip_zeros and file.kind.name in TABLES else None
+        self.redactor = Redactor(settings.redact, other_files.forgotten.key, padded)
         self.money = Money(settings)
         self.counts = Counts()
         self.builder = ImplementationBuilder(self.redactor.batch, outlets.implementations)

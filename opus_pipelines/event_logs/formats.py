@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from opus_pipelines.event_logs.source_settings import SourceSettings
 
 
+TABLES = frozenset({"csv", "parquet"})  # formats whose columns a person or a guess names
+
+
 class FormatReader(Protocol):
     """What a format's module must have."""
 

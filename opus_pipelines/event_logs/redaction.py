@@ -29,14 +29,16 @@ _TASK_TEXTS, _TASK_LISTS = ("task_key", "title", "description"), ("instructions"
 class Redactor:
     """Applies `[redact]` to records before they are processed further."""
 
-    def __init__(self, settings: Redact, key: bytes = b"") -> None:
-        self._key = key
+    def __init__(self, settings: Redact, key: bytes = b"", padded: str | None = None) -> None:
+        """`padded`: the key of the case ids of a flat log that are read without leading zeros; None: as written."""
+        self._key, self._padded = key, padded
         self._actions = dict.fromkeys(settings.drop, "drop")
         self._actions |= {name: "hash" for name in settings.hash if name not in self._actions}
         self._actions |= {name: "mask" for name in settings.mask if name not in self._actions}
         self._mask_text = settings.mask_text
         self._texts = partial(mask_texts, names=settings.mask_names)
         self.active = bool(self._actions)
+        self._changed = self._actions.keys() | ({padded} if padded else set())
 
     def batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Masks the private texts of an IMPLEMENTATIONS batch, before `content_hash` is computed.
@@ -95,7 +97,7 @@ class Redactor:
 
     def flat(self, record: dict[str, Any]) -> dict[str, Any]:
         """Redacts a record of plain columns."""
-        if not self.active or not self._actions.keys() & record.keys():
+        if not self._changed or self._changed.isdisjoint(record):
             return record
         return {k: self._shown(k, v) for k, v in record.items() if self._actions.get(k) != "drop"}
 
@@ -152,6 +154,8 @@ class Redactor:
         return _mask_all(written) if self._mask_text else written
 
     def _shown(self, name: str, value: Any) -> Any:
+        if name == self._padded and isinstance(value, str) and value.isdecimal():
+            value = value.lstrip("0") or "0"
         return self._acted(self._actions.get(name), value)
 
     def _acted(self, action: str | None, value: Any) -> Any:

@@ -110,6 +110,17 @@ class Columns(EventNames, CaseNames):
     """`[columns]`: the columns of CSV files, and the attributes of events and traces in XES."""
 
     success: str | None = Field(None, description="the case's outcome as a boolean; [success] is for everything else")
+    strip_zeros: bool = Field(
+        False,
+        description="CSV and Parquet: ids of `case` that are numbers are read without leading zeros, so that 0012 in "
+        "one file and 12 in another are one case",
+    )
+
+    @model_validator(mode="after")
+    def _names_what_is_stripped(self) -> "Columns":
+        if self.strip_zeros and self.case is None:
+            raise ValueError("strip_zeros needs case, the column whose ids are numbers with leading zeros")
+        return self
 
 
 class Record(CaseNames):

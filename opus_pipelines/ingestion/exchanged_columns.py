@@ -5,13 +5,8 @@ Such a log is read without an error: each activity becomes a case, and each case
 
 from collections.abc import Collection, Sequence
 
+MOST_BY_CHANCE = 0.5  # share of the cases of a file whose ids may be names of activities
 MOST_PLAUSIBLE = 20  # activities that a small log may have although it has fewer cases
-TABLES = frozenset({"csv", "parquet"})  # formats whose columns a person or a guess names
-
-
-def in_one_file(activities: Collection[str], ids: Sequence[Collection[str]]) -> list[str]:
-    """Returns the names that are both an activity and a case, sorted; `ids` are the cases of each file."""
-    return sorted(name for name in activities if any(name in of_file for of_file in ids))
 
 
 def more_activities(activities: int, cases: int) -> str | None:
@@ -22,10 +17,15 @@ def more_activities(activities: int, cases: int) -> str | None:
 
 
 def exchange_doubt(activities: Collection[str], ids: Sequence[Collection[str]], cases: int) -> str | None:
-    """Returns a sentence without names of the data where the columns may be exchanged, or None."""
-    if both := in_one_file(activities, ids):
-        return (
-            f"{len(both):,} name{'s are' if len(both) != 1 else ' is'} both a case and an activity; are the columns of "
-            "case and activity exchanged in one of the files?"
-        )
+    """Returns a sentence without names of the data where the columns may be exchanged, or None.
+
+    `ids` are the cases of each file. A few ids may be names of activities by chance, as short codes are.
+    """
+    for of_file in ids:
+        both = sum(name in of_file for name in activities)
+        if both > MOST_BY_CHANCE * len(of_file):
+            return (
+                f"{both:,} of {len(of_file):,} cases of one file have names of activities; are the columns of case and "
+                "activity exchanged in it?"
+            )
     return more_activities(len(activities), cases)

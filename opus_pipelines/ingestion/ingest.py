@@ -19,9 +19,9 @@ from opus_pipelines.core.schemas import IMPLEMENTATIONS, REJECTS, SOURCES
 from opus_pipelines.event_logs.activity_evidence import activity_names
 from opus_pipelines.event_logs.activity_kinds import ActivityKind, unknown_names
 from opus_pipelines.event_logs.forgotten_clients import WITHHELD, Forgotten, private_key
+from opus_pipelines.event_logs.formats import TABLES
 from opus_pipelines.event_logs.money import remark
 from opus_pipelines.event_logs.source_settings import FILE_NAME, SourceSettings
-from opus_pipelines.ingestion.exchanged_columns import TABLES as EXCHANGEABLE
 from opus_pipelines.ingestion.exchanged_columns import exchange_doubt
 from opus_pipelines.ingestion.parallel_files import FileReadPool, ParallelReading
 from opus_pipelines.ingestion.plan import FilePlan, SourcePlan, plan_history, strays
@@ -243,7 +243,7 @@ class _HistoryRun:
         if result is None:
             before = self.versions.get(plan.name)
             return before.doubt if before else None
-        if EXCHANGEABLE.isdisjoint(file.format for file in plan.files):
+        if TABLES.isdisjoint(file.format for file in plan.files):
             return None
         activities = activity_names(self.lake.folder(IMPLEMENTATIONS, source_key=plan.name, content=plan.content))
         return exchange_doubt(activities, [file.case_ids for file in result.files], result.implementations)

@@ -199,8 +199,15 @@ def _doubts(trial: Trial, findings: Findings) -> list[tuple[str, str]]:
         rows.append(("doubt", doubt))
     if alike := findings.alike_ids:
         which = f"{len(alike):,} ids of cases differ from another one in blanks, leading zeros or Unicode form alone"
-        rows.append(("doubt", f"{which}, as {alike[0]!r}; each is a case of its own; correct them in the export"))
+        rows.append(("doubt", f"{which}, as {alike[0]!r}; each is a case of its own; {_joined(alike)}"))
     return rows
+
+
+def _joined(alike: Sequence[str]) -> str:
+    """Returns how ids that are alike become one case."""
+    if all(ident.strip().isdecimal() for ident in alike):
+        return "strip_zeros = true beside case under [columns] reads them without leading zeros"
+    return "correct them in the export"
 
 
 def _few(names: Sequence[str]) -> str:
