@@ -32,6 +32,14 @@ class RunRefusedError(dg.DagsterError):
     """
 
 
+class NotPublishedError(dg.DagsterError):
+    """A run whose results could not be brought to the object store.
+
+    An error of Dagster's own kind fails the run. Any other that is raised when a resource is released is only logged,
+    and the run counts as a success.
+    """
+
+
 class LakeRun(WithSettings):
     """One run's right to write, and its settings.
 
@@ -60,8 +68,11 @@ class LakeRun(WithSettings):
             fail_dead_runs(instance, run.run_id)
 
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
-        """Releases the lock, and tells Dagster what the run used."""
-        self._held.close()
+        """Releases the lock, and tells Dagster what the run used. Raises NotPublishedError, which fails the run."""
+        try:
+            self._held.close()
+        except LakeError as error:
+            raise NotPublishedError(str(error)) from LakeError(str(error))  # the type whose message stands for itself
         if context.run is not None and context.instance is not None:
             usage.tell(context.instance, context.run.run_id, self._cpu_before)
 

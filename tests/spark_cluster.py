@@ -22,6 +22,27 @@ import pyspark
 HOME = Path(pyspark.__file__).parent
 HOST = "127.0.0.1"
 _DEPLOY = "org.apache.spark.deploy"
+_LOADS_CLASSES = """
+import sys
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+made = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+session = made.config("spark.driver.extraJavaOptions", sys.argv[2]).getOrCreate()
+rows = session.range(1000).selectExpr("id % 10 AS k", "id").mapInArrow(lambda batches: batches, "k long, id long")
+rows.write.option("compression", "zstd").parquet(sys.argv[1])
+session.read.parquet(sys.argv[1]).createOrReplaceTempView("rows")
+for query in (
+    "SELECT k, sum(id), count(DISTINCT id), percentile_approx(id, .5) FROM rows GROUP BY k",
+    "SELECT *, lead(id) OVER (PARTITION BY k ORDER BY id) AS next FROM rows ORDER BY id",
+    "SELECT k, count(*) FROM rows JOIN rows AS other USING (k) GROUP BY k",
+):
+    session.sql(query).toArrow()
+gateway = SparkContext._gateway
+session.stop()
+gateway.shutdown()
+gateway.proc.stdin.close()
+gateway.proc.wait()
+"""
 
 
 @dataclass(frozen=True)
@@ -102,6 +123,20 @@ def cluster(folder: Path, workers: int = 2, memory: str = "1g", hidden: Sequence
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait(timeout=30)
+
+
+def class_archive(folder: Path, options: str) -> Path:
+    """Writes an archive of the classes that Spark loads, and returns its path. A JVM with the same options, and
+    `-XX:SharedArchiveFile` with that path, starts a session with half of the processor time.
+    """
+    archive = folder / "classes.jsa"
+    stated = [str(folder / "rows"), f"{options} -XX:ArchiveClassesAtExit={archive}"]
+    environment = os.environ | {"SPARK_LOCAL_IP": HOST, "PYSPARK_PYTHON": sys.executable}
+    command = [sys.executable, "-c", _LOADS_CLASSES, *stated]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert archive.is_file(), done.stderr[-2000:]
+    return archive
 
 
 def without(hidden: Sequence[Path]) -> list[str]:

@@ -33,7 +33,7 @@ from tests.network_line import Line, line
 from tests.object_store_server import Server as Store
 from tests.postgres import Server as Postgres
 from tests.postgres import server as postgres_server
-from tests.spark_cluster import Cluster, cluster
+from tests.spark_cluster import Cluster, class_archive, cluster
 from tests.test_kill import write_history
 
 pytestmark = [pytest.mark.nightly, pytest.mark.spark, pytest.mark.model]
@@ -45,15 +45,15 @@ OTHER_CASES = 40  # of the source that does not change
 IN_PROCESS = {"OPUS_SPARK_MINE_FROM_MIB": "512"}  # so little is mined without Spark
 FEW_INTAKES_ON_SPARK = """
 import sys
-from opus_pipelines.generation import run
-run.BulkRun.__init__.__defaults__ = (run.BulkSize(many=2, chunk=4),)
+if sys.argv[1] == "generate":  # a rebuild does not load what generates
+    from opus_pipelines.generation import run
+    run.BulkRun.__init__.__defaults__ = (run.BulkSize(many=2, chunk=4),)
 from opus_pipelines.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SPARK = {
     "spark.executor.memory": "600m",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
-    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
     # after so long without an answer a worker counts as lost
     "spark.network.timeout": "12s",
     "spark.network.timeoutInterval": "4s",
@@ -68,7 +68,9 @@ class FaultNight(StoredNight):
 
     def __init__(self, inputs: Path, folder: Path, parts: "Parts", database: Mapping[str, str]) -> None:
         self._parts, self._database = parts, dict(database)
-        super().__init__(inputs, folder, parts.store, SPARK, LEASE_SECONDS)
+        options = f"{JAVA_OPTIONS} -XX:SharedArchiveFile={parts.classes}"
+        of_jvms = {f"spark.{one}.extraJavaOptions": options for one in ("driver", "executor")}
+        super().__init__(inputs, folder, parts.store, SPARK | of_jvms, LEASE_SECONDS)
 
     def machine(self, name: str) -> ObjectStore:
         """How a machine reaches the lake: that of the driver by a line, others without."""
@@ -117,6 +119,7 @@ class Parts:
     to_store: Line
     postgres: Postgres
     to_postgres: Line
+    classes: Path  # from which JVMs start
 
 
 @dataclass
@@ -292,8 +295,11 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Parts]:
         to_store = stack.enter_context(line(int(urlsplit(store.endpoint).port or 0)))
         postgres = stack.enter_context(postgres_server())
         to_postgres = stack.enter_context(line(postgres.port))
+        # a process that may not keep byte code compiles some 300 modules anew, which is a fifth of a run
+        stack.enter_context(pytest.MonkeyPatch.context()).delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+        classes = class_archive(tmp_path_factory.mktemp("classes"), JAVA_OPTIONS)
         made = stack.enter_context(cluster(tmp_path_factory.mktemp("cluster")))
-        yield Parts(made, store, to_store, postgres, to_postgres)
+        yield Parts(made, store, to_store, postgres, to_postgres, classes)
 
 
 @pytest.fixture(scope="module")
@@ -346,6 +352,22 @@ def assert_the_truth(night: FaultNight, truth: Night, command: str) -> None:
         assert intakes == [(f"order-{number}", "generated") for number in range(INTAKES)]
 
 
+class Phases:
+    """What the seconds of a moment were spent on."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[str, float] = {}
+        self._since = time.monotonic()
+
+    def end(self, name: str) -> None:
+        """Ends a phase and begins the next one."""
+        now = time.monotonic()
+        self._seconds[name], self._since = now - self._since, now
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {seconds:.1f} s" for name, seconds in self._seconds.items())
+
+
 def state_of(lake: Lake) -> tuple[str | None, list[str]]:
     return lake.current_snapshot(), [result["result"] for result in lake.results()]
 
@@ -357,8 +379,10 @@ def test_one_thing_is_taken_away_at_a_random_moment(campaign: Campaign, tmp_path
     draw = random.Random(f"everything {number}")
     after = draw.uniform(0.01, 0.97) * campaign.seconds[command]
     at = f"moment {number}: {command}, {fault}, after {after:.1f} of {campaign.seconds[command]:.1f} s"
+    phases = Phases()
     night = campaign.before[command].copy(tmp_path / f"moment-{number}")
     before = state_of(night.lake)
+    phases.end("copied")
 
     began = time.monotonic()
     moment = Moment(campaign.parts, night, night.start(command, campaign.parts.cluster.master), draw)
@@ -371,14 +395,16 @@ def test_one_thing_is_taken_away_at_a_random_moment(campaign: Campaign, tmp_path
     went_through = moment.process.returncode == 0
     if went_through:  # the machine may have had less else to do than when it was measured
         campaign.seconds[command] = min(campaign.seconds[command], time.monotonic() - began)
+    phases.end("disturbed run")
     last = said.strip().splitlines()[-1:] or [""]
     assert "Traceback" not in said, f"{at}; {said[-3000:]}"
     assert went_through or fault not in GO_THROUGH, f"{at}; {said[-3000:]}"
 
     assert complaints(night.lake) == [], at
     seen = state_of(night.lake)
+    phases.end("looked at")
     night.opus(command, campaign.parts.cluster.master)
-    seconds = night.seconds
+    phases.end("next run")
     now = state_of(night.lake)
     assert seen in (before, now), at
     assert seen == now or not went_through, at
@@ -389,5 +415,6 @@ def test_one_thing_is_taken_away_at_a_random_moment(campaign: Campaign, tmp_path
         assert (night.lake.kept / "other.json").is_file(), at
     ended = "went through" if went_through else f"ended {moment.process.returncode}: {last[0][:200]}"
     ended = f"had ended before; {ended}" if was_late else ended
-    print(f"{at}: {ended}; {'published' if seen == now else 'not published'}; next run {seconds:.1f} s", flush=True)
+    phases.end("compared")
+    print(f"{at}: {ended}; {'published' if seen == now else 'not published'}; {phases}", flush=True)
     shutil.rmtree(tmp_path)

@@ -23,6 +23,7 @@ from opus_pipelines.lake import input_folders, run_storage
 from opus_pipelines.lake.databases import require_openable
 from opus_pipelines.lake.layout import Lake, write_atomically
 from opus_pipelines.lake.lock import this_process
+from opus_pipelines.lake.object_store.folders import has_unpublished
 from opus_pipelines.reporting.status import has_unfinished_runs, reason_of
 
 if TYPE_CHECKING:
@@ -232,6 +233,19 @@ def clean_up_dead_runs(settings: Settings) -> None:
 
         with dg.DagsterInstance.get() as instance:
             fail_dead_runs(instance, "")
+
+
+def publish_what_is_left(settings: Settings) -> None:
+    """Brings to the object store what an earlier run of this machine made and could not bring there.
+
+    Where another machine has published since, it is dropped. A command calls it before it looks what there is to do:
+    what is up to date in the working folder is then up to date in the store. Raises LakeError where the store does not
+    answer or another machine writes.
+    """
+    lake = Lake(settings.paths.lake)
+    if has_unpublished(lake.root):
+        with lake.lock():
+            pass
 
 
 def record_intakes_folder(settings: Settings) -> None:

@@ -83,6 +83,7 @@ def rebuild(
             f"{settings.paths.history}: no such history folder; say where it is with --history or OPUS_HISTORY"
         )
     with runs.recorded_where_damage_stops_it(settings, "rebuild"):
+        runs.publish_what_is_left(settings)
         unchanged = None if full or reset_lambda or publish or allow_loss else unchanged_history(settings)
     if unchanged is None:
         if (line := versions_since(settings)) is not None:
@@ -131,6 +132,7 @@ def generate(
     settings = options.settings(paths__intakes=intakes)
     key = f"{slug(client)}__{slug(contract)}" if client and contract else None
     with runs.recorded_where_damage_stops_it(settings, "generate", key):
+        runs.publish_what_is_left(settings)
         wanted, current = split_stale(settings, client, contract, intake, retry_failed)
     if current:
         note(f"up to date, skipped: {', '.join(f'{c.client} / {c.contract}' for c in current)}")
@@ -183,6 +185,7 @@ def batch(
 
     settings = options.settings(paths__intakes=intakes, **({"flows__backend": backend} if backend else {}))
     lake = options.lake()
+    runs.publish_what_is_left(settings)
     contracts = contracts_of(lake, settings.paths.intakes)
     named = [c for c in contracts if client in (None, c.client) and contract in (None, c.contract)]
     wanted = [c for c in named if utterance_files(c.flows)]

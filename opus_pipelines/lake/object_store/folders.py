@@ -106,6 +106,18 @@ def root_without_store(lake: Path | str, settings: ObjectStore) -> Path:
     return folder_of(origin_of(lake, settings), settings.working_folder.expanduser().absolute()) / "work"
 
 
+def has_unpublished(root: Path) -> bool:
+    """Tells whether a working folder holds what its store lacks, because an earlier run could not bring it there.
+
+    False for any other folder, and while a process of this machine writes, which publishes at its end.
+    """
+    if not (root / ORIGIN).is_file():
+        return False
+    from opus_pipelines.lake.object_store.writing import has_unpublished
+
+    return has_unpublished(root)
+
+
 def published_to_store(root: Path, erase: bool) -> AbstractContextManager[None]:
     """Returns a context at whose end the lake of a working folder is published; of any other folder one of no effect.
 

@@ -249,13 +249,34 @@ def refresh(root: Path) -> None:
     """
     working = Working(root)
     head = read_head(working.bucket)
+    with _nobody_writes(root) as is_ours:  # where one does, its folder is newer than the store
+        if is_ours and not working.is_adoptable(head) and not working.has_changes():
+            working.reset(head)
+
+
+def has_unpublished(root: Path) -> bool:
+    """Tells whether a working folder, in which no process of this machine writes, holds what its commit lacks.
+
+    Rows of runs do not count: they are written after the commit of their run, and come with the next one.
+    """
+    with _nobody_writes(root) as is_ours:
+        if not is_ours:
+            return False
+        differ, removed = changed(scan(root), read_state(root)[1])
+        return not all(path.startswith(ADDED_WITHOUT_LOCK) for path in (*differ, *removed))
+
+
+@contextmanager
+def _nobody_writes(root: Path) -> Iterator[bool]:
+    """Holds the local lock of a working folder where it is free, and tells whether it was."""
     handle = os.open(root / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if not working.is_adoptable(head) and not working.has_changes():
-            working.reset(head)
-    except BlockingIOError:
-        pass  # a run of this machine writes, and its folder is newer than the store
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
     finally:
         os.close(handle)
 
