@@ -30,9 +30,14 @@ def answer(server: Server) -> None:
 def leave(machine: Machine, line: Server, name: str) -> None:
     """Publishes in the folder of a machine what does not come to the store."""
     lake = machine.lake()
-    with pytest.raises(LakeError, match="run again when the store answers"), lake.lock():
-        put(lake, name, name)
-        refuse(line)
+
+    def run() -> None:
+        with lake.lock():
+            put(lake, name, name)
+            refuse(line)
+
+    with pytest.raises(LakeError, match="run again when the store answers"):
+        run()
     answer(line)
     assert has_unpublished(lake.root)
 
