@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.ensemble import ExtraTreesClassifier
 
 from opus_pipelines.forecasting.context_counts import MAX_DEPTH, ContextCounts
 from opus_pipelines.forecasting.features import FeatureOptions, features, gap_symbols
@@ -89,6 +88,8 @@ class NextTrees:
     """Probabilities of the next activity. `x` [events, features] of the history `table`; see `TraceTable.taught`."""
 
     def __init__(self, table: TraceTable, x: np.ndarray, kinds: int, seed: int = 0) -> None:
+        from sklearn.ensemble import ExtraTreesClassifier  # every run of Dagster loads this module; few forecast
+
         self._kinds = kinds
         seen = np.flatnonzero(table.taught >= 0)
         weights = prefix_weights(table)

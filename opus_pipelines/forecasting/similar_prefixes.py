@@ -14,8 +14,6 @@ take part with little weight: they take what open cases leave where every simila
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.decomposition import PCA
-from sklearn.ensemble import ExtraTreesRegressor
 
 from opus_pipelines.forecasting.traces import TraceTable
 
@@ -99,6 +97,8 @@ class PrefixForest:
     """Finds similar past prefixes. `x` [events, features] of the history `table`."""
 
     def __init__(self, table: TraceTable, x: np.ndarray, seed: int = 0) -> None:
+        from sklearn.ensemble import ExtraTreesRegressor  # every run of Dagster loads this module; few forecast
+
         self._ended = ~table.is_open[table.case]
         self._remaining, self._weights = table.remaining, prefix_weights(table)
         self._entered = table.end_seen_from
@@ -184,6 +184,8 @@ def _spread(rows: np.ndarray, remaining: np.ndarray) -> np.ndarray:
 
 def _targets(table: TraceTable, rows: np.ndarray) -> np.ndarray:
     """[rows, components + 1] the activities of the rest and the next one, in few directions, and the remaining time."""
+    from sklearn.decomposition import PCA
+
     kinds = int(table.code.max()) + 1
     rest = np.zeros((len(rows), kinds))
     for activity in range(1, kinds):

@@ -189,10 +189,17 @@ def test_the_command_of_dagster_makes_one_asset(whole: Settings, tmp_path: Path)
         assert not instance.get_latest_materialization_event(dg.AssetKey(["wkg", "tasks"]))
 
 
-def test_importing_the_definitions_reads_no_environment(tmp_path: Path) -> None:
+def test_importing_the_definitions_reads_no_environment_and_loads_no_library_of_models(tmp_path: Path) -> None:
+    """They hold what generates, too: every process of a run pays for what they load."""
     environment = os.environ | {"OPUS_SETTINGS": str(tmp_path / "none.toml"), "OPUS_SPARK_CONF": "no JSON"}
-    code = "import json, opus_pipelines.definitions as d; print(json.dumps(type(d.defs).__name__))"
+    code = (
+        "import json, sys, opus_pipelines.definitions as d\n"
+        "loaded = sorted({'sklearn', 'pandas', 'scipy.stats', 'torch'} & sys.modules.keys())\n"
+        "print(json.dumps([type(d.defs).__name__, loaded]))"
+    )
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code], env=environment, capture_output=True, text=True, check=True
     )
-    assert json.loads(done.stdout) != "Definitions"
+    name, loaded = json.loads(done.stdout)
+    assert name != "Definitions"
+    assert loaded == []
