@@ -23,7 +23,7 @@ ALGORITHM_VERSIONS: dict[str, int] = {
     "retrieval": 18,
     "lwm": 4,  # the history backend of the Large Work Model (generation/sequences); part of the model version
     # Workflow Graph, search, reviews, evaluation, ranking, confidence (generation/wfg_*, workflows/optimized)
-    "planning": 8,
+    "planning": 9,
     "generation": 6,  # the chain from an intake to its rows, and all tables of a result that no other stage makes
     "reporting": 1,  # reports/cost and reports/reward
 }

@@ -32,7 +32,8 @@ class Price(NamedTuple):
 class NodeCost:
     """The figures of a node, named as in `workflows/tasks`; None where unknown.
 
-    The three parts add up to `cost_usd`. `time_usd` is w_d times the known duration.
+    The three parts add up to `cost_usd`. `time_usd` is w_d times the known duration. `paid_by_time`: the cost is the
+    observed duration at a stated price.
     """
 
     cost_usd: float | None
@@ -47,6 +48,7 @@ class NodeCost:
     p_basis: str
     q: float
     q_basis: str
+    paid_by_time: bool = False
 
 
 def price_of(actor: Actor, cost_usd: float | None, duration_ms: float | None, settings: Cost) -> Price:
@@ -57,7 +59,7 @@ def price_of(actor: Actor, cost_usd: float | None, duration_ms: float | None, se
     the stated `default_duration_ms` at `usd_per_hour` (`prior`). Otherwise the cost is unknown. Work of an unknown
     actor kind takes the stated prices of a person, with basis `prior`.
     """
-    names = [name for name in (actor.model, actor.group, actor.kind or UNKNOWN_ACTOR) if name]
+    names = _names(actor)
     duration = _of(names, settings.default_duration_ms) if duration_ms is None else duration_ms
     duration_basis = "observed" if duration_ms is not None else UNKNOWN if duration is None else "prior"
     if cost_usd is not None:
@@ -97,6 +99,9 @@ def node_cost(task: Task, mode: ExecutionMode, cost: Cost, priors: Priors) -> No
         p_basis=p_basis,
         q=q,
         q_basis=q_basis,
+        paid_by_time=price.cost_basis != "observed"
+        and mode.duration_ms_mean is not None
+        and _of(_names(mode.actor), cost.usd_per_hour) is not None,
     )
 
 
@@ -114,6 +119,11 @@ def _parts(mode: ExecutionMode, cost_usd: float | None) -> Parts | None:
     return split_cost(
         cost_usd, mode.cost_compute_usd, mode.cost_model_usd, mode.cost_human_usd, mode.actor_kind or UNKNOWN_ACTOR
     )
+
+
+def _names(actor: Actor) -> list[str]:
+    """Returns the names under which prices of an actor are looked up, the most specific first."""
+    return [name for name in (actor.model, actor.group, actor.kind or UNKNOWN_ACTOR) if name]
 
 
 def _of(names: list[str], table: dict[str, float]) -> float | None:

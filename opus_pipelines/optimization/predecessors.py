@@ -51,7 +51,7 @@ def errors(node: TaskNode, before: Collection[str], shifts: Shifts) -> tuple[flo
 def _cost_factor(node: TaskNode, shift: PairShift) -> float:
     if shift.cost_factor is not None:
         return shift.cost_factor
-    return shift.duration_factor if node.cost_basis == "rate" else 1.0
+    return shift.duration_factor if node.cost_basis == "rate" or node.paid_by_time else 1.0
 
 
 def _times(amount: float | None, factor: float) -> float | None:

@@ -114,8 +114,10 @@ def with_confidence(
     draws = draws or (lambda w: reward_draws(w, draft.prices, context.cost, context.settings, draft.graph.shifts))
     drawn = [_as_inferred(candidate, draws(candidate.workflow)) for candidate in ranked]
     best = _best_shares(context, ranked, drawn)
+    # The spread of imputed costs is part of the comparison, and not of the interval of the Reward, which has none.
+    known = [_as_inferred(candidate, draws(candidate.workflow.without_imputed())) for candidate in ranked]
     return [
-        replace(candidate, confidence=_confidence(context, ranked, drawn, place, best[place]))
+        replace(candidate, confidence=_confidence(context, ranked, (drawn, known[place]), place, best[place]))
         for place, candidate in enumerate(ranked)
     ]
 
@@ -179,16 +181,22 @@ def _best_shares(context: RankingContext, ranked: Sequence[Candidate], drawn: Se
 
 
 @lru_cache(KEPT)
-def _interval(draws: SameObject[Floats], imputed_worth: float) -> Interval:
-    return interval(draws.value + imputed_worth)
+def _interval(draws: SameObject[Floats]) -> Interval:
+    return interval(draws.value)
 
 
 def _confidence(
-    context: RankingContext, ranked: Sequence[Candidate], drawn: Sequence[Floats], place: int, best: float
+    context: RankingContext,
+    ranked: Sequence[Candidate],
+    draws: tuple[Sequence[Floats], Floats],
+    place: int,
+    best: float,
 ) -> Confidence:
+    """Returns the confidence of a candidate; `draws` are those of all with imputed costs, and its own without them."""
+    drawn, known = draws
     ends: tuple[float | None, float | None] = (None, None)
-    if context.ranking.has_gain:  # the interval is that of the reported Reward, which has no imputed costs
-        reward = _interval(SameObject(drawn[place]), ranked[place].evaluation.imputed_worth)
+    if context.ranking.has_gain:
+        reward = _interval(SameObject(known))
         ends = reward.p05, reward.p95
     doubt = context.evidence.completeness.undecided_reason
     if place + 1 == len(ranked):

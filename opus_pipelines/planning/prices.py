@@ -84,4 +84,5 @@ def _node(known: Task, mode: ExecutionMode, figures: NodeCost, instead_usd: floa
         outputs=known.outputs,
         instructions=mode.instructions or known.instructions,
         imputed_usd=instead_usd,
+        paid_by_time=figures.paid_by_time,
     )

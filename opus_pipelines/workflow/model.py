@@ -7,7 +7,7 @@ import heapq
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -72,7 +72,8 @@ class TaskNode:
 
     A cost or a duration with the basis `unknown` is 0 here, so that totals are sums of known figures; `known_cost_usd`
     and `known_duration_ms` read it. `imputed_usd` stands for the unknown figures where workflows are compared
-    (`optimization.imputed_figures`), and is never part of a total.
+    (`optimization.imputed_figures`), and is never part of a total. `paid_by_time`: nobody observed the cost, which is
+    the observed duration at a stated price, so that it changes with the duration.
     """
 
     id: str
@@ -103,6 +104,7 @@ class TaskNode:
     instructions: tuple[str, ...] = ()
     actor_group: str | None = None
     imputed_usd: float = 0.0
+    paid_by_time: bool = False
 
     @property
     def actor(self) -> Actor:
@@ -179,6 +181,13 @@ class Workflow:
     def __getstate__(self) -> dict[str, Any]:
         """Leaves the hash out of a pickle: that of a text differs in another process."""
         return {"nodes": self.nodes, "edges": self.edges}
+
+    def without_imputed(self) -> "Workflow":
+        """Returns the same workflow with its known costs alone; itself where nothing is imputed."""
+        if not any(task.imputed_usd for task in self.tasks):
+            return self
+        known = (replace(n, imputed_usd=0.0) if isinstance(n, TaskNode) else n for n in self.nodes)
+        return Workflow(tuple(known), self.edges)
 
     @cached_property
     def by_id(self) -> dict[str, Node]:

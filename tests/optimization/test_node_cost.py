@@ -74,6 +74,20 @@ def test_a_model_goes_before_a_role_and_a_role_before_a_kind(who: tuple[Any, ...
     assert node_cost(Task("t", "T"), way, settings, PRIORS).cost_usd == expected[0]
 
 
+@pytest.mark.parametrize(
+    ("kind", "cost", "ms", "expected"),
+    [("human", None, 60.0, True), (None, None, 60.0, True), ("human", 3.0, 60.0, False), ("human", None, None, False)],
+    ids=["a price", "a person's price", "an observed cost", "a default time"],
+)
+def test_a_cost_that_is_an_observed_time_at_a_price_is_marked(
+    kind: str | None, cost: float | None, ms: float | None, expected: bool
+) -> None:
+    way = ExecutionMode(kind, implementations=1, duration_ms_mean=ms, cost_usd_mean=cost)
+    assert node_cost(Task("t", "T"), way, COST, PRIORS).paid_by_time == expected
+    flat = Cost(default_cost_usd={"human": 2.0})
+    assert not node_cost(Task("t", "T"), way, flat, PRIORS).paid_by_time
+
+
 def test_observed_figures_keep_their_basis() -> None:
     way = ExecutionMode(
         "human",

@@ -28,6 +28,9 @@ def test_one_predecessor_shifts_odds_time_and_a_cost_that_is_a_time_at_a_price()
     assert (node.duration_ms, node.cost_usd, node.cost_human_usd, node.cost_compute_usd) == (30.0, 2.0, 2.0, None)
     assert behind(replace(NODE, cost_basis="observed"), ["a"], SHIFTS).cost_usd == 4.0
     assert behind(NODE, ["b"], SHIFTS).cost_usd == 12.0
+    stated = replace(NODE, cost_basis="prior")  # a person's price for work of an unknown kind of actor, or a default
+    assert behind(replace(stated, paid_by_time=True), ["a"], SHIFTS).cost_usd == 2.0
+    assert behind(stated, ["a"], SHIFTS).cost_usd == 4.0
 
 
 def test_several_predecessors_have_the_mean_and_an_unknown_one_counts_as_no_shift() -> None:

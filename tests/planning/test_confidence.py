@@ -104,6 +104,15 @@ A, B, C = (PRICES.nodes[t][0] for t in "abc")
 CHEAP = PRICES.nodes["a"][1]
 
 
+def test_the_interval_of_a_reward_has_no_spread_of_costs_that_are_unknown() -> None:
+    unknown = replace(A, cost_usd=0.0, cost_basis="unknown", imputed_usd=40.0)
+    (found,) = sure([candidate(unknown)])
+    (without,) = sure([candidate(replace(unknown, imputed_usd=0.0))])
+    assert (found.reward_usd_p05, found.reward_usd_p95) == (without.reward_usd_p05, without.reward_usd_p95)
+    assert found.reward_usd_p95 is not None
+    assert found.reward_usd_p95 <= 100.0  # what a right output is worth
+
+
 def test_counts_stand_on_the_prior_and_means_are_as_sure_as_they_are_many() -> None:
     found = posterior_of(A, PERSON, PRIORS)  # of a snapshot that has no intervals
     assert (found.p, found.q) == (BetaDistribution(0.9, 100.0), BetaDistribution(0.2, 20.0))
