@@ -62,8 +62,12 @@ class IntakeFacts:
     @cached_property
     def sentences(self) -> tuple[tuple[tuple[str, ...], bool], ...]:
         """Return the stems of each sentence, and whether the sentence has a negation."""
-        sentences = [text for line in self.text.splitlines() for _, text in split_sentences(line)]
-        return tuple((stems(text.casefold()), bool(_NEGATIVE.search(text.casefold()))) for text in sentences)
+        return tuple((stems(text.casefold()), bool(_NEGATIVE.search(text.casefold()))) for text in self._texts)
+
+    @cached_property
+    def _texts(self) -> tuple[str, ...]:
+        """Return the sentences as they are written, in the same order."""
+        return tuple(text for line in self.text.splitlines() for _, text in split_sentences(line))
 
     def unmet(self, conditions: Iterable[Condition]) -> tuple[str | None, bool]:
         """Return why a rule with these conditions is not applied, and whether the facts decide that.
@@ -114,8 +118,7 @@ class IntakeFacts:
     def _sentences_about(self, noun: str) -> str:
         """Return the sentences that have the last word of a noun phrase, one a line."""
         head = stem(noun.split()[-1])
-        sentences = (text for line in self.text.splitlines() for _, text in split_sentences(line))
-        return "\n".join(text for text in sentences if head in stems(text.casefold()))
+        return "\n".join(text for text, (words, _) in zip(self._texts, self.sentences, strict=True) if head in words)
 
     def _mentions(self, text: str, is_scope: bool) -> bool:
         """Return whether the intake states the text.
