@@ -19,10 +19,8 @@ from ablations import Asked, Bench  # beside this file
 from near_cases import print_row
 
 from opus_pipelines.generation.flow import generate
-from opus_pipelines.generation.records import ContractTerms, GenerationContext, Ranked, Refused
-from opus_pipelines.intakes.contract_settings import prices
+from opus_pipelines.generation.records import Ranked, Refused
 from opus_pipelines.lwm.history_backend import HistoryBackend
-from opus_pipelines.lwm.interface import backend_of
 from opus_pipelines.sample.incomplete import NAMED
 from tests.sample.optimum import best_steps
 from tests.sample.simulate import simulate_workflow
@@ -35,10 +33,9 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=200, help="similar cases")
     arguments = parser.parse_args()
     bench = Bench(arguments.work)
-    paths = bench.settings.paths.model_copy(update={"lake": arguments.work / "lake"})
     few = bench.settings.generation.model_copy(update={"near_cases": arguments.cases})
-    bench.settings = bench.settings.model_copy(update={"paths": paths, "generation": few})
-    models = {"trained models": backend_of(bench.settings), "no trained model": HistoryBackend()}
+    bench.settings = bench.settings.model_copy(update={"generation": few})
+    models = {"trained models": bench.model(), "no trained model": HistoryBackend()}
     truth = json.loads((arguments.work / "truth.json").read_text())
     kinds = {(i["client"], i["contract"], i["intake"]): i["kinds"] for i in truth["intakes"]}
     groups: dict[str, list[tuple[Asked, list[str]]]] = {"complete": [], "incomplete": [], "mixed": []}
@@ -61,10 +58,8 @@ def main() -> int:
 
 def made(bench: Bench, asked: Asked, model: Any) -> list[Ranked]:
     """What is generated for the Intentions of an intake; nothing where it is refused."""
-    cost = prices(bench.settings, asked.contract.settings, asked.contract.folder)
-    terms = ContractTerms(cost, asked.contract.settings.review)
     try:
-        return generate(asked.intake, GenerationContext(bench.index, bench.encoder, model, bench.settings, terms))
+        return generate(asked.intake, bench.context(asked, model))
     except Refused:
         return []
 

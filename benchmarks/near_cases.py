@@ -24,12 +24,9 @@ from typing import Any
 import numpy as np
 from ablations import Asked, Bench, simulated_reward  # type: ignore[import-not-found]  # beside this file
 
-from opus_pipelines.core.settings import Settings
 from opus_pipelines.generation.flow import generate
-from opus_pipelines.generation.records import ContractTerms, GenerationContext, Part, Ranked, Refused
-from opus_pipelines.intakes.contract_settings import prices
+from opus_pipelines.generation.records import Part, Ranked, Refused
 from opus_pipelines.lwm.history_backend import HistoryBackend
-from opus_pipelines.lwm.interface import backend_of
 from opus_pipelines.metrics.intervals import interval
 from opus_pipelines.metrics.plan_scores import f1
 from opus_pipelines.quality.ablations import ABLATIONS
@@ -47,8 +44,7 @@ def main() -> int:
     parser.add_argument("--untrained", action="store_true", help="without trained models")
     arguments = parser.parse_args()
     bench = Bench(arguments.work)
-    paths = bench.settings.paths.model_copy(update={"lake": arguments.work / "lake"})
-    model = HistoryBackend() if arguments.untrained else backend_of(bench.settings.model_copy(update={"paths": paths}))
+    model = HistoryBackend() if arguments.untrained else bench.model()
     truth = json.loads((arguments.work / "truth.json").read_text())
     kinds = {(i["client"], i["contract"], i["intake"]): i["kind"] for i in truth["intakes"]}
     asked = [replace(a, kind=kinds[a.contract.client, a.contract.contract, a.intake.folder]) for a in bench.asked]
@@ -84,14 +80,10 @@ def order(truth: dict[str, Any], asked: Asked, made: Ranked | None) -> float:
 
 def made(bench: Bench, asked: Asked, model: Any, most: int, name: str) -> Ranked | None:
     """What the named system generates for an intake's first Intention with at most so many similar cases."""
-    settings: Settings = bench.settings
-    few = settings.generation.model_copy(update={"near_cases": max(most, 1)})
-    settings = settings.model_copy(update={"generation": few})
-    terms = ContractTerms(
-        prices(settings, asked.contract.settings, asked.contract.folder), asked.contract.settings.review
-    )
+    few = bench.settings.generation.model_copy(update={"near_cases": max(most, 1)})
+    settings = bench.settings.model_copy(update={"generation": few})
     without = frozenset() if most else frozenset({Part.SIMILAR_CASES})
-    context = GenerationContext(bench.index, bench.encoder, model, settings, terms, without)
+    context = replace(bench.context(asked, model), settings=settings, without=without)
     ablation = ABLATIONS.get(name, NO_ABLATION)
     try:
         return generate(asked.intake, ablation.context(context))[0]
