@@ -4,10 +4,13 @@ The tests themselves are in `opus_pipelines`.
 """
 
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Set
+from typing import Any
 
 import dagster as dg
 
+from assets.partitions import CONTRACTS
 from assets.specs import key
 from opus_pipelines.core.check_results import CheckResult
 from opus_pipelines.core.schemas import (
@@ -42,12 +45,21 @@ def check_name(text: str) -> str:
     return re.sub(r"\W+", "_", text).strip("_")
 
 
-def _blocking(checks: Mapping[str, Iterable[Dataset]], meanings: Mapping[str, str]) -> list[dg.AssetCheckSpec]:
+def _blocking(
+    checks: Mapping[str, Iterable[Dataset]], meanings: Mapping[str, str], **more: Any
+) -> list[dg.AssetCheckSpec]:
     return [
-        dg.AssetCheckSpec(check_name(name), asset=key(d.name), blocking=True, description=meanings[name])
+        declared(check_name(name), d.name, meanings[name], blocking=True, **more)
         for name, datasets in checks.items()
         for d in datasets
     ]
+
+
+def declared(name: str, dataset: str, meaning: str, **more: Any) -> dg.AssetCheckSpec:
+    """Returns the check of a dataset, as Dagster is told of it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a check has partitions is in preview
+        return dg.AssetCheckSpec(name, asset=key(dataset), description=meaning, **more)
 
 
 _RESULT = [*TABLES, RUNS, COST_REPORT, REWARD_REPORT]
@@ -75,10 +87,11 @@ DAMAGED = dg.AssetCheckSpec(
     description="Every published file has the size and the hash with which it was published. Damage of what a rebuild "
     "starts from stops it; other damage is named here.",
 )
-FAILED_INTAKES = dg.AssetCheckSpec(
+FAILED_INTAKES = declared(
     "no_intake_failed",
-    asset=key(INTAKES.name),
-    description="No intake failed. A failed intake has no workflows; the others have.",
+    INTAKES.name,
+    "No intake failed. A failed intake has no workflows; the others have.",
+    partitions_def=CONTRACTS,
 )
 
 HISTORY_CHECKS = _blocking(
@@ -125,20 +138,21 @@ RESULT_CHECKS = _blocking(
         "every_intake_has_a_row": [INTAKES],
     },
     result_checks.MEANINGS,
+    partitions_def=CONTRACTS,
 )
 
 
-def _added(datasets: Iterable[Dataset]) -> list[dg.AssetCheckSpec]:
+def _added(datasets: Iterable[Dataset], **more: Any) -> list[dg.AssetCheckSpec]:
     """Returns the checks that installed distributions add; one that is not blocking gives a result of severity WARN."""
     return [
-        dg.AssetCheckSpec(check_name(c.name), asset=key(c.dataset), blocking=True, description=c.meaning)
+        declared(check_name(c.name), c.dataset, c.meaning, blocking=True, **more)
         for c in checks.added_checks(dataset.name for dataset in datasets)
     ]
 
 
 MINED_CHECKS += _added(MINED_DATASETS)
 EMBEDDED_CHECKS += _added(EMBEDDED_DATASETS)
-RESULT_CHECKS += _added(_RESULT)
+RESULT_CHECKS += _added(_RESULT, partitions_def=CONTRACTS)
 
 
 def reported(
@@ -175,6 +189,31 @@ def selected(
 ) -> Iterator[dg.AssetCheckResult]:
     """Yields the results of `reported` for the selected checks, `keys`."""
     yield from (one for one in reported(found, declared, unseen) if check_key(one) in keys)
+
+
+def evaluated(
+    context: dg.AssetExecutionContext, partition: str, results: Iterable[dg.AssetCheckResult]
+) -> Iterator[dg.AssetCheckResult]:
+    """Yields the results of the partition of the run.
+
+    In a run of several partitions, each result is logged with its partition instead, because Dagster takes the one of
+    what is yielded from the run.
+    """
+    if context.has_partition_key:
+        yield from results
+        return
+    for result in results:
+        one = check_key(result)
+        evaluation = dg.AssetCheckEvaluation(
+            one.asset_key,
+            one.name,
+            result.passed,
+            result.metadata,
+            severity=result.severity,
+            description=result.description,
+            partition=partition,
+        )
+        context.log_event(evaluation)
 
 
 def _outcome(spec: dg.AssetCheckSpec, outcomes: list[CheckResult], unseen: str | None) -> dg.AssetCheckResult:

@@ -1,19 +1,18 @@
 """Flows from the utterances of contracts: the catalogue of activities, the flows, and their scores."""
 
 import logging
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import dagster as dg
 
-from assets.checks import warning
+from assets.checks import check_key, declared, evaluated, warning
 from assets.failing import reason_first
 from assets.partitions import CONTRACTS
-from assets.specs import POOL, key, made, spec
+from assets.specs import POOL, finished, key, made, spec
 from opus_pipelines.core.errors import InputError, OpusError
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.progress import Ticker
-from opus_pipelines.flow_batches.batch import FlowBatch, contract_batch, newest
+from opus_pipelines.flow_batches.batch import contract_batch, newest
 from opus_pipelines.flow_batches.inputs import METHOD
 from opus_pipelines.lake import input_folders
 from resources.bulk import contracts_by_key
@@ -27,10 +26,11 @@ LINEAGE = {
     "flows/flows": ["flows/catalogue"],
     "flows/scores": ["flows/flows"],
 }
-FAILED_FLOWS = dg.AssetCheckSpec(
+FAILED_FLOWS = declared(
     "no_utterance_failed",
-    asset=key("flows/flows"),
-    description="No utterance met an error of the program. What cannot be read or written has a reason instead.",
+    "flows/flows",
+    "No utterance met an error of the program. What cannot be read or written has a reason instead.",
+    partitions_def=CONTRACTS,
 )
 
 
@@ -38,22 +38,22 @@ FAILED_FLOWS = dg.AssetCheckSpec(
     name="write_flows",
     specs=[spec(name, "flows", deps, partitions_def=CONTRACTS, code_version=METHOD) for name, deps in LINEAGE.items()],
     check_specs=[FAILED_FLOWS],
+    can_subset=True,
     backfill_policy=dg.BackfillPolicy.single_run(),
     pool=POOL,
 )
 @reason_first
 def write_flows(
     context: dg.AssetExecutionContext, run: LakeRun, encoder: EncoderResource
-) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
+) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult | dg.AssetMaterialization]:
     """Writes the flows of every contract of the run whose batch is not up to date; a failed one fails no other.
 
     The version of the data is that of the newest batches, whether this run wrote them or not.
     """
     input_folders.record(run.lake.root, "intakes", run.typed.paths.intakes)
     contracts = contracts_by_key(run.lake, run.typed.paths.intakes)
-    batches: list[FlowBatch] = []
-    versions: list[str] = []
-    rows: Counter[str] = Counter()
+    wanted = context.selected_asset_check_keys
+    done: dict[str, tuple[str, Mapping[str, int]]] = {}
     failures: list[str] = []
     for partition in context.partition_keys:
         contract, ticker = contracts.get(partition), Ticker(f"flows of {partition}", logger.info)
@@ -63,14 +63,16 @@ def write_flows(
             if contract.problem:
                 raise InputError(contract.problem)
             batch = contract_batch(run.lake, contract, encoder.of_lake(run.lake), run.typed, ticker)
-            batches += [batch] if batch else []
-            if found := newest(run.lake, contract.client, contract.contract):
-                versions.append(found[0])
-                rows.update(found[1])
+            warned = warning(FAILED_FLOWS, batch.failed if batch else [])
+            yield from evaluated(context, partition, [warned] if check_key(warned) in wanted else [])
+            done[partition] = newest(run.lake, contract.client, contract.contract) or ("", {})
         except OpusError as error:
             failures.append(f"{partition}: {error}")
+    chosen = [name for name in LINEAGE if key(name) in context.selected_asset_keys]
     if failures:
+        for partition, (version, rows) in done.items():
+            yield from (finished(name, partition, version, rows.get(name, 0)) for name in chosen)
         raise dg.Failure("\n".join(failures), allow_retries=False)
-    for name in LINEAGE:
-        yield made(name, digest(versions), rows[name])
-    yield warning(FAILED_FLOWS, [line for batch in batches for line in batch.failed])
+    versions = [version for version, _ in done.values()]
+    for name in chosen:
+        yield made(name, digest(versions), sum(rows.get(name, 0) for _, rows in done.values()))

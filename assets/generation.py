@@ -14,15 +14,16 @@ from typing import Any
 import dagster as dg
 from pydantic import Field
 
-from assets.checks import FAILED_INTAKES, RESULT_CHECKS, check_key, selected, warning
+from assets.checks import FAILED_INTAKES, RESULT_CHECKS, check_key, evaluated, reported, warning
 from assets.failing import reason_first
 from assets.inputs import INTAKES
 from assets.partitions import CONTRACTS
-from assets.specs import POOL, key, made, spec
+from assets.specs import POOL, finished, key, made, spec
 from assets.tables import best_table, page_command
 from opus_pipelines.core.check_results import CheckResult
 from opus_pipelines.core.errors import CheckFailed, InputError, OpusError
 from opus_pipelines.core.ids import digest
+from opus_pipelines.core.schemas import DATASETS, OPTIMIZED
 from opus_pipelines.core.versions import versions_of
 from opus_pipelines.generation.chunks import GenerationSetup
 from opus_pipelines.generation.contract import ContractResult, publish_contract
@@ -33,6 +34,7 @@ from opus_pipelines.generation.run import BulkRun
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.lake import disk_space, input_folders
 from opus_pipelines.lake.layout import Lake
+from opus_pipelines.lake.results import ResultKey
 from opus_pipelines.lifecycle.retention import prune_results
 from opus_pipelines.reporting.contract_tables import report_tables
 from opus_pipelines.wkg.snapshot import Snapshot
@@ -44,6 +46,7 @@ from resources.spark import SparkResource
 logger = logging.getLogger("opus_pipelines.generate")
 
 POINTER = "workflows/current"
+UP_TO_DATE = "the result was up to date"
 LINEAGE = {
     "generation/intakes": [INTAKES, "wkg/snapshot"],
     "generation/intentions": ["generation/intakes", "wkg/snapshot"],
@@ -117,51 +120,43 @@ def generate(
     contracts = contracts_by_key(run.lake, run.typed.paths.intakes)
     needed = needed_for_contracts(contracts.get(partition) for partition in context.partition_keys)
     disk_space.require(run.lake.root, needed, run.typed.disk.reserve_mb, "this generation")
-    done: dict[str, ContractResult | None] = {}
-    checks: list[CheckResult] = []
+    done: dict[str, _Done] = {}
+    checks: dict[str, list[CheckResult]] = {}
     failures: list[str] = []
     setup = GenerationSetup(run.lake.root, Snapshot.open(run.lake).id, run.typed)
     with run.lake.staging() as scratch, bulk_run(setup, encoder, spark, logger.info) as bulk:
-        publishing = _Publishing(run, bulk, context.run_id, checks)
         for number, partition in enumerate(context.partition_keys):
+            publishing = _Publishing(run, bulk, context.run_id, checks.setdefault(partition, []))
             try:
                 folder = scratch / str(number)
                 contract = _workable(contracts.get(partition), partition, run)
-                skipped = _is_done(contract, run, bulk.snapshot, config.retry_failed)
-                done[partition] = None if skipped else publishing.publish(contract, folder)
+                is_done = _is_done(contract, run, bulk.snapshot, config.retry_failed)
+                failed = _still_failed(run.lake, contract) if is_done else publishing.publish(contract, folder).failed
+                done[partition] = _Done(contract, failed, not is_done)
             except OpusError as error:
                 failures.append(str(error))
             except Exception as error:  # one contract's fault costs only itself: it is logged, the run fails at its end
                 logger.exception("%s failed", partition)
                 failures.append(f"{partition}: {type(error).__name__}: {error}")
-    intakes_failed = [line for result in done.values() if result for line in result.failed]
     keys = context.selected_asset_check_keys
-    if checks or not failures:
-        yield from selected(keys, checks, RESULT_CHECKS, unseen="every result was up to date")
-    if failures:
-        yield from (
-            _finished(name, partition, result)
-            for partition, result in done.items()
-            for name in LINEAGE
-            if key(name) in context.selected_asset_keys
-        )
-        raise dg.Failure("\n".join([*failures, *intakes_failed]), allow_retries=False)
+    for partition, found in checks.items():
+        results = _check_results(found, done.get(partition))
+        yield from evaluated(context, partition, [one for one in results if check_key(one) in keys])
     chosen = [name for name in LINEAGE if key(name) in context.selected_asset_keys]
-    for partition, result in done.items():
-        for name in chosen if result else ():
-            rows = result.counts.get(name) if result else None
-            if rows is not None:
-                context.add_asset_metadata({"dagster/partition_row_count": rows}, key(name), partition_key=partition)
-        if result is not None and "workflows/optimized" in chosen:
-            shown: dict[str, Any] = {"page": page_command(result.client, result.contract)}
-            if (table := best_table(run.lake, result.key)) is not None:
-                shown |= {"best": table}
-            context.add_asset_metadata(shown, key("workflows/optimized"), partition_key=partition)
-    version = _version(run.lake, [contracts[partition] for partition in done])
+    if failures:
+        for partition, one in done.items():
+            version = _version(run.lake, [one.contract])
+            yield from (finished(name, partition, version, **_metadata(run.lake, name, one)) for name in chosen)
+        raise dg.Failure(
+            "\n".join([*failures, *(line for one in done.values() if one.is_new for line in one.failed)]),
+            allow_retries=False,
+        )
+    for partition, one in done.items():
+        for name in chosen:
+            if metadata := _metadata(run.lake, name, one):
+                context.add_asset_metadata(metadata, key(name), partition_key=partition)
+    version = _version(run.lake, [one.contract for one in done.values()])
     yield from (made(name, version) for name in chosen)
-    warned = warning(FAILED_INTAKES, intakes_failed)
-    if check_key(warned) in keys:
-        yield warned
 
 
 def _version(lake: Lake, contracts: list[ContractFolder]) -> str:
@@ -187,8 +182,19 @@ def _is_done(contract: ContractFolder, run: LakeRun, snapshot: str, retry_failed
 
 
 @dataclass(frozen=True)
+class _Done:
+    """A contract whose result is current now: made by this run (`is_new`) or found. `failed`: a line for each intake
+    that failed in it.
+    """
+
+    contract: ContractFolder
+    failed: list[str]
+    is_new: bool
+
+
+@dataclass(frozen=True)
 class _Publishing:
-    """Publishes the results of contracts in one run, and collects the results of their checks."""
+    """Publishes the result of a contract, and collects the results of its checks."""
 
     run: LakeRun
     bulk: BulkRun
@@ -217,6 +223,28 @@ class _Publishing:
         return result
 
 
-def _finished(name: str, partition: str, result: ContractResult | None) -> dg.AssetMaterialization:
-    """Records in a run that fails that this partition of this dataset is done."""
-    return dg.AssetMaterialization(key(name), partition=partition, metadata={"result": result.result} if result else {})
+def _check_results(found: list[CheckResult], done: _Done | None) -> list[dg.AssetCheckResult]:
+    """Returns the results of all checks of a contract; none where it failed before its tables were made."""
+    if done is None:
+        return list(reported(found, RESULT_CHECKS)) if found else []
+    return [*reported(found, RESULT_CHECKS, UP_TO_DATE), warning(FAILED_INTAKES, done.failed)]
+
+
+def _still_failed(lake: Lake, contract: ContractFolder) -> list[str]:
+    """Returns a line for each intake that failed when the current result was made."""
+    failed = failed_intakes(lake, contract)
+    return [f"{contract.client}/{contract.contract}/{intake}: {reason}" for intake, reason in failed]
+
+
+def _metadata(lake: Lake, name: str, done: _Done) -> dict[str, Any]:
+    """Returns what a person reads beside a dataset of a contract: its rows, and the best workflows."""
+    pointer = lake.result_pointer(done.contract.client, done.contract.contract)
+    if pointer is None or name == POINTER:
+        return {}
+    result = ResultKey.of(pointer)
+    shown: dict[str, Any] = {"dagster/partition_row_count": result.rows(lake, DATASETS[name])}
+    if name == OPTIMIZED.name:
+        shown["page"] = page_command(result.client, result.contract)
+        if (table := best_table(lake, result)) is not None:
+            shown["best"] = table
+    return shown

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from assets.failing import reason_first
 from assets.partitions import CONTRACTS
-from assets.specs import POOL, made, spec
+from assets.specs import POOL, finished, made, spec
 from opus_pipelines.core.errors import InputError, OpusError
 from opus_pipelines.core.ids import digest
 from opus_pipelines.programs.contract_improvement import Budget, Improvement, improved_contract
@@ -33,19 +33,25 @@ class ImprovePrograms(dg.Config):
 
 @dg.multi_asset(
     name="programs",
+    can_subset=True,
     pool=POOL,
     specs=[spec("programs/searches", GROUP), spec("programs/curves", GROUP, ["programs/searches"])],
 )
 @reason_first
-def programs(config: ImprovePrograms, run: LakeRun) -> Iterator[dg.MaterializeResult[None]]:
+def programs(
+    context: dg.AssetExecutionContext, config: ImprovePrograms, run: LakeRun
+) -> Iterator[dg.MaterializeResult[None]]:
     """Improves the manual program by every method, and publishes the rewards on held-out tasks."""
     plan = Plan(seeds=tuple(range(config.seeds)), calls=config.calls, reward=config.reward)
     done = experiment(program_of(MANUAL), plan)
     publish(run.lake, done)
     log_curves(Tracking(run.lake, run.typed.mlflow), plan, done)
     means = {one.method: one.mean for one in summaries(done.searches)}
-    yield made("programs/searches", done.id, len(done.searches), held_out=means)
-    yield made("programs/curves", done.id, len(done.curves))
+    results = [
+        made("programs/searches", done.id, len(done.searches), held_out=means),
+        made("programs/curves", done.id, len(done.curves)),
+    ]
+    yield from (one for one in results if one.asset_key in context.selected_asset_keys)
 
 
 class ImproveContracts(dg.Config):
@@ -64,11 +70,11 @@ class ImproveContracts(dg.Config):
 @reason_first
 def improve_contracts(
     context: dg.AssetExecutionContext, config: ImproveContracts, run: LakeRun
-) -> Iterator[dg.MaterializeResult[None]]:
+) -> Iterator[dg.MaterializeResult[None] | dg.AssetMaterialization]:
     """Improves the published workflows of every contract of the run by Reward; a failed contract fails no other."""
     budget = Budget(config.scored, config.seed)
     contracts = contracts_by_key(run.lake, run.typed.paths.intakes)
-    done: list[Improvement] = []
+    by_partition: dict[str, Improvement] = {}
     failures: list[str] = []
     for partition in context.partition_keys:
         contract = contracts.get(partition)
@@ -76,11 +82,14 @@ def improve_contracts(
             if contract is None:
                 raise InputError(f"no such contract in {run.typed.paths.intakes} any more")
             named = contract.client, contract.contract
-            done.append(improved_contract(run.lake, run.typed, named, budget, logger.info))
+            by_partition[partition] = improved_contract(run.lake, run.typed, named, budget, logger.info)
         except OpusError as error:
             failures.append(f"{partition}: {error}")
     if failures:
+        for partition, one in by_partition.items():
+            yield finished("programs/improvements", partition, one.id, len(one.rows))
         raise dg.Failure("\n".join(failures), allow_retries=False)
+    done = list(by_partition.values())
     identity = done[0].id if len(done) == 1 else digest([one.id for one in done])
     found = [row for one in done for row in one.rows]
     earned = sum((row["reward_after_usd"] or 0.0) - (row["reward_before_usd"] or 0.0) for row in found)

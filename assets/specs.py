@@ -52,3 +52,13 @@ def made(name: str, version: str, rows: int | None = None, **metadata: Any) -> d
     return dg.MaterializeResult(
         asset_key=key(name), metadata={**counted, **metadata}, data_version=dg.DataVersion(version)
     )
+
+
+def finished(
+    name: str, partition: str, version: str, rows: int | None = None, **metadata: Any
+) -> dg.AssetMaterialization:
+    """Records in a run of several partitions, which fails at its end, that this partition of a dataset was made."""
+    counted: Mapping[str, Any] = {} if rows is None else {"dagster/partition_row_count": int(rows)}
+    return dg.AssetMaterialization(
+        key(name), partition=partition, metadata={**counted, **metadata}, tags={"dagster/data_version": version}
+    )

@@ -18,6 +18,7 @@ import dagster as dg
 from pydantic import BaseModel
 
 from assets import checks
+from assets.flows import FAILED_FLOWS
 from opus_pipelines.cli.main import opus
 from opus_pipelines.core.schemas import DATASETS, TASK_IMPLEMENTATION, Column
 from opus_pipelines.core.settings import Settings
@@ -32,7 +33,7 @@ CHECKS: dict[str, list[dg.AssetCheckSpec]] = {  # by the stage after which they 
     "Before a snapshot is published: mined datasets": checks.MINED_CHECKS,
     "Before a snapshot is published: embeddings and index": checks.EMBEDDED_CHECKS,
     "Before a result of a contract is published": checks.RESULT_CHECKS,
-    "Warnings": [checks.REJECTED_WHOLE, checks.HELD_BACK, checks.FAILED_INTAKES],
+    "Warnings": [checks.REJECTED_WHOLE, checks.HELD_BACK, checks.DAMAGED, checks.FAILED_INTAKES, FAILED_FLOWS],
 }
 
 

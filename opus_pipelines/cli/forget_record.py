@@ -22,8 +22,8 @@ from opus_pipelines.lifecycle.erasure import Removed
 if TYPE_CHECKING:
     import dagster as dg
 
-    Event: TypeAlias = dg.AssetMaterialization | dg.AssetObservation
-_MOST_CHECKS = 1_000  # evaluations of one check that are looked at
+    Event: TypeAlias = dg.AssetMaterialization | dg.AssetObservation | dg.AssetCheckEvaluation
+_PAGE = 1_000  # evaluations of one check that are asked for at once
 _FOREVER = 10 * 365 * 86_400.0
 
 
@@ -60,7 +60,7 @@ class _Record:
             self.instance.delete_dynamic_partition(CONTRACT, key)
         runs = self._runs()
         wiped = self._assets_with_checks_that_name_it()
-        kept = self._kept_events(set(runs), wiped)
+        kept = [*self._kept_events(set(runs), wiped), *self._kept_evaluations(wiped)]
         for run in runs:
             self.instance.delete_run(run)
             self.instance.compute_log_manager.delete_logs(prefix=[run])
@@ -95,23 +95,37 @@ class _Record:
 
     def _assets_with_checks_that_name_it(self) -> "list[dg.AssetKey]":
         """Returns the assets one of whose checks has an evaluation that names a word."""
-        storage = self.instance.event_log_storage
-        keys = storage.get_asset_check_summary_records(self._checks())
-        return sorted(
-            {
-                key.asset_key
-                for key in keys
-                if any(
-                    self._names_it(one.event) for one in storage.get_asset_check_execution_history(key, _MOST_CHECKS)
-                )
-            }
-        )
+        return sorted({key.asset_key for key in self._checks() if any(map(self._is_named, self._evaluations(key)))})
+
+    def _is_named(self, evaluation: Any) -> bool:
+        """Returns whether an evaluation is of a partition of the client, or names a word."""
+        return (evaluation.partition or "").startswith(self.prefix) or self._names_it(evaluation.event)
 
     def _checks(self) -> "list[dg.AssetCheckKey]":
+        """Returns the checks that were evaluated at some time."""
         from opus_pipelines.core.settings import Settings
         from opus_pipelines.definitions import build_defs
 
-        return sorted(build_defs(Settings()).resolve_asset_graph().asset_check_keys)
+        declared = sorted(build_defs(Settings()).resolve_asset_graph().asset_check_keys)
+        return list(self.instance.event_log_storage.get_asset_check_summary_records(declared))
+
+    def _evaluations(self, key: "dg.AssetCheckKey") -> Iterator[Any]:
+        """Yields the records of a check's evaluations, the latest first."""
+        cursor: int | None = None
+        while page := self.instance.event_log_storage.get_asset_check_execution_history(key, _PAGE, cursor):
+            yield from page
+            cursor = page[-1].id
+
+    def _kept_evaluations(self, wiped: "list[dg.AssetKey]") -> "list[Event]":
+        """Returns the latest evaluation of each check of these assets, for each partition but those of the client."""
+        kept: list[Event] = []
+        for key in (key for key in self._checks() if key.asset_key in wiped):
+            latest: dict[str | None, Any] = {}
+            for one in self._evaluations(key):
+                if one.event is not None and one.event.dagster_event is not None and not self._is_named(one):
+                    latest.setdefault(one.partition, one.event.dagster_event.event_specific_data)
+            kept += [_evaluated_again(evaluation) for evaluation in latest.values()]
+        return kept
 
     def _kept_events(self, runs: set[str], wiped: "list[dg.AssetKey]") -> "list[Event]":
         """Returns the latest events of other contracts that the deletion of these runs and assets takes away."""
@@ -185,6 +199,22 @@ class _Record:
             empty |= dict.fromkeys(("serialized_asset_backfill_data", "asset_backfill_data"))
             self.instance.update_backfill(backfill._replace(**empty))
         return len(named)
+
+
+def _evaluated_again(evaluation: Any) -> "dg.AssetCheckEvaluation":
+    """Returns the evaluation without the materialization that it is about, which has another place in the record."""
+    import dagster as dg
+
+    return dg.AssetCheckEvaluation(
+        evaluation.asset_key,
+        evaluation.check_name,
+        evaluation.passed,
+        evaluation.metadata,
+        severity=evaluation.severity,
+        description=evaluation.description,
+        blocking=evaluation.blocking,
+        partition=evaluation.partition,
+    )
 
 
 def _overwrite_free_space(lake: Lake) -> None:

@@ -41,6 +41,12 @@ class ResultKey:
         """Returns its rows of a dataset, or the named columns of them."""
         return read_table(dataset, self.folder(lake, dataset), columns=list(columns) if columns else None)
 
+    def rows(self, lake: Lake, dataset: Dataset) -> int:
+        """Returns the number of its rows of a dataset."""
+        import pyarrow.parquet as pq
+
+        return sum(pq.read_metadata(file).num_rows for file in self.folder(lake, dataset).glob("*.parquet"))
+
     def table(self, dataset: Dataset, rows: Sequence[dict[str, Any]]) -> "pa.Table":
         """Returns rows as a table of one of its datasets."""
         return self.table_of_columns(dataset, by_column(dataset, rows))

@@ -228,6 +228,8 @@ def test_blocking_checks(defs: dg.Definitions) -> None:
     found: dict[str, list[str]] = {}
     for node in defs.resolve_asset_graph().asset_check_keys:
         spec = defs.resolve_asset_graph().get_check_spec(node)
+        of_contracts = node.asset_key.path[0] in PARTITIONED
+        assert (spec.partitions_def is not None) == of_contracts, "each contract has results of its own"
         if spec.blocking:
             found.setdefault(node.asset_key.to_user_string(), []).append(node.name)
     assert {name: sorted(checks) for name, checks in found.items()} == BLOCKING

@@ -22,14 +22,22 @@ KEYS = ("Acme__Automation", "Bolt__Automation", "Gone__Automation")
 
 
 def materialized(
-    settings: Settings, instance: dg.DagsterInstance, contract: str, assets: dg.AssetsDefinition = write_flows
+    settings: Settings,
+    instance: dg.DagsterInstance,
+    contract: str | tuple[str, str],
+    assets: dg.AssetsDefinition = write_flows,
+    selection: str | None = None,
 ) -> dg.ExecuteInProcessResult:
+    """Makes the flows of a contract, or of those from one to another in one run."""
+    first, last = (None, None) if isinstance(contract, str) else contract
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Dagster's own beta and deprecation notices
         return dg.materialize(
             [assets],
             instance=instance,
-            partition_key=contract,
+            partition_key=contract if isinstance(contract, str) else None,
+            tags={f"dagster/asset_partition_range_{end}": key for end, key in (("start", first), ("end", last)) if key},
+            selection=selection,
             resources={"run": LakeRun.of(settings), "encoder": EncoderResource.of(settings)},
             run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
             raise_on_error=False,
@@ -54,6 +62,14 @@ def test_a_contract_is_a_partition_and_its_failure_costs_no_other(tmp_path: Path
         rows = {event.asset_key.to_user_string(): event.metadata["dagster/row_count"].value for event in events}
         assert rows == {"flows/catalogue": 12, "flows/flows": 3, "flows/scores": 4}
         assert [materialized(settings, instance, key).success for key in KEYS[1:]] == [False, False]
+        failed = materialized(settings, instance, (KEYS[0], KEYS[1]))
+        assert not failed.success
+        assert [check.partition for check in failed.get_asset_check_evaluations()] == [KEYS[0]]
+        assert instance.get_materialized_partitions(dg.AssetKey(["flows", "flows"])) == {KEYS[0]}
+        chosen = materialized(settings, instance, (KEYS[0], KEYS[0]), selection="key:flows/scores")
+        assert chosen.success
+        events = chosen.asset_materializations_for_node("write_flows")
+        assert [event.asset_key.to_user_string() for event in events] == ["flows/scores"]
     found = run(connect(LakeRun.of(settings).lake), "flow_batches").fetchall()
     assert [(row[0], row[3], row[4], row[5]) for row in found] == [("Acme", 3, 2, 1)]
 

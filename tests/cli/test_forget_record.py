@@ -8,6 +8,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
+from assets.checks import declared, evaluated, warning
 from opus_pipelines.cli.forget_record import clean_record
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.search import Word
@@ -16,14 +17,17 @@ pytestmark = pytest.mark.long
 CLIENT, KEY, OTHER, THIRD = "Zephyrine", "Zephyrine__Claims", "Bolt__Claims", "Acme__Claims"
 CONTRACTS = dg.DynamicPartitionsDefinition(name="contract")
 INTAKES = dg.AssetKey(["generation", "intakes"])
-CHECK = dg.AssetCheckSpec("no_intake_failed", asset=INTAKES)
+CHECK = declared("no_intake_failed", "generation/intakes", "", partitions_def=CONTRACTS)
 
 
-@dg.asset(key=INTAKES, partitions_def=CONTRACTS, check_specs=[CHECK])
+@dg.multi_asset(specs=[dg.AssetSpec(INTAKES, partitions_def=CONTRACTS)], check_specs=[CHECK], can_subset=True)
 def intakes(context: dg.AssetExecutionContext) -> Iterator[Any]:
     """Several contracts in one run are done as a backfill does them."""
-    yield dg.AssetCheckResult(passed=False, metadata={"lines": [f"{key}: too large" for key in context.partition_keys]})
-    yield dg.MaterializeResult(data_version=dg.DataVersion("r1"), metadata={"of": context.partition_keys[0]})
+    for key in context.partition_keys:
+        yield from evaluated(context, key, [warning(CHECK, [f"{key}: too large"])])
+    yield dg.MaterializeResult(
+        asset_key=INTAKES, data_version=dg.DataVersion("r1"), metadata={"of": context.partition_keys[0]}
+    )
 
 
 @dg.asset(key=["wkg", "snapshot"])
@@ -79,6 +83,10 @@ def test_nothing_of_the_client_is_left_and_nothing_of_others_is_lost(lake: Lake)
             )
             (record,) = instance.fetch_materializations(only, limit=1).records
             assert record.asset_materialization.tags["dagster/data_version"] == version
+        check = dg.AssetCheckKey(INTAKES, CHECK.name)
+        kept = instance.event_log_storage.get_asset_check_execution_history(check, limit=9)
+        lines = {one.partition: one.event.asset_check_evaluation.metadata["lines"].value for one in kept}
+        assert lines == {name: [f"{name}: too large"] for name in (OTHER, THIRD)}
         (seen,) = instance.fetch_observations(dg.AssetKey(["inputs", "intakes"]), limit=1).records
         assert seen.partition_key == OTHER
 

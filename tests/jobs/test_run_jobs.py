@@ -125,6 +125,12 @@ def test_generate_publishes_each_contract_and_a_failing_one_costs_only_itself(bu
     failed = run(settings, "generate", instance, tags=span("Acme__Wholesale", "Acme__Gone"))
     assert not failed.success
     assert instance.get_materialized_partitions(dg.AssetKey(["workflows", "current"])) == {"Acme__Wholesale"}
+    event = instance.get_latest_materialization_event(dg.AssetKey(["reports", "reward"]))
+    assert event.asset_materialization.metadata["dagster/partition_row_count"].value > 0
+    (pointer,) = Lake(settings.paths.lake).results()
+    assert event.asset_materialization.tags["dagster/data_version"] == pointer["result"]
+    passed = [(one.partition, one.passed) for one in failed.get_asset_check_evaluations()]
+    assert set(passed) == {("Acme__Wholesale", True)}
     done = run(settings, "generate", instance, tags=span("Acme__Retail", "Acme__Wholesale"))
     assert done.success
     connection = connect(Lake(settings.paths.lake))
@@ -164,11 +170,18 @@ def test_a_result_that_fails_a_check_stands_red_and_is_not_published(
         result = run(settings, "generate", instance, partition_key="Acme__Red")
     assert not result.success
     red = [one for one in result.get_asset_check_evaluations() if not one.passed]
-    assert [(one.asset_key.to_user_string(), one.check_name) for one in red] == [
-        ("workflows/optimized", "ranks_without_gaps")
+    assert [(one.asset_key.to_user_string(), one.check_name, one.partition) for one in red] == [
+        ("workflows/optimized", "ranks_without_gaps", "Acme__Red")
     ]
     assert (red[0].description or "").startswith("1 wrong")
     assert "Red" not in {pointer["contract"] for pointer in Lake(settings.paths.lake).results()}
+    assert run(settings, "generate", instance, partition_key="Acme__Retail").success
+    check = dg.AssetCheckKey(dg.AssetKey(["workflows", "optimized"]), "ranks_without_gaps")
+    history = instance.event_log_storage.get_asset_check_execution_history(check, limit=2)
+    assert [(one.partition, one.status.value) for one in history] == [
+        ("Acme__Retail", "SUCCEEDED"),
+        ("Acme__Red", "FAILED"),
+    ], "another contract's green check does not hide the red one"
     assert run(settings, "generate", instance, partition_key="Acme__Red").success
     event = instance.get_latest_materialization_event(dg.AssetKey(["workflows", "current"]))
     (pointer,) = [one for one in Lake(settings.paths.lake).results() if one["contract"] == "Red"]
@@ -183,8 +196,11 @@ def test_one_dataset_of_a_contract_can_be_selected(built: Any) -> None:
     result = run(settings, "generate", instance, partition_key="Acme__Retail", asset_selection=chosen)
     assert result.success
     made = [event for event in result.all_events if event.is_step_materialization]
-    names = {one.step_materialization_data.materialization.asset_key.to_user_string() for one in made}
-    assert names == {"reports/cost"}
+    (materialized,) = [one.step_materialization_data.materialization for one in made]
+    assert materialized.asset_key.to_user_string() == "reports/cost"
+    rows = connect(Lake(settings.paths.lake)).sql("SELECT count(*) FROM reports_cost WHERE contract = 'Retail'")
+    found = materialized.metadata["dagster/partition_row_count"].value
+    assert [(found,)] == rows.fetchall(), "known of a result that was up to date, too"
 
 
 def test_dagster_calls_stale_what_opus_status_says_changed_and_nothing_else(built: Any) -> None:
