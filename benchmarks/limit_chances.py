@@ -27,7 +27,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import roc_auc_score
 from two_jobs import script  # beside this file
 
 from opus_pipelines.forecasting.forecaster import Forecaster
@@ -168,6 +167,8 @@ class Baseline:
 
 def print_row(kind: str, scored: Sequence[tuple[str, float, float, float]]) -> None:
     """One row of the table."""
+    from sklearn.metrics import roc_auc_score  # a second of imports, and the tests of what is above print no row
+
     truth, said, simple = (np.array([row[n] for row in scored]) for n in (1, 2, 3))
     better = (said - truth) ** 2 - (simple - truth) ** 2
     low, high = interval(better.tolist(), [row[0] for row in scored])

@@ -33,8 +33,12 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = "1"
 
 
+MARKER_OF = {"spark": "spark", "encoder": "model", "sample_lake": "model"}  # fixtures of this file
+
 pytest_plugins = ["tests.distributions", "tests.history_fixtures", "tests.intention_fixtures", "tests.wkg_fixtures"]
 
+# No test cuts the power. On a busy disk each of some ten thousand calls waits for milliseconds.
+os.fsync = lambda fd: None
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # in the background of a shell; tests send it to themselves
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -47,14 +51,26 @@ gc.disable()  # what is collected stays: to look for garbage in thousands of tes
 
 
 def pytest_collection_finish() -> None:
-    """What is there now is never looked through again; what the tests make is."""
-    gc.collect()
+    """What is there now is never looked through, which would take half a second at once; what the tests make is."""
     gc.freeze()
     gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The file that takes longest goes first, so that no worker is left alone with it at the end."""
+    """The file that takes longest goes first, so that no worker is left alone with it at the end.
+
+    Raises UsageError where a test asks for Spark or for the encoder without the marker by which `make test-fast`
+    leaves it out.
+    """
+    unmarked = [
+        f"{item.nodeid} asks for `{fixture}` and is not marked `{marker}`"
+        for item in items
+        if isinstance(item, pytest.Function)
+        for fixture, marker in MARKER_OF.items()
+        if fixture in item.fixturenames and not hasattr(item.module, fixture) and not item.get_closest_marker(marker)
+    ]
+    if unmarked:
+        raise pytest.UsageError("; ".join(unmarked))
     items.sort(key=lambda item: item.path.name != "test_kill.py")
 
 

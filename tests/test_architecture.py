@@ -2,8 +2,9 @@
 
 import ast
 import configparser
-import importlib
 import re
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -43,19 +44,48 @@ def doors(text: str) -> list[str]:
 
 
 def exists(name: str) -> bool:
-    """Whether `name` is a module, or leads from a module over attributes to something."""
+    """Whether `name` is a module, or leads from a module over names to something, as the files say.
+
+    Nothing is imported: some modules load PyTorch.
+    """
     parts = name.split(".")
     for end in range(len(parts), 0, -1):
-        try:
-            found: object = importlib.import_module(".".join(parts[:end]))
-        except ModuleNotFoundError:
-            continue
-        for part in parts[end:]:
-            if not hasattr(found, part):
-                return False
-            found = getattr(found, part)
-        return True
+        place = ROOT.joinpath(*parts[:end])
+        for file in (place.with_suffix(".py"), place / "__init__.py"):
+            if file.is_file():
+                return is_bound(ast.parse(file.read_text("utf-8")), parts[end:])
     return False
+
+
+def is_bound(scope: ast.Module | ast.ClassDef, names: list[str]) -> bool:
+    """Whether the statements of a module or of a class bind the first name, and those of that class the next."""
+    if not names:
+        return True
+    for node in scope.body:
+        if isinstance(node, ast.ClassDef) and node.name == names[0]:
+            return is_bound(node, names[1:])
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        bound = {getattr(node, "name", None), *(getattr(target, "id", None) for target in targets)}
+        if len(names) == 1 and names[0] in bound:
+            return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("name", "is_there"),
+    [
+        ("opus_pipelines.lake", True),
+        ("opus_pipelines.lake.layout", True),
+        ("opus_pipelines.lake.layout.Lake", True),
+        ("opus_pipelines.lake.layout.Lake.publish", True),
+        ("opus_pipelines.lake.layout.Lake.no_such_method", False),
+        ("opus_pipelines.lake.layout.NoSuchClass", False),
+        ("opus_pipelines.lake.no_such_module", False),
+        ("no_such_package", False),
+    ],
+)
+def test_what_exists(name: str, is_there: bool) -> None:
+    assert exists(name) is is_there
 
 
 def test_every_package_stands_in_the_layers_and_none_but_the_command_line_may_import_dagster() -> None:
@@ -100,23 +130,34 @@ def test_the_tests_mirror_the_packages(package: str) -> None:
     assert list((ROOT / "tests" / package).rglob("test_*.py"))
 
 
+@dataclass(frozen=True)
+class Found:
+    """What the rules ask of a file of tests: names that it imports from modules, what it replaces, and sentences."""
+
+    imported: list[str]
+    patches: list[str]
+    sentences: list[str]
+
+
+@cache
+def found_in(path: Path) -> Found:
+    """Each file is parsed and walked once for all rules."""
+    nodes = list(ast.walk(ast.parse(path.read_text("utf-8"))))
+    imported = [alias.name for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names]
+    return Found(imported, patches(nodes), sentences(nodes))
+
+
 @pytest.mark.parametrize("path", TESTS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_a_test_imports_no_private_name(path: Path) -> None:
     """Ruff's rule SLF001 holds the same for attributes."""
-    imported = [
-        alias.name
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    ]
-    assert [name for name in imported if name.startswith("_")] == []
+    assert [name for name in found_in(path).imported if name.startswith("_")] == []
 
 
-def patches(test: ast.AST) -> list[str]:
+def patches(nodes: list[ast.AST]) -> list[str]:
     """What a test replaces in the code or in the system: `setattr` and its like of monkeypatch, and unittest.mock."""
     return [
         ast.unparse(node)
-        for node in ast.walk(test)
+        for node in nodes
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and (node.func.attr in REPLACES or getattr(node.func.value, "id", "") in ("patch", "mock"))
@@ -130,17 +171,17 @@ def test_tests_replace_only_the_world_around_the_package() -> None:
 
     The number only gets smaller: a test gives an argument, a setting, a fake that is passed in, or a real failure.
     """
-    found = [text for path in TESTS for text in patches(ast.parse(path.read_text("utf-8")))]
+    found = [text for path in TESTS for text in found_in(path).patches]
     assert len(found) <= MAX_PATCHES, found
 
 
-def sentences(test: ast.AST) -> list[str]:
+def sentences(nodes: list[ast.AST]) -> list[str]:
     """The texts of eight plain words and more that a test's asserts and `match` arguments compare with.
 
     What is given to a function inside an assert is an input, and counts only in `startswith` and its like.
     """
     found = []
-    for node in ast.walk(test):
+    for node in nodes:
         if isinstance(node, ast.Assert):
             root = node.test
         elif isinstance(node, ast.keyword) and node.arg == "match":
@@ -181,12 +222,12 @@ def plain_words(node: ast.AST) -> int:
     ],
 )
 def test_what_counts_as_a_sentence(code: str, number: int) -> None:
-    assert len(sentences(ast.parse(code))) == number
+    assert len(sentences(list(ast.walk(ast.parse(code))))) == number
 
 
 def test_tests_assert_names_and_figures_and_not_the_sentences_around_them() -> None:
     """What is left are texts of documents that are read or written, not messages. The number only gets smaller."""
-    found = [text for path in TESTS for text in sentences(ast.parse(path.read_text("utf-8")))]
+    found = [text for path in TESTS for text in found_in(path).sentences]
     assert len(found) <= MAX_SENTENCES, found
 
 

@@ -18,12 +18,22 @@ from opus_pipelines.core.formatting import grid, number
 
 def select(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> duckdb.DuckDBPyRelation:
     """Returns the rows of `sql/explain/<name>.sql`."""
-    return connection.sql((files("sql") / "explain" / f"{name}.sql").read_text("utf-8"), params=parameters or None)
+    return connection.sql(_sql(name), params=parameters or None)
 
 
 def rows(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> list[dict[str, Any]]:
-    """Returns the rows of `sql/explain/<name>.sql` as dictionaries."""
-    return dicts(select(connection, name, **parameters))
+    """Returns the rows of `sql/explain/<name>.sql` as dictionaries.
+
+    The query is executed, not made a relation first: a relation is bound, its views and their files with it, once for
+    its columns and once more for its rows.
+    """
+    executed = connection.execute(_sql(name), parameters or None)
+    columns = [column[0] for column in executed.description or ()]
+    return [dict(zip(columns, row, strict=True)) for row in executed.fetchall()]
+
+
+def _sql(name: str) -> str:
+    return (files("sql") / "explain" / f"{name}.sql").read_text("utf-8")
 
 
 def dicts(relation: duckdb.DuckDBPyRelation) -> list[dict[str, Any]]:

@@ -59,6 +59,7 @@ ENDS = st.sampled_from(["\n", "\n", "\n", "\r\n", ""])
 FIELD = st.text(st.sampled_from('a",\n '), max_size=3)
 
 
+@pytest.mark.long
 @example([(';\r\r"', "\n"), ('""', ""), (';\r;"', "\n")], 1, ",")  # as many lines as rows by chance
 @settings(max_examples=examples(400), deadline=None)
 @given(st.lists(st.tuples(LINES, ENDS), max_size=6), st.integers(1, 3), st.sampled_from(",;"))
@@ -69,6 +70,7 @@ def test_what_is_split_is_what_the_module_csv_makes_of_it(
     same_as_the_module(text, columns, delimiter)
 
 
+@pytest.mark.long
 @settings(max_examples=examples(400), deadline=None)
 @given(st.lists(st.tuples(FIELD, FIELD), min_size=1, max_size=5), st.sampled_from([csv.QUOTE_ALL, csv.QUOTE_MINIMAL]))
 def test_a_written_table_is_read_again(rows: list[tuple[str, str]], quoting: int) -> None:

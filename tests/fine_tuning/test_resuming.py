@@ -52,6 +52,7 @@ def test_a_training_of_other_cases_starts_anew(tmp_path: Path) -> None:
     assert epochs == alone
 
 
+@pytest.mark.long
 def test_a_loss_that_is_not_finite_leaves_no_checkpoint(tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match="not finite"):
         train(LISTS, CHOSEN, Fitting(learning_rate=1e38, checkpoints=Checkpoints(tmp_path)))

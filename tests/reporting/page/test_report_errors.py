@@ -16,6 +16,7 @@ def sample(place: int) -> str:
     )
 
 
+@pytest.mark.long
 def test_the_page_of_errors_is_linked_beside_the_contracts(
     lake: Lake, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -31,6 +32,7 @@ def test_the_page_of_errors_is_linked_beside_the_contracts(
     assert "flowsim" in page
 
 
+@pytest.mark.long
 def test_samples_that_cannot_be_read_are_named(lake: Lake, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "report"
     assert main(["--lake", str(lake.root), "report", "--errors", str(tmp_path / "none.jsonl"), "--out", str(out)]) == 1
