@@ -19,7 +19,7 @@ from assets.failing import reason_first
 from assets.inputs import INTAKES
 from assets.partitions import CONTRACTS
 from assets.specs import POOL, finished, key, made, spec
-from assets.tables import best_table, page_command
+from assets.tables import best_table, page_of
 from opus_pipelines.core.check_results import CheckResult
 from opus_pipelines.core.errors import CheckFailed, InputError, OpusError
 from opus_pipelines.core.ids import digest
@@ -146,14 +146,14 @@ def generate(
     if failures:
         for partition, one in done.items():
             version = _version(run.lake, [one.contract])
-            yield from (finished(name, partition, version, **_metadata(run.lake, name, one)) for name in chosen)
+            yield from (finished(name, partition, version, **_metadata(run, name, one)) for name in chosen)
         raise dg.Failure(
             "\n".join([*failures, *(line for one in done.values() if one.is_new for line in one.failed)]),
             allow_retries=False,
         )
     for partition, one in done.items():
         for name in chosen:
-            if metadata := _metadata(run.lake, name, one):
+            if metadata := _metadata(run, name, one):
                 context.add_asset_metadata(metadata, key(name), partition_key=partition)
     version = _version(run.lake, [one.contract for one in done.values()])
     yield from (made(name, version) for name in chosen)
@@ -236,15 +236,16 @@ def _still_failed(lake: Lake, contract: ContractFolder) -> list[str]:
     return [f"{contract.client}/{contract.contract}/{intake}: {reason}" for intake, reason in failed]
 
 
-def _metadata(lake: Lake, name: str, done: _Done) -> dict[str, Any]:
+def _metadata(run: LakeRun, name: str, done: _Done) -> dict[str, Any]:
     """Returns what a person reads beside a dataset of a contract: its rows, and the best workflows."""
+    lake = run.lake
     pointer = lake.result_pointer(done.contract.client, done.contract.contract)
     if pointer is None or name == POINTER:
         return {}
     result = ResultKey.of(pointer)
     shown: dict[str, Any] = {"dagster/partition_row_count": result.rows(lake, DATASETS[name])}
     if name == OPTIMIZED.name:
-        shown["page"] = page_command(result.client, result.contract)
+        shown["page"] = page_of(result, run.typed.ops.pages_url)
         if (table := best_table(lake, result)) is not None:
             shown["best"] = table
     return shown

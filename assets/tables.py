@@ -8,7 +8,7 @@ import dagster as dg
 import pyarrow.compute as pc
 
 from opus_pipelines.core.schemas import OPTIMIZED
-from opus_pipelines.lake.layout import Lake
+from opus_pipelines.lake.layout import Lake, slug
 from opus_pipelines.lake.results import ResultKey
 
 MOST_ROWS = 50
@@ -33,9 +33,17 @@ def best_table(lake: Lake, result: ResultKey) -> dg.TableMetadataValue | None:
     return _table(sorted(best, key=lambda row: (-(row["reward_usd"] or 0.0), row["workflow_id"])))
 
 
-def page_command(client: str, contract: str) -> str:
-    """Returns the command that writes the page of a contract."""
-    return f"opus report --client {shlex.quote(client)} --contract {shlex.quote(contract)}"
+def page_of(result: ResultKey, pages_url: str) -> dg.MetadataValue[Any]:
+    """Returns the link to the page of a contract where pages are served, else the command that writes it."""
+    client, contract = result.client, result.contract
+    if pages_url:
+        return page_link(pages_url, f"{slug(client)}__{slug(contract)}.html")
+    return dg.MetadataValue.text(f"opus report --client {shlex.quote(client)} --contract {shlex.quote(contract)}")
+
+
+def page_link(pages_url: str, name: str) -> dg.UrlMetadataValue:
+    """Returns the link to a page that `opus report` writes."""
+    return dg.MetadataValue.url(f"{pages_url.rstrip('/')}/{name}")
 
 
 def _table(rows: list[dict[str, Any]]) -> dg.TableMetadataValue | None:

@@ -16,7 +16,7 @@ from opus_pipelines.core.check_results import CheckResult
 from opus_pipelines.core.progress import Ticker
 from opus_pipelines.core.versions import ALGORITHM_VERSIONS, versions_of
 from opus_pipelines.generation.contracts import contract_keys
-from opus_pipelines.lake.layout import read_json
+from opus_pipelines.lake.layout import Lake, read_json
 from opus_pipelines.nightly import steps
 from opus_pipelines.reporting.wkg_graph import snapshot_pictures
 from opus_pipelines.wkg.rebuild import VECTORS, require_passed
@@ -62,7 +62,7 @@ def mine(
     """Resolves tasks, then aggregates the sources that changed and merges all aggregates."""
     engines = steps.Engines(encoder.of_lake, spark.session, spark.graph_session)
     estimated = steps.mine(run.typed, run.lake, engines, config.reset_lambda, config.publish)
-    yield from _made(context, estimated.mined.resolved.snapshot, estimated.counts, MINED)
+    yield from _made(context, run.lake, estimated.mined.resolved.snapshot, estimated.counts, MINED)
 
 
 @dg.multi_asset(
@@ -91,7 +91,7 @@ def embed(
     """Embeds tasks and cases; only texts that are new reach the encoder."""
     progress = Ticker("embedded passages", logger.info)
     embedded = steps.embed(run.typed, run.lake, encoder.of_lake, _parts(context.selected_asset_keys), progress)
-    yield from _made(context, embedded.graph.resolved.snapshot, embedded.counts, (*EMBEDDED, "index"))
+    yield from _made(context, run.lake, embedded.graph.resolved.snapshot, embedded.counts, (*EMBEDDED, "index"))
 
 
 @dg.multi_asset_check(name="check_mined", specs=MINED_CHECKS, can_subset=True, pool=POOL)
@@ -170,9 +170,14 @@ def _parts(assets: Iterable[dg.AssetKey]) -> list[str]:
 
 
 def _made(
-    context: dg.AssetExecutionContext, snapshot: StagedSnapshot, counts: Mapping[str, int], names: Iterable[str]
+    context: dg.AssetExecutionContext,
+    lake: Lake,
+    snapshot: StagedSnapshot,
+    made_now: Mapping[str, int],
+    names: Iterable[str],
 ) -> Iterator[dg.MaterializeResult[None]]:
-    """Yields the selected ones of these datasets of the snapshot."""
+    """Yields the selected ones of these datasets of the snapshot, with the rows that were made now or before."""
+    counts = made_now if snapshot.is_new else lake.manifest(snapshot.snapshot_id).get("counts") or {}
     for name in (f"wkg/{name}" for name in names):
         if key(name) in context.selected_asset_keys:
             yield made(name, snapshot.snapshot_id, counts.get(name), new=snapshot.is_new)

@@ -1,9 +1,11 @@
 """The sensors that record each ended run of our jobs and send its alerts; runs of `opus` itself are recorded by it."""
 
 from datetime import datetime
+from typing import Any
 
 import dagster as dg
 
+from assets.tables import page_link
 from jobs.run_record import FAILED, run_record
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.lake.layout import Lake
@@ -44,7 +46,7 @@ def report_run(instance: dg.DagsterInstance, run_id: str, settings: Settings) ->
         return
     record = run_record(instance, run_id, settings)
     if record is not None and report.report(settings, record) and record.job != "generate":
-        instance.report_runless_asset_event(_event(record))
+        instance.report_runless_asset_event(_event(record, settings.ops.pages_url))
 
 
 def report_failed_since(instance: dg.DagsterInstance, since: datetime, settings: Settings) -> None:
@@ -54,7 +56,7 @@ def report_failed_since(instance: dg.DagsterInstance, since: datetime, settings:
         report_run(instance, record.dagster_run.run_id, settings)
 
 
-def _event(record: RunRecord) -> dg.AssetMaterialization:
+def _event(record: RunRecord, pages_url: str) -> dg.AssetMaterialization:
     """The figures of a night, which Dagster draws as series over time."""
     figures = {
         "seconds": record.duration_ms / 1000,
@@ -68,8 +70,10 @@ def _event(record: RunRecord) -> dg.AssetMaterialization:
         "cost_usd": record.cost_usd,
         **{f"seconds_of_{stage.stage}": stage.duration_ms / 1000 for stage in record.stages},
     }
-    told = {"job": record.job, "status": record.status, "run": record.run}
-    told |= {name: value for name in ("reason", "repeat") if (value := getattr(record, name)) is not None}
+    told: dict[str, Any] = {"job": record.job, "status": record.status, "run": record.run}
+    if pages_url:
+        told["page"] = page_link(pages_url, "nights.html")
+    told |= {name: value for name in ("reason", "evidence", "repeat") if (value := getattr(record, name)) is not None}
     return dg.AssetMaterialization(
         ASSET, metadata=told | {name: value for name, value in figures.items() if value is not None}
     )

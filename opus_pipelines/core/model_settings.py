@@ -137,6 +137,12 @@ class Ops(Section):
     usd_per_cpu_hour: float | None = Field(
         None, ge=0, description="price of an hour of one processor, for the cost of a run; none: the cost is unknown"
     )
+    pages_url: str = Field(
+        "",
+        pattern="^(https?://.*)?$",
+        description="address under which the folder of `opus report --out` is served, for links in Dagster, e.g. "
+        "https://reports.example.org; empty: Dagster shows the command that writes the page",
+    )
     metrics_folder: Path | None = Field(
         None,
         description="folder for the metrics of the latest run of each job, where a node exporter's textfile collector "

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from opus_pipelines.core.errors import InputError, OpusError
 from opus_pipelines.core.ids import digest, file_hash, make_id
+from opus_pipelines.core.settings_files import stated_toml
 from opus_pipelines.decisions.record import NO_DECISIONS, Decisions
 from opus_pipelines.intakes.contract_settings import ContractSettings, load_contract
 from opus_pipelines.intakes.elements import below, is_hidden, shown_name
@@ -24,8 +25,9 @@ _NO_NAME = {"Cc", "Cs"}  # control characters, and bytes of a folder's name that
 class ContractFolder:
     """One contract: its names as written, its folder, its settings, and the folders of its intakes in order.
 
-    `problem`: why it cannot be used, in words for a person; its names are then those of its folders. `decisions`: the
-    decisions of people on its workflows, which the lake keeps (`generation.contracts`).
+    `problem`: why it cannot be used, in words for a person; its names are those that its settings state all the same,
+    else those of its folders. `decisions`: the decisions of people on its workflows, which the lake keeps
+    (`generation.contracts`).
     """
 
     client: str
@@ -84,16 +86,17 @@ def discover(intakes: Path) -> list[ContractFolder]:
     """
     if not intakes.is_dir():
         raise InputError(f"{intakes} is no folder; say where the intakes lie with --intakes DIR or OPUS_INTAKES")
+    found = [_contract(client.name, folder) for client in _folders(intakes) for folder in _folders(client)]
     contracts: dict[str, ContractFolder] = {}
-    for client in _folders(intakes):
-        for folder in _folders(client):
-            contract = _contract(client.name, folder)
-            if other := contracts.get(contract.key):
-                name = f"contract {contract.contract!r} of client {contract.client!r}"
-                problem = shown_name(f"{folder} and {other.folder} are both {name}; rename one")
-                contracts[contract.key] = replace(other, problem=problem)
-            else:
-                contracts[contract.key] = contract
+    for contract in sorted(found, key=lambda one: one.problem is not None):
+        if contract.problem is not None and contract.key in contracts:  # a broken copy takes no name from a sound one
+            contract = _by_its_folders(contract)
+        if other := contracts.get(contract.key):
+            name = f"contract {contract.contract!r} of client {contract.client!r}"
+            problem = shown_name(f"{contract.folder} and {other.folder} are both {name}; rename one")
+            contracts[contract.key] = replace(other, problem=problem)
+        else:
+            contracts[contract.key] = contract
     return [contracts[key] for key in sorted(contracts)]
 
 
@@ -101,18 +104,40 @@ def _contract(client: str, folder: Path) -> ContractFolder:
     intakes = tuple(f for f in _folders(folder) if f.name not in (DOCUMENTS, FLOWS))
     try:
         settings = load_contract(folder)
-        names = settings.client or client, settings.contract or folder.name
-        for name in names:
-            if not name.strip() or name in {".", ".."} or any(unicodedata.category(c) in _NO_NAME for c in name):
-                where = shown_name(f"{folder / 'contract.toml'}")
-                raise InputError(
-                    f"{where}: {name!r} is no name for a client or contract; rename the folder, or name it there"
-                )
+        names = _named(folder, settings.client or client, settings.contract or folder.name)
     except OpusError as error:
-        return ContractFolder(
-            shown_name(client), shown_name(folder.name), folder, ContractSettings(), intakes, shown_name(str(error))
-        )
+        broken = ContractFolder(client, folder.name, folder, ContractSettings(), intakes, shown_name(str(error)))
+        stated = _stated_names(folder)
+        return _by_its_folders(broken) if stated is None else replace(broken, client=stated[0], contract=stated[1])
     return ContractFolder(*names, folder, settings, intakes)
+
+
+def _by_its_folders(contract: ContractFolder) -> ContractFolder:
+    return replace(contract, client=shown_name(contract.folder.parent.name), contract=shown_name(contract.folder.name))
+
+
+def _named(folder: Path, client: str, contract: str) -> tuple[str, str]:
+    """Returns both names. Raises InputError for one that cannot be a name."""
+    for name in (client, contract):
+        if not name.strip() or name in {".", ".."} or any(unicodedata.category(c) in _NO_NAME for c in name):
+            where = shown_name(f"{folder / 'contract.toml'}")
+            raise InputError(
+                f"{where}: {name!r} is no name for a client or contract; rename the folder, or name it there"
+            )
+    return client, contract
+
+
+def _stated_names(folder: Path) -> tuple[str, str] | None:
+    """Returns the names that refused settings state, so that a wrong key does not give a contract another name.
+
+    None where the file states none that can be read.
+    """
+    try:
+        stated = stated_toml(folder / "contract.toml", folder) or {}
+        names = [stated.get("client", folder.parent.name), stated.get("contract", folder.name)]
+        return _named(folder, *names) if all(isinstance(name, str) for name in names) else None
+    except OpusError:  # the problem of the contract says it
+        return None
 
 
 def _folders(folder: Path) -> list[Path]:

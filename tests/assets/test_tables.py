@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from assets.tables import best_table, page_command, sources_table
+import dagster as dg
+
+from assets.tables import best_table, page_of, sources_table
 from opus_pipelines.core.schemas import OPTIMIZED
 from opus_pipelines.lake.layout import Lake, table_of, write_table
 from opus_pipelines.lake.results import ResultKey
@@ -42,5 +44,9 @@ def test_the_best_workflow_of_each_goal(tmp_path: Path) -> None:
     ]
 
 
-def test_the_command_of_the_page_names_the_contract() -> None:
-    assert page_command("Bolt & Sons", "Claims") == "opus report --client 'Bolt & Sons' --contract Claims"
+def test_the_page_of_a_contract_is_a_link_where_pages_are_served_else_a_command() -> None:
+    result = ResultKey("Bolt & Sons", "Claims", "r1")
+    assert page_of(result, "").value == "opus report --client 'Bolt & Sons' --contract Claims"
+    linked = page_of(result, "https://reports.example.org/opus/")
+    assert isinstance(linked, dg.UrlMetadataValue)
+    assert linked.value == "https://reports.example.org/opus/Bolt_20_26_20Sons__Claims.html"

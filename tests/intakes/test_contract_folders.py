@@ -40,6 +40,22 @@ def test_a_contract_folder_is_found_with_its_intakes(contract: Any, tmp_path: Pa
     assert [i.name for i in found.intakes] == ["c-1"]
 
 
+def test_a_contract_with_a_wrong_key_keeps_its_names_unless_a_sound_folder_has_them(
+    contract: Any, tmp_path: Path
+) -> None:
+    named = 'client = "Acme"\ncontract = "Claims 2"\n'
+    write(contract / "contract.toml", f"{named}no_such_key = 1\n")
+    (found,) = discover(tmp_path / "intakes")
+    assert (found.client, found.contract) == ("Acme", "Claims 2")
+    assert "no_such_key" in (found.problem or "")
+    write(contract.parent / "other" / "contract.toml", named)
+    broken, sound = discover(tmp_path / "intakes")
+    assert (sound.client, sound.contract, sound.problem) == ("Acme", "Claims 2", None)
+    assert (broken.client, broken.contract) == ("Acme Ltd", "claims")
+    write(contract / "contract.toml", 'client = 3\ncontract = "Claims 3"\n')
+    assert {one.contract for one in discover(tmp_path / "intakes")} == {"claims", "Claims 2"}
+
+
 def test_an_intakes_own_value_wins(contract: Any, tmp_path: Path) -> None:
     (found,) = discover(tmp_path / "intakes")
     intake = read_intake(found, found.intakes[0], Settings())

@@ -114,6 +114,13 @@ def test_it_is_reported_once_to_the_lake_and_as_a_series_to_dagster(
     metadata = event.asset_materialization.metadata
     assert (metadata["items"].value, metadata["drift_share"].value, metadata["job"].value) == (40, 0.25, "rebuild")
     assert metadata["seconds_of_read_history"].value > 0
+    (settings.paths.lake / "bad").touch()
+    failed = rebuild(settings, instance)
+    report_run(instance, failed, settings)
+    (event,) = instance.fetch_materializations(dg.AssetKey(["ops", "runs"]), limit=1).records
+    told = event.asset_materialization.metadata
+    assert failed in told["evidence"].value
+    assert told["repeat"].value.endswith("rebuild")
 
 
 def test_a_run_that_has_not_ended_or_is_of_another_job_has_no_row(

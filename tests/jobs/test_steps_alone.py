@@ -97,6 +97,8 @@ def test_what_is_published_is_made_again_as_nothing_new(whole: Settings, instanc
     result = run(whole, instance, ["wkg/embeddings"])
     assert result.success
     assert reported(result) == {"wkg/embeddings"}
+    (event,) = result.asset_materializations_for_node("embed")
+    assert event.metadata["dagster/row_count"].value > 0, "a series over nights has no gap where nothing is new"
     assert tables_of(Lake(whole.paths.lake)) == before
 
 
