@@ -18,7 +18,7 @@ import sys
 import time
 from pathlib import Path
 
-from two_jobs import KEPT, opus, read, workplace  # type: ignore[import-not-found]  # beside this file
+from two_jobs import KEPT, opus, read, to_write, workplace  # type: ignore[import-not-found]  # beside this file
 
 BEGIN = dt.datetime(2000, 1, 3, tzinfo=dt.UTC)
 SQL = "select case_id, next_activity, rest, remaining_ms, remaining_ms_low, remaining_ms_high from forecasts_cases"
@@ -28,7 +28,7 @@ def main() -> int:
     """Write the inputs, rebuild, forecast, write the predictions."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("asked", type=Path, metavar="DIR")
-    parser.add_argument("predictions", type=Path)
+    parser.add_argument("predictions", type=to_write)
     parser.add_argument("--work", type=Path, help=KEPT)
     arguments = parser.parse_args()
     asked = list(read(arguments.asked / "prefixes.jsonl"))

@@ -24,6 +24,7 @@ from two_jobs import (  # type: ignore[import-not-found]  # beside this file
     read,
     rebuild_and_generate,
     rows_of_first_goals,
+    to_write,
     workplace,
     write_predictions,
 )
@@ -51,7 +52,7 @@ def main() -> int:
     """Write the inputs, run both jobs, write the predictions."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("asked", type=Path, metavar="DIR")
-    parser.add_argument("predictions", type=Path)
+    parser.add_argument("predictions", type=to_write)
     parser.add_argument("--work", type=Path, help=KEPT)
     parser.add_argument("--steps", type=Path, help="file for the predictions of work steps alone")
     parser.add_argument("--events", type=Path, help="file for the names of events and outcomes")

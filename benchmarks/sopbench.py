@@ -25,6 +25,7 @@ from two_jobs import (  # type: ignore[import-not-found]  # beside this file
     read,
     rebuild_and_generate,
     rows_of_first_goals,
+    to_write,
     workplace,
     write_predictions,
 )
@@ -70,7 +71,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("history", type=Path)
     parser.add_argument("intakes", type=Path)
-    parser.add_argument("predictions", type=Path)
+    parser.add_argument("predictions", type=to_write)
     parser.add_argument("--work", type=Path, help=KEPT)
     arguments = parser.parse_args()
     with workplace(arguments.work, "sopbench") as work:
@@ -120,7 +121,7 @@ def write_inputs(history: Path, intakes: list[dict[str, Any]], work: Path) -> di
     for row in intakes:
         contract = work / "intakes" / "sopbench" / slug(row["domain"])
         folder = contract / slug(row["task_key"])
-        for role, text in (("input", row["request"]), ("process", row["procedure"])):
+        for role, text in (("input", row["request"]), ("process", row.get("procedure") or "")):
             (folder / role).mkdir(parents=True, exist_ok=True)
             (folder / role / f"{role}.txt").write_text(text)
         (contract / "contract.toml").write_text(f"industry = {json.dumps(row['domain'])}\n")

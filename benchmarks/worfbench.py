@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from logplans import NOTHING, predict  # type: ignore[import-not-found]  # beside this file
-from two_jobs import KEPT, rebuild_and_generate, workplace  # type: ignore[import-not-found]
+from two_jobs import KEPT, rebuild_and_generate, to_write, workplace  # type: ignore[import-not-found]
 
 from opus_pipelines.lake.layout import slug
 
@@ -53,7 +53,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("history", type=Path)
     parser.add_argument("intakes", type=Path)
-    parser.add_argument("predictions", type=Path)
+    parser.add_argument("predictions", type=to_write)
     parser.add_argument("--work", type=Path, help=KEPT)
     arguments = parser.parse_args()
     history, intakes = (json.loads(path.read_text()) for path in (arguments.history, arguments.intakes))

@@ -83,6 +83,8 @@ def forecast(
     known = sorted(sources_of(lake))
     if source is None and export is not None and len(known) > 1:
         raise click.UsageError(f"say with --source which of these sources EXPORT belongs to: {', '.join(known)}")
+    if source is not None and export is not None and source not in known:
+        raise InputError(f"no source {source!r} in the lake; there are: {', '.join(known) or 'none'}")
     names = known if source is None else [source]
     rule = OpenRule.of(open_rule) if open_rule else None
     seconds = None if limit_hours is None else limit_hours * 3600

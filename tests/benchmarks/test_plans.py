@@ -27,6 +27,18 @@ def test_the_catalogue_describes_the_tools_of_history(tmp_path: Path, name: str)
     ]
 
 
+def test_links_that_are_not_stated_follow_the_order_and_a_tool_never_follows_itself() -> None:
+    row = {"id": "a", "request": "text me", "plan": ["rent", "send_sms", "rent"]}
+    for links in ({}, {"links": None}, {"links": [["rent", "send_sms"], ["rent", "send_sms"], ["rent", "rent"]]}):
+        steps = plans.record({**row, **links}, {})["steps"]
+        assert [(step["tool"], step["predecessors"]) for step in steps] == [("rent", []), ("send_sms", [0])]
+
+
+def test_plans_with_one_id_stay_apart() -> None:
+    rows = [{"id": "a", "plan": ["rent"]}, {"id": "b"}, {"id": "a", "plan": ["send_sms"]}, {"id": 7}]
+    assert [own for own, _ in plans.with_own_ids(rows)] == ["a", "b", "a (2)", "7"]
+
+
 def test_the_catalogue_is_that_of_the_contract(tmp_path: Path) -> None:
     (tmp_path / "history.jsonl").write_text('{"id": "a", "request": "text me", "plan": ["send_sms"], "links": []}\n')
     (tmp_path / "intakes.jsonl").write_text('{"id": "b", "request": "rent a car"}\n')

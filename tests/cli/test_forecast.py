@@ -78,8 +78,11 @@ def test_an_export_that_does_not_exist(lake: Lake, capfd: pytest.CaptureFixture[
 
 
 def test_an_unknown_source(lake: Lake, capfd: pytest.CaptureFixture[str]) -> None:
-    assert run(lake, "--source", "loans") == 1
-    assert "claims" in capfd.readouterr().err
+    export = lake.root.parent / "running.csv"
+    export.write_text("other,columns\n1,2\n")
+    for more in ([], [str(export)]):
+        assert run(lake, *more, "--source", "loans") == 1
+        assert "no source 'loans' in the lake; there are: claims" in capfd.readouterr().err
 
 
 def test_a_lake_without_a_snapshot(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -262,6 +262,12 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
         read_network(tmp_path / WEIGHTS)
 
 
+def test_whoever_may_read_the_lake_may_read_a_model(model: PointerModel, tmp_path: Path) -> None:
+    (tmp_path / "other").touch()
+    save(model, tmp_path / WEIGHTS)
+    assert (tmp_path / WEIGHTS).stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
 def test_a_missing_champion_is_named_and_the_one_before_it_serves(model: PointerModel, tmp_path: Path) -> None:
     lake, other = Lake(tmp_path), train([(memory(CASES[:60]), [request(asks_for(case)) for case in CASES[:60]])])
     first, second = publish(lake, other, card(retail=True)), publish(lake, model, card(retail=True))
