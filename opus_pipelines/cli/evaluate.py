@@ -207,7 +207,8 @@ def _context(settings: Settings) -> "GenerationContext":
 
 
 def _print(evaluation: "Evaluation", task_set: "TaskSet") -> None:
-    from opus_pipelines.quality.evaluate import COMPARED, SHOWN, changed, differences, means
+    from opus_pipelines.metrics.opus_metrics import AXES
+    from opus_pipelines.quality.evaluate import COMPARED, SHOWN, areas, changed, differences, means
 
     rows = evaluation.rows
     scores = {score: means(rows, score) for score in SHOWN}
@@ -219,6 +220,13 @@ def _print(evaluation: "Evaluation", task_set: "TaskSet") -> None:
     ]
     title = f"{task_set.name}: {len(task_set.items):,} items, {len({i.group for i in task_set.items}):,} groups"
     show.table(("system", "answered", *SHOWN), table, title)
+    opus, area = {axis: means(rows, axis) for axis in AXES}, areas(rows)
+    table = [(s, *(_cell(opus[axis].get(s)) for axis in AXES), _cell(area[s])) for s in systems]
+    show.table(
+        ("system", *AXES, "area"),
+        table,
+        "The Opus paper's metrics; steps match by their texts, and the largest area is 1",
+    )
     paired, shares = {score: differences(rows, score) for score in COMPARED}, changed(rows)
     table = [
         (

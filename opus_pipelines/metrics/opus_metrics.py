@@ -47,14 +47,18 @@ class OpusMetrics:
     @property
     def area(self) -> float:
         """The area of the five metrics on the axes of a regular pentagon, from 0 to `MAX_AREA`; a negative tau is 0."""
-        values = [max(0.0, getattr(self, axis)) for axis in AXES]
-        neighbours = zip(values, values[1:] + values[:1], strict=True)
-        return 0.5 * math.sin(math.radians(72)) * sum(a * b for a, b in neighbours)
+        return float(area_of(np.array([getattr(self, axis) for axis in AXES])))
 
     @property
     def relative_area(self) -> float:
         """The area divided by its maximum, from 0 to 1."""
         return self.area / MAX_AREA
+
+
+def area_of(values: np.ndarray) -> np.ndarray:
+    """Returns the area for the five metrics in the order of `AXES`, [...] for [..., 5]."""
+    clipped = np.maximum(values, 0.0)
+    return np.asarray(0.5 * math.sin(math.radians(72)) * (clipped * np.roll(clipped, -1, axis=-1)).sum(axis=-1))
 
 
 def opus_metrics(

@@ -11,12 +11,15 @@ from functools import partial
 from statistics import fmean
 from typing import Any
 
+import numpy as np
+
 from opus_pipelines.core.ids import digest, make_id
 from opus_pipelines.core.schemas import EVALUATION_ITEMS
 from opus_pipelines.core.versions import versions_of
 from opus_pipelines.generation.records import GenerationContext
 from opus_pipelines.lake.layout import Lake, table_of, write_table
-from opus_pipelines.metrics.intervals import interval
+from opus_pipelines.metrics.intervals import drawn_means, interval
+from opus_pipelines.metrics.opus_metrics import AXES, MAX_AREA, area_of
 from opus_pipelines.quality.ablations import ABLATIONS
 from opus_pipelines.quality.item_scores import TextVectors, item_scores
 from opus_pipelines.quality.systems import NO_ABLATION, Prediction, controls, predict
@@ -127,6 +130,17 @@ def means(rows: Sequence[Row], score: str) -> dict[str, Mean]:
         if scored:
             values = [float(row[score]) for row in scored]
             found[system] = Mean(fmean(values), *interval(values, [row["item_group"] for row in scored]), len(scored))
+    return found
+
+
+def areas(rows: Sequence[Row]) -> dict[str, Mean]:
+    """Returns for each system the area of the five mean metrics of the Opus paper, as a share of the largest area."""
+    found: dict[str, Mean] = {}
+    for system, own in _by_system(rows).items():
+        values = np.array([[row[axis] for axis in AXES] for row in own], dtype=np.float64)
+        drawn = area_of(drawn_means(values, [row["item_group"] for row in own])) / MAX_AREA
+        low, high = np.percentile(drawn, [2.5, 97.5])
+        found[system] = Mean(float(area_of(values.mean(axis=0)) / MAX_AREA), float(low), float(high), len(own))
     return found
 
 
