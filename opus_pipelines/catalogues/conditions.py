@@ -6,12 +6,31 @@ When something is done ("when the owner arrives") is no condition here, unless t
 
 import re
 
+from opus_pipelines.catalogues.facts import IMPERATIVES, may_be_noun
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+MOST_OF_SCOPE = 3  # words of a note in brackets that says for which cases a step holds
+_NO_SCOPE = IMPERATIVES | _words(
+    "all any both each every few in its many no of one on our per see some the their these three two with"
+)
 MOST_BEFORE = 4  # words of a subject before the amount that narrows it
 _CONDITIONAL = re.compile(
-    r"^(?:only\s+)?(?:if|unless|in case|provided|where|should\s+(?:a|an|the|this|any|there))\b|"
+    r"^(?:only\s+)?(?:if|unless|except\s+(?:where|if|when|in|for)|in case|provided|where|"
+    r"should\s+(?:a|an|the|this|any|there))\b|"
     r"^only\s+(?:for|in|with|when)\b",
     re.IGNORECASE,
 )
+_FOR = re.compile(
+    r"^(?:for|in the case of)\s+(?!(?:this|that|these|it|all|any|every|each|both|example|instance|now|which|"
+    r"(?:the\s+)?(?:first|second|time|purpose|sake|rest|safety|security)|\w+\s+reasons?|\d)\b)\w",
+    re.IGNORECASE,
+)
+_RELATIVE = re.compile(r"\s(?:that|which|who|whose|where)\s", re.IGNORECASE)
+_FINITE = re.compile(r"\b(?:is|are|was|were|must|shall|should|may|can|will|has|have|needs?|goes|go)\b", re.IGNORECASE)
 _QUESTION_WORD = re.compile(r"(?:who|what|why|how|which|where|when)\b", re.IGNORECASE)
 _IN_CASE = re.compile(
     r"\b(?:in (?:case|the event) of (?:[\w-]+\s?){1,4}|on request|(?:if|where|when|as) (?:necessary|needed|required|"
@@ -27,11 +46,12 @@ _AMOUNT = re.compile(
 _VERB = re.compile(
     r",?\s(?:\w+\s){0,3}?(?:need|needs|must|shall|should|has|have|is|are|require|requires|go|goes)\b", re.IGNORECASE
 )
-_PERMISSION = re.compile(r"^(?!.*\b(?:you|we|i)\s+m)(?:[a-z]+\s+){1,4}(?:may|might)\s+(?!not\b|be\b)", re.IGNORECASE)
+_PERMISSION = re.compile(r"^(?!.*\b(?:you|we|i)\s+m)(?:[a-z-]+\s+){1,8}(?:may|might)\s+(?!not\b)", re.IGNORECASE)
 _SENTENCE_VERB = r"(?:is|are|was|were|has|have|does|do|\w{3,}s|\w+ed)"
 # Where such a clause begins in the middle of another one: "the lock is changed where a key is lost".
 INNER = re.compile(
-    rf"\s(?=(?:only\s+)?(?:if|unless|in case|where)\s+(?:[\w'’-]+\s+){{1,6}}?{_SENTENCE_VERB}\b)|"
+    rf"(?<!\bexcept)\s(?=(?:only\s+|except\s+)?(?:if|unless|in case|where)\s+(?:[\w'’-]+\s+){{1,6}}?"
+    rf"{_SENTENCE_VERB}\b)|"
     r"\s(?=only\s+(?:for|in|with)\s)",
     re.IGNORECASE,
 )
@@ -53,6 +73,8 @@ def is_conditional(clause: str) -> bool:
     """Tells whether a subordinate clause says whether something is done, and not only when."""
     if clause.endswith("?"):  # "Fridge over 7 degrees? Call the technician"
         return not _QUESTION_WORD.match(clause)
+    if is_scope_of(clause):
+        return True
     return bool(_CONDITIONAL.match(clause) or (_WHEN.match(clause) and _NEED_NOT_BE.search(clause)))
 
 
@@ -65,6 +87,25 @@ def own_condition(clause: str) -> str:
         return match[0]
     named = _IN_CASE.search(clause)
     return named[0] if named else ""
+
+
+def is_scope_of(clause: str) -> bool:
+    """Tells whether a clause ahead of another one says for which cases that holds: "for those who have left"."""
+    narrowed = _RELATIVE.split(clause, maxsplit=1)[0]
+    return bool(_FOR.match(clause)) and not _FINITE.search(narrowed)
+
+
+def is_scope(text: str) -> bool:
+    """Tells whether a note in brackets behind a step says for which cases it holds: "(device trials)".
+
+    It is the plural of a thing in at most `MOST_OF_SCOPE` words of letters, with an adjective or a noun before it.
+    """
+    words = text.split()
+    if not 1 < len(words) <= MOST_OF_SCOPE or not re.fullmatch(r"[A-Za-z]+-?[a-z]*", words[0]):
+        return False
+    first = words[0].casefold()
+    is_plural = bool(re.fullmatch(r"[a-z]{2,}[^s\W]s", words[-1])) and may_be_noun(words[-1])
+    return is_plural and first not in _NO_SCOPE and may_be_noun(first)
 
 
 def without_joint(condition: str) -> str:

@@ -6,7 +6,10 @@ fact asks for no step. The words are those of English procedures; the rules are 
 """
 
 import re
+from functools import lru_cache
 from itertools import pairwise
+
+from lemminflect import getAllLemmas
 
 from opus_pipelines.core.word_stems import is_irregular_participle
 
@@ -61,7 +64,7 @@ _ROLE = re.compile(
     re.IGNORECASE,
 )
 _QUESTION = re.compile(r"^(?:who|what|why|how|which|where|when)\b[^?]*\?$", re.IGNORECASE)
-_IMPERATIVES = _words(
+IMPERATIVES = _words(
     """
     add ask assign book call check close confirm copy do enter get give have inform keep let make note open pay
     print put read record report see send set sign take tell test use verify wait write
@@ -80,6 +83,13 @@ _SALUTATION = re.compile(
 )
 
 
+_REFERENCE = re.compile(
+    r"^(?:see|cf\.?|as (?:in|per)|refer to|according to|under)\s+(?:also\s+|the\s+)?"
+    r"(?:§|\d|annex|appendix|article|chapter|clause|form|page|section|table|[A-Z]{2,}-?\d)",
+    re.IGNORECASE,
+)
+
+
 def is_label(text: str) -> bool:
     """Tells whether a sentence is about the document ("Last reviewed: May 2024"), greets its reader, or asks."""
     bare = text.strip()
@@ -87,6 +97,17 @@ def is_label(text: str) -> bool:
     return bool(_LABEL.match(bare) or _QUESTION.match(bare)) or (
         len(words) <= 4 and bool(_SALUTATION.match(bare.rstrip(",!. ")))
     )
+
+
+@lru_cache(maxsize=8192)
+def may_be_noun(word: str) -> bool:
+    """Tells whether a lower-case word may be a noun or an adjective by the dictionary of lemminflect."""
+    return not {"NOUN", "PROPN", "ADJ"}.isdisjoint(getAllLemmas(word))
+
+
+def is_reference(text: str) -> bool:
+    """Tells whether a note in brackets only refers to another place of the documents: "(see 4.1 for broken seals)"."""
+    return bool(_REFERENCE.match(text.strip()))
 
 
 def is_fact(clause: str) -> bool:
@@ -106,14 +127,14 @@ def is_fact(clause: str) -> bool:
     if verb in _STATE or verb in _OF_THINGS:
         return verb in _STATE or told[0] in _OF_THINGS[verb]
     if verb in _HAVE:
-        return not any(map(_is_participle, told)) and _DONE_WITH_HAVE.isdisjoint(told)
+        return not any(map(is_participle, told)) and _DONE_WITH_HAVE.isdisjoint(told)
     if subject[0] in _QUANTITIES:
         return True
     if _TO_DO.search(" ".join(told)):
         return False
     if told[0] in _ARTICLES or _AMOUNT.search(told[0]):
         return not (subject[0].endswith("ing") and (told[0] == "the" or not _WORK.isdisjoint(told)))
-    if _is_participle(told[0]) or told[0].endswith("ing") or told[0] in _WHERE_OR_WHEN:
+    if is_participle(told[0]) or told[0].endswith("ing") or told[0] in _WHERE_OR_WHEN:
         return False
     return not any(_ACTION.search(word) for word in subject) and not any(word.endswith("ing") for word in told)
 
@@ -142,10 +163,11 @@ def _is_subject(words: list[str]) -> bool:
         return False
     if words[0] in _ARTICLES or words[0][:1].isdigit():
         return True
-    return words[0] not in _IMPERATIVES and (
+    return words[0] not in IMPERATIVES and (
         len(words) <= MOST_WITHOUT_ARTICLE or not _PREPOSITIONS.isdisjoint(words[:2])
     )
 
 
-def _is_participle(word: str) -> bool:
+def is_participle(word: str) -> bool:
+    """Tells whether a lower-case word looks like a past participle."""
     return word.endswith(_PARTICIPLE_ENDS) or is_irregular_participle(word)

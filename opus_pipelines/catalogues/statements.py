@@ -10,8 +10,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from opus_pipelines.catalogues.conditions import inner_parts, is_conditional, own_condition
-from opus_pipelines.catalogues.facts import is_fact, is_label, is_role, subject_of
+from opus_pipelines.catalogues.conditions import inner_parts, is_conditional, is_scope, is_scope_of, own_condition
+from opus_pipelines.catalogues.facts import is_fact, is_label, is_participle, is_reference, is_role, subject_of
+from opus_pipelines.catalogues.prose_tables import body, with_bars
+from opus_pipelines.catalogues.questions import answered
 from opus_pipelines.embedding.text_parts import ALONE_WORDS
 
 LEAST_WORDS = 3  # of a sentence of prose
@@ -27,18 +29,37 @@ _ITEM = re.compile(
 )
 _NUMBER = re.compile(r"^\s*(\d+(?:\.\d+)*)[.)]?\s")
 _WIKI_HEADING = re.compile(r"^h[1-6]\.\s")
-_FRAME = re.compile(r"^[\s|:+=-]+$")
 _NEGATIVE = re.compile(
     r"(?:\bnot|n't)\b(?! forget| fail| omit)|\b(?:never|no longer|cannot|instead of|rather than)\b|"
-    r"^(?:no|nothing|nobody|none)\b",
+    r"^(?:no|nothing|nobody|none|neither|nor(?=\s+(?:is|are|may|must|shall|should|can|will|does?)\b))\b|"
+    r"\bno more\s+\w+ing\b|"
+    r"\b(?:under|in|on|at) no (?:circumstances?|conditions?|case|account|time|event)\b|\bby no means\b|"
+    r"\b(?:is|are|be|remains?) (?:\w+ly )?(?:forbidden|prohibited|banned)\b",
+    re.IGNORECASE,
+)
+# Such words deny what narrows a thing, and not what is done: "parcels that are not labelled are sent back".
+_NARROWS = re.compile(
+    r"\b(?:that|which|who)\s+(?:(?:is|are|was|were|has|have|had|do|does|did|can|could|will)\s+)?"
+    r"(?:not|never|no longer)\b|"
+    r"(?<!\w)(?!(?:is|are|was|were|be|been|must|shall|should|may|might|can|could|will|would|do|does|did|has|have|had|need|"
+    r"ought|it|and|but|or|please|also|still|yet)\b)[a-z]+\s+not\s+(?:yet\s+)?[a-z]+(?:ed|en)\b"
+    r"(?=.*\s(?:is|are|must|shall|should|has|have|may|can|will)\s)",
+    re.IGNORECASE,
+)
+# What minutes and letters report of what was not decided: a person has to say whether it holds.
+_UNDECIDED = re.compile(
+    r"\b(?:was|were|has been|have been) (?:\w+ly )?(?:discussed|raised|suggested|proposed|considered|dropped|abandoned|"
+    r"abolished|discontinued|scrapped|postponed|deferred)\b(?! with\b)|"
+    r"\b(?:raised|asked|wondered|discussed|unclear|undecided|unsure|open) (?:if|whether)\b|\bno decision\b",
     re.IGNORECASE,
 )
 # A clause that takes back a prohibition which stands before it in its sentence.
 _CONTRARY = re.compile(r"^(but|instead|otherwise|else)\b", re.IGNORECASE)
-_ALTERNATIVE = re.compile(r"^(or\s+)?(otherwise|else|if not)\b", re.IGNORECASE)
+_ALTERNATIVE = re.compile(r"^(or\s+)?(otherwise|else|if not|failing (?:which|that|this))\b", re.IGNORECASE)
 _SUBORDINATE = re.compile(
     r"^(only\s+)?(if|when|whenever|while|once|as soon as|as long as|because|since|until|unless|"
     r"(?:after|before)(?!\s+(?:it|this|that|which|then)\b)|in case|provided|where|although|so that|"
+    r"except\s+(?:where|if|when|in|for)|"
     r"(?<=only )(?:for|in|with)|should\s+(?:a|an|the|this|any|there)\b)\b",
     re.IGNORECASE,
 )
@@ -48,7 +69,7 @@ _GERUND = re.compile(r"^(?:having\s+\w+|\w{2,}ing)\s+(?:\w+)", re.IGNORECASE)
 _NAMED = frozenset({"after", "before"})
 _CUTS = re.compile(
     r"(\s*(?:[,:](?!\d)|[;()?])\s*(?:and\s+then|and|then|but)?\s*|\s+(?:and\s+then|and\s+also|as\s+well\s+as|and|but)\s+|"
-    r"\s+[/–-]\s+)",
+    r"\s+[/–-]\s+|\s+[+&]\s+(?=(?-i:[a-z]{2,})))",
     re.I,
 )
 # Where a clause that says what a step waits for begins in the middle of another one.
@@ -109,14 +130,24 @@ def sentences_of(text: str) -> list[str]:
     Of a table, the cells of the column with the most words are the sentences.
     """
     found = []
-    lines = list(_body(_unwrapped(_untitled(text))))
+    lines = list(body(_unwrapped(_untitled("\n".join(answered(with_bars(text.splitlines())))))))
     heads = _numbered_heads(lines)
     kept = [line for n, line in enumerate(lines) if n not in heads and not _is_heading(line)]
     for line in kept or lines:  # headings alone are all that there is
         item = _ITEM.match(line)
         least = LEAST_LISTED if item or line.startswith("|") else LEAST_WORDS
-        body = (line[item.end() :] if item else line.lstrip("|")).strip()
-        found += [s.strip() for s in _ENDS.split(body) if len(_WORD.findall(s)) >= least]
+        told = (line[item.end() :] if item else line.lstrip("|")).strip()
+        pieces = [s.strip() for s in _ENDS.split(told)]
+        # "Vessel alongside; NOR tendered": such a part says briefly what is done.
+        parts = [
+            ";" in (s[-1:], before[-1:]) and any(map(is_participle, _WORD.findall(s.casefold())))
+            for before, s in zip(["", *pieces], pieces, strict=False)
+        ]
+        found += [
+            s
+            for s, is_part in zip(pieces, parts, strict=True)
+            if len(_WORD.findall(s)) >= (LEAST_LISTED if is_part else least)
+        ]
     return found
 
 
@@ -125,20 +156,22 @@ def statements_of(sentence: str) -> list[Statement]:
     if is_label(sentence):
         return [Statement(sentence, sentence, is_fact=True)]
     found: list[Statement] = []
-    subject, label, negative, alternative, condition = "", "", False, False, False
+    subject, label, negative, alternative, condition, undecided = "", "", False, False, False, False
     cut = list(_cut(sentence))
     for n, (joint, clause) in enumerate(cut):
         is_joined = not joint.strip(" ").startswith((",", ";", ":", "(", ")"))  # by "and" alone
         # "The bed is not made until he has left" asks for the bed.
         waits = any((m := _WAITS.match(other)) and m[1].casefold() == "until" for _, other in cut[n + 1 : n + 2])
-        is_forbidden = bool(_NEGATIVE.search(clause)) and not waits
+        is_forbidden = bool(_NEGATIVE.search(_NARROWS.sub(" ", clause))) and not waits
         is_contrary = bool(_CONTRARY.match(clause) or _CONTRARY.match(joint.strip(" ,;")))
         negative = is_forbidden or (negative and is_joined and not is_contrary)
         alternative = alternative or bool(_ALTERNATIVE.match(clause))
+        undecided = bool(_UNDECIDED.search(clause)) or (undecided and is_joined)
         # "If it is complete and the fee is paid, ...": both clauses are conditions where a comma ends them.
         goes_on = condition and is_joined and any("," in other for other, _ in cut[n + 1 :])
         asked = any(other.lstrip().startswith("?") for other, _ in cut[n + 1 : n + 2])
-        condition = bool(_SUBORDINATE.match(clause)) or goes_on or asked
+        is_scope_ahead = n == 0 and n + 1 < len(cut) and cut[n + 1][0].strip().startswith(",") and is_scope_of(clause)
+        condition = bool(_SUBORDINATE.match(clause)) or goes_on or asked or is_scope_ahead
         clause += "?" if asked else ""
         passive, full = _PASSIVE.match(f"{clause} "), clause
         if subject and _PRONOUN.match(clause):
@@ -162,9 +195,14 @@ def statements_of(sentence: str) -> list[Statement]:
         # "Never collect the fee before the bill is written" says an order, and not that there is a fee.
         awaited = condition and _is_awaited(clause) and not (n and found and found[-1].is_negative)
         forbids = negative and not condition
-        is_told = not condition and (is_fact(full) or (joint.strip().startswith("(") and is_role(clause)))
+        in_brackets = joint.strip().startswith("(")
+        is_whole = not any(other.lstrip().startswith((":", ",")) for other, _ in cut[n + 1 : n + 2])
+        if in_brackets and is_whole and found and found[-1].asks and is_scope(clause):
+            found[-1] = replace(found[-1], only_if=f"only for {clause}")  # "Device shipped (device trials)"
+            continue
+        is_told = not condition and (is_fact(full) or (in_brackets and (is_role(clause) or is_reference(clause))))
         subject = (subject_of(full) if is_told else "") or subject
-        found.append(Statement(clause, full, forbids, alternative, condition, is_told, awaited))
+        found.append(Statement(clause, full, forbids, alternative or undecided, condition, is_told, awaited))
     found = _in_time(_with_conditions(found))
     found = [s for s in found if _is_told(s)]
     # In "After this the doctor examines the animal" no main clause follows, so the clause itself asks for the step.
@@ -205,7 +243,7 @@ def _with_conditions(statements: Sequence[Statement]) -> list[Statement]:
             elif n and told[n - 1].asks:
                 told[n - 1] = replace(told[n - 1], only_if=statement.text)
         elif statement.asks:
-            told[n] = replace(statement, only_if=condition or own_condition(statement.full))
+            told[n] = replace(statement, only_if=condition or statement.only_if or own_condition(statement.full))
     return told
 
 
@@ -231,7 +269,7 @@ def _cut(sentence: str) -> Iterator[tuple[str, str]]:
     for joint, piece in zip(pieces[::2], pieces[1::2], strict=True):
         main = _SPEAKER.split(piece, maxsplit=1) if _SUBORDINATE.match(piece) else [piece]
         main = [part for clause in main for inner in _INNER.split(clause) for part in inner_parts(inner)]
-        for place, clause in enumerate(c.strip(" .!?") for c in main):
+        for place, clause in enumerate(c.strip(" .!?/") for c in main):
             if _WORD.search(clause):
                 yield (", " if place else joint), clause
 
@@ -275,31 +313,6 @@ def _is_short(line: str) -> bool:
 
 def _is_item(line: str) -> bool:
     return "|" in line or bool(_ITEM.match(line))
-
-
-def _body(lines: Sequence[str]) -> Iterator[str]:
-    """Yields the lines; of a table, one line for each row below its header, which begins with a bar."""
-    table: list[list[str]] = []
-    for line in [*lines, ""]:
-        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        if "|" in line and (not table or len(cells) == len(table[0])):
-            table.append(cells)
-            continue
-        yield from _rows(table)
-        table = [cells] if "|" in line else []
-        if not table and line.strip():
-            yield line
-    yield from _rows(table)
-
-
-def _rows(table: Sequence[Sequence[str]]) -> list[str]:
-    rows = [row for row in table if not all(_FRAME.match(cell) or not cell for cell in row)]
-    if len(rows) < 2:
-        return [" ".join(row) for row in rows]
-    body = rows[1:]  # the first row names the columns
-    words = [sum(len(row[n].split()) for row in body) for n in range(len(rows[0]))]
-    most = words.index(max(words))
-    return [f"|{row[most]}" for row in body]
 
 
 def _is_heading(line: str) -> bool:

@@ -109,13 +109,18 @@ def check(options: Options, source: str, history: Path | None) -> None:
     if _is_contract(Path(source)):
         _check_catalogue(Path(source))
         return
+    from opus_pipelines.ingestion.onboarding.column_doubts import column_doubts_of
     from opus_pipelines.ingestion.onboarding.findings import findings_of
+    from opus_pipelines.ingestion.onboarding.propose import kind_of
     from opus_pipelines.ingestion.onboarding.report import complaints, report
     from opus_pipelines.ingestion.onboarding.trial import reading
 
     settings = options.settings(paths__history=history)
     with reading(_folder(settings, source), settings.currency.usd_per_unit) as trial:
-        for line in report(trial, findings_of(trial)):
+        used = [row["path"] for row in trial.files if row["status"] != "rejected"]
+        files = [_folder(settings, source) / path for path in used]
+        doubts = column_doubts_of(files, [kind_of(file) for file in files], trial.settings.columns.model_dump())
+        for line in report(trial, findings_of(trial), doubts):
             click.echo(line)
         if trial.folder is None or trial.failed:
             raise CheckFailed("\nopus: ".join(complaints(trial) or [f"{source}: no case can be read of it"]))

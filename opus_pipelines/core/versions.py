@@ -20,11 +20,11 @@ ALGORITHM_VERSIONS: dict[str, int] = {
     "wkg": 6,
     "requirements": 6,  # documents to Intention, goals, rules and constraints (generation/intentions)
     # routing, similar cases, critical tasks of the intake, SWKG (generation/neighbours, generation/subgraph_*)
-    "retrieval": 18,
+    "retrieval": 19,
     "lwm": 4,  # the history backend of the Large Work Model (generation/sequences); part of the model version
     # Workflow Graph, search, reviews, evaluation, ranking, confidence (generation/wfg_*, workflows/optimized)
     "planning": 9,
-    "generation": 6,  # the chain from an intake to its rows, and all tables of a result that no other stage makes
+    "generation": 7,  # the chain from an intake to its rows, and all tables of a result that no other stage makes
     "reporting": 1,  # reports/cost and reports/reward
 }
 

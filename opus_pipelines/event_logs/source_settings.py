@@ -239,7 +239,9 @@ class SourceSettings(Section):
     )
     timezone: str | None = Field(None, description="of times that state none, e.g. Europe/Amsterdam")
     time_format: Texts = Field(
-        [], description="strptime formats of times that are written in no usual way, e.g. %d/%m/%Y %H:%M"
+        [],
+        description='strptime formats of times that are written in no usual way, e.g. %d/%m/%Y %H:%M; "excel" reads '
+        "days as spreadsheets count them, e.g. 45719.3125",
     )
     object_type: str | None = Field(None, description="OCEL: the type of the objects that are the cases")
     currency: str | None = Field(None, description="of amounts that state none, e.g. EUR; default: USD")

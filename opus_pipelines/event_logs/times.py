@@ -25,6 +25,9 @@ _CLOCK = (
 _NUMERIC = re.compile(r"(\d{1,2})([/.-])(\d{1,2})\2(\d{4})" + _CLOCK)
 _YEAR_FIRST = re.compile(r"(\d{4})([/.])(\d{1,2})\2(\d{1,2})" + _CLOCK)
 _NAMED = re.compile(r"(\d{1,2})[ -]([A-Za-z]{3})[a-z]*[ ,-]+(\d{4})" + _CLOCK)
+EXCEL_DAYS = "excel"  # a `time_format`: days since 1899-12-30 as spreadsheets count them, 45719.3125 or 45719,3125
+_EXCEL_DAY, _EXCEL_FIRST = re.compile(r"(\d{5})(?:[.,](\d+))?"), datetime(1899, 12, 30)
+_EXACT = 8  # decimals of a day from which it tells milliseconds; with fewer it is rounded to a second
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 
@@ -72,6 +75,8 @@ class TimeParser:
             raise BadValueError("bad_time", f"{shown(value)} is no time")
         written = value.strip() if isinstance(value, str) else repr(value)
         for form in self._formats:
+            if form == EXCEL_DAYS and (match := _EXCEL_DAY.fullmatch(written)):
+                return excel_day(match[1], match[2] or "")
             try:
                 return datetime.strptime(written, form)
             except ValueError:
@@ -142,6 +147,13 @@ def is_numeric_date(value: str) -> bool:
     """Tells whether the value has the form of 03/04/2020, whose order of day and month the column must show."""
     match = _NUMERIC.fullmatch(value.strip())
     return match is not None and match[2] != "."
+
+
+def excel_day(days: str, part: str) -> datetime:
+    """Returns the moment of a day as spreadsheets count it, without a zone; `part` are its decimals."""
+    unit = 1_000 if len(part) >= _EXACT else 1
+    units = round(float(f"0.{part or 0}") * 86_400 * unit)
+    return _EXCEL_FIRST + timedelta(days=int(days), seconds=units / unit)
 
 
 def _from_digits(written: str) -> datetime:

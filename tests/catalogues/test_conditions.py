@@ -25,6 +25,27 @@ from opus_pipelines.catalogues.statements import statements_of
         ("Add salt if necessary.", [("Add salt if necessary", "if necessary")]),
         ("Who does what? The clerk opens the file.", [("The clerk opens the file", "")]),
         ("Guests may ask for a taxi.", [("Guests may ask for a taxi", "Guests may ask for a taxi")]),
+        ("Rude letters may be ignored.", [("Rude letters may be ignored", "Rude letters may be ignored")]),
+        (
+            "Ask the client, except where the contract waives it.",
+            [("Ask the client", "except where the contract waives it")],
+        ),
+        (
+            "Pump sent (rescue boats) / sail sent (harbour boats)",
+            [("Pump sent", "only for rescue boats"), ("sail sent", "only for harbour boats")],
+        ),
+        ("Pump sent (Danish boats: by rail)", [("Pump sent", ""), ("Danish boats", ""), ("by rail", "")]),
+        ("Pump sent (remove covers)", [("Pump sent", ""), ("remove covers", "")]),
+        ("Pump sent (two copies)", [("Pump sent", ""), ("two copies", "")]),
+        (
+            "For those who have left, the fee is claimed.",
+            [("the fee is claimed", "For those who have left")],
+        ),
+        ("For this purpose, open the file.", [("For this purpose", ""), ("open the file", "")]),
+        (
+            "For old lifts a plan is written, and it is filed.",
+            [("For old lifts a plan is written", ""), ("For old lifts a plan is filed", "")],
+        ),
         # these say when something is done, or what is to be found out
         ("When the car arrives, open the gate.", [("open the gate", "")]),
         ("Finally you may close the ticket.", [("Finally you may close the ticket", "")]),

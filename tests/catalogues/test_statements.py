@@ -77,6 +77,29 @@ from opus_pipelines.catalogues.statements import sentences_of, statements_of
         ),
         ("The bed is not made until the guest has left.", ["The bed is not made"], ["until the guest has left"]),
         ("Never take the fee before the bill is sent.", [], ["Never take the fee", "before the bill is sent"]),
+        ("In no case may the sample be thrown away.", [], ["In no case may the sample be thrown away"]),
+        ("Opening the valve by hand is strictly forbidden.", [], ["Opening the valve by hand is strictly forbidden"]),
+        ("Neither the key nor the card is handed out.", [], ["Neither the key nor the card is handed out"]),
+        (
+            "The copy is sent in a week, failing which the client is told.",
+            ["The copy is sent in a week"],
+            ["failing which the client is told"],
+        ),
+        (
+            "A second audit was discussed and dropped, and the first one is booked.",
+            ["the first one is booked"],
+            ["A second audit was discussed", "dropped"],
+        ),
+        ("Mr Li asked whether a visit is needed.", [], ["Mr Li asked whether a visit is needed"]),
+        ("The findings are discussed with the client.", ["The findings are discussed with the client"], []),
+        ("Parcels that are not labelled are sent back.", ["Parcels that are not labelled are sent back"], []),
+        ("Parcels not collected in a week are sent back.", ["Parcels not collected in a week are sent back"], []),
+        ("The parcels are not labelled.", [], ["The parcels are not labelled"]),
+        ("Please no more stamping by hand.", [], ["Please no more stamping by hand"]),
+        ("Weigh the box + print the label & tell Mr Li.", ["Weigh the box", "print the label", "tell Mr Li"], []),
+        ("Nor is the box opened.", [], ["Nor is the box opened"]),
+        ("NOR tendered", ["NOR tendered"], []),
+        ("Seal checked (see annex B)", ["Seal checked"], ["see annex B"]),
     ],
 )
 def test_a_clause_asks_or_says_when_or_forbids_or_holds_otherwise(
@@ -100,6 +123,7 @@ def test_a_clause_asks_or_says_when_or_forbids_or_holds_otherwise(
             ["A loss adjuster visits the home: only readings of moisture show how far it went, and estimates differ."],
         ),
         ("scan the pages\nreturn the box", ["scan the pages", "return the box"]),  # short lines are a list
+        ("Vessel is alongside; NOR tendered. Ok.", ["Vessel is alongside;", "NOR tendered."]),
         ("None. The bill is paid.", ["The bill is paid."]),
         ("SOP 12\nVersion 3\n\n1. Talking\n1.1 Tell the press\n1.2 Call him", ["Tell the press", "Call him"]),
         ("h2. Leaving\n\n* Close the account", ["Close the account"]),

@@ -99,6 +99,9 @@ def test_times_that_cannot_be_read(written: Any, code: str) -> None:
 
 def test_stated_formats_and_orders() -> None:
     assert TimeParser("UTC", ["%d/%m/%Y %H.%M"])("03/04/2020 05.06") == micros("2020-04-03T05:06:00+00:00")
+    assert TimeParser("UTC", ["excel"])("45719,312500") == micros("2025-03-03T07:30:00+00:00")
+    assert TimeParser("Europe/Berlin", ["excel"])("45719.33333333") == micros("2025-03-03T07:00:00+00:00")
+    assert TimeParser("UTC", ["excel"])("45719") == micros("2025-03-03T00:00:00+00:00")
     assert TimeParser("UTC", day_first=True)("03/04/2020") == micros("2020-04-03T00:00:00+00:00")
     assert TimeParser("UTC", day_first=False)("03/04/2020") == micros("2020-03-04T00:00:00+00:00")
 

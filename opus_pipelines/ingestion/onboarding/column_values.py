@@ -7,8 +7,9 @@ from datetime import datetime
 
 from opus_pipelines.event_logs.money import Money
 from opus_pipelines.event_logs.source_settings import SourceSettings
-from opus_pipelines.event_logs.times import TimeParser, day_comes_first
+from opus_pipelines.event_logs.times import EXCEL_DAYS, TimeParser, day_comes_first
 from opus_pipelines.event_logs.values import BadValueError
+from opus_pipelines.ingestion.onboarding.column_words import names_role
 from opus_pipelines.ingestion.onboarding.table_sample import Column
 
 LOOKED_AT = 5_000  # distinct values of a column
@@ -20,6 +21,9 @@ _DAY_FIRST = ("%d.%m.%y", "%d/%m/%y", "%d-%m-%y")
 _MONTH_FIRST = ("%m/%d/%y", "%m-%d-%y")
 _NEUTRAL = ("%d-%b-%y", "%d/%b/%y", "%d %B %Y", "%B %d, %Y", "%b %d, %Y", "%Y%m%d", "%y-%m-%d")
 _DIGITS = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])([0-2]\d|3[01])(\d{6})?|1\d{9}(\d{3}|\d{6})?(\.\d+)?")
+_EXCEL_DAY = re.compile(r"(\d{5})(?:[.,](\d+))?")
+_FIRST_EXCEL_DAY, _LAST_EXCEL_DAY = 29_221, 65_746  # 1980 to 2079
+MONEY_DECIMALS = 2  # an amount has so many; a time of day needs more
 _COMMA = re.compile(r"[^\d,.]*\d{1,3}(?:[.\s']?\d{3})*,\d{1,2}[^\d,.]*")
 _POINT = re.compile(r"[^\d,.]*\d{1,3}(?:[,\s']?\d{3})*\.\d+[^\d,.]*")
 
@@ -47,6 +51,8 @@ def time_values(column: Column, day_first_usual: bool = True) -> TimeValues:
     `day_first_usual` is the order of day and month that applies if the column itself does not show it.
     """
     values = [value for value, _ in column.counts.most_common(LOOKED_AT)]
+    if values and _are_excel_days(column.name, values):
+        return TimeValues(1.0, (EXCEL_DAYS,), states_zone=False)
     if not values or _are_plain_numbers(values):
         return TimeValues(0.0)
     if len(values) > FIRST_LOOK and _times_of(values[:FIRST_LOOK], day_first_usual).readable < MOSTLY / 2:
@@ -80,6 +86,16 @@ def _two_digit_years(values: Sequence[str], day_first: bool) -> tuple[str, ...]:
             shown.add(int(match[1]) > 12)
     first = shown.pop() if len(shown) == 1 else day_first
     return (*_DAY_FIRST, *_MONTH_FIRST) if first else (*_MONTH_FIRST, *_DAY_FIRST)
+
+
+def _are_excel_days(name: str, values: Sequence[str]) -> bool:
+    """Tells whether a column that is named as a time has days as spreadsheets count them, most with a time of day."""
+    if not any(names_role(name, role) for role in ("time", "start", "end")):
+        return False
+    days = [match for value in values if (match := _EXCEL_DAY.fullmatch(value))]
+    is_recent = all(_FIRST_EXCEL_DAY <= int(match[1]) <= _LAST_EXCEL_DAY for match in days)
+    of_clocks = sum(len(match[2] or "") > MONEY_DECIMALS for match in days)
+    return len(days) == len(values) and is_recent and of_clocks > len(days) / 2
 
 
 def _are_plain_numbers(values: Sequence[str]) -> bool:

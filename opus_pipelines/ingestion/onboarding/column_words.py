@@ -51,6 +51,8 @@ _BAD = """
     zurückgezogen verloren afgewezen geannuleerd mislukt échec refusé annulé non rechazado cancelado rifiutato
     annullato
 """
+_OF_ACTIVITIES = frozenset({"bezeichnung", "desc", "description", "label", "name", "text", "title", "type", "typ"})
+MOST_WORDS = 2  # of the name of a column without units and numbering
 NUMBERING = frozenset({"id", "nr", "no", "number", "nummer", "num", "key", "code", "kennung"})
 _UNITS = frozenset(
     {"usd", "eur", "gbp", "chf", "total", "gesamt", "in", "amount", "per", "value", "wert", "sum", "summe", "totaal"}
@@ -75,7 +77,13 @@ def names_role(name: str, role: str) -> bool:
     """
     words = words_of(name)
     rest = [word for word in words if word not in NUMBERING and word not in _UNITS]
-    return bool(rest) and rest[-1] in ROLES[role] and len(rest) <= 2
+    return bool(rest) and rest[-1] in ROLES[role] and len(rest) <= MOST_WORDS
+
+
+def names_type_of_activity(name: str) -> bool:
+    """Tells whether the name is that of an activity with a word for what it says of it: "event type", "step name"."""
+    *words, last = words_of(name) or [""]
+    return last in _OF_ACTIVITIES and bool(words) and words[-1] in ROLES["activity"] and len(words) <= MOST_WORDS
 
 
 def tells_outcome(name: str) -> bool:

@@ -5,14 +5,22 @@ from dataclasses import dataclass, field, replace
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.event_logs.activity_words import words_of
+from opus_pipelines.ingestion.onboarding.column_doubts import one_row_a_case, step_columns
 from opus_pipelines.ingestion.onboarding.column_values import MOSTLY, TimeValues, money_values, time_values
-from opus_pipelines.ingestion.onboarding.column_words import NUMBERING, ROLES, names_role, zone_of
+from opus_pipelines.ingestion.onboarding.column_words import (
+    NUMBERING,
+    ROLES,
+    names_role,
+    names_type_of_activity,
+    zone_of,
+)
 from opus_pipelines.ingestion.onboarding.table_sample import TableSample
 from opus_pipelines.log_formats.csv_columns import USUAL, _plain
 
 MOST_ACTIVITIES = 1_000
 MOST_GROUPS = 100  # of people in one log
 FILLED = 0.98  # least share of the rows that name their case
+TYPE_OF = 2.5  # score of a name such as "event type", which tells the activity unless a column is named as it
 RARELY = 0.02  # share of the cases in which a value of the case itself may be seen to change
 _ORDER = (
     "case",
@@ -63,9 +71,9 @@ def find_columns(sample: TableSample, stated: Mapping[str, str] | None = None) -
     times = {name: seen for name in sample.header if (seen := time_values(sample.columns[name])).readable >= MOSTLY}
     _usual(sample, roles, times)
     if "case" not in roles:
-        roles["case"] = _best(sample, roles, "case", _case_score(sample, times))
+        roles["case"] = _best(sample, roles, "case", _case_score(sample, times), times)
     if "activity" not in roles:
-        roles["activity"] = _best(sample, roles, "activity", _activity_score(sample, roles["case"], times))
+        roles["activity"] = _best(sample, roles, "activity", _activity_score(sample, roles["case"], times), times)
     _times(sample, roles, times)
     if not {"time", "start", "end"} & roles.keys():
         raise InputError(_unclear(sample, "time"))
@@ -138,18 +146,22 @@ def _activity_score(sample: TableSample, case: str, times: Mapping[str, TimeValu
             or sum(any(c.isalpha() for c in value) for value in column.counts) < MOSTLY * distinct
         ):
             continue
-        scores[name] = (
-            3.0 * names_role(name, "activity") + 2.0 * sample.changes_within(case, name) - names_role(name, "actor")
-        )
+        named = 3.0 * names_role(name, "activity") or TYPE_OF * names_type_of_activity(name)
+        scores[name] = named + 2.0 * sample.changes_within(case, name) - names_role(name, "actor")
     return {name: score for name, score in scores.items() if score >= 1.5}
 
 
-def _best(sample: TableSample, roles: Mapping[str, str], role: str, scores: Mapping[str, float]) -> str:
+def _best(
+    sample: TableSample, roles: Mapping[str, str], role: str, scores: Mapping[str, float], times: Mapping[str, object]
+) -> str:
     """Returns the column with the highest score. Raises InputError if there is none, or if two have the same score."""
     ranked = sorted((name for name in scores if name not in roles.values()), key=lambda name: -scores[name])
-    if not ranked or (len(ranked) > 1 and scores[ranked[1]] == scores[ranked[0]]):
-        raise InputError(_unclear(sample, role))
-    return ranked[0]
+    if ranked and (len(ranked) == 1 or scores[ranked[1]] < scores[ranked[0]]):
+        return ranked[0]
+    if not ranked and (steps := step_columns(sample, [name for name in times if name not in roles.values()])):
+        raise InputError(f"{one_row_a_case(steps)} (it cannot be told which column is the {role})")
+    equal = [name for name in ranked if scores[name] == scores[ranked[0]]]
+    raise InputError(_unclear(sample, role) + (f"; {_listed(equal)} are as likely" if equal else ""))
 
 
 def _times(sample: TableSample, roles: dict[str, str], times: Mapping[str, TimeValues]) -> None:

@@ -23,6 +23,42 @@ def test_a_clock_beside_days_and_lines_of_orders_are_said() -> None:
     assert ("5 of 5 cases" in part, "'Order Item'" in part) == (True, True)
 
 
+def renamed(seen: TableSample, name: str) -> TableSample:
+    columns = {name if old == "Order Item" else old: column for old, column in seen.columns.items()}
+    return TableSample({new: Column(new, column.values) for new, column in columns.items()}, seen.rows)
+
+
+def test_parts_of_a_case_are_told_by_their_rows_where_their_name_is_a_code() -> None:
+    timed = sample(day="05.01.2025 08:15")
+    ((_, part),) = column_doubts(renamed(timed, "EBELP"), ROLES)
+    assert ("5 of 5 cases" in part, "'EBELP'" in part) == (True, True)
+    clerks = TableSample(
+        {
+            "Order": Column("Order", ("o1",) * 4),
+            "Step": Column("Step", ("file", "check", "file", "check")),
+            "Day": Column("Day", ("05.01.2025 08:15",) * 4),
+            "Room": Column("Room", ("1", "2", "3", "4")),  # each does one thing
+        },
+        4,
+    )
+    assert column_doubts(clerks, ROLES) == []
+
+
+def test_rows_for_start_and_end_are_no_parts_of_a_case() -> None:
+    rows = [(f"o{n}", step, kind, "05.01.2025 08:15") for n in range(5) for step in "ab" for kind in ("Beginn", "Ende")]
+    names = ("Order", "Step", "Status", "Day")
+    columns = {name: Column(name, values) for name, values in zip(names, zip(*rows, strict=True), strict=True)}
+    ((_, doubt),) = column_doubts(TableSample(columns, len(rows)), ROLES)
+    assert ("'Status'" in doubt, "transition under [columns]" in doubt) == (True, True)
+
+
+def test_columns_of_times_beside_one_row_a_case_are_doubted() -> None:
+    times = {name: Column(name, tuple(f"{n + 1:02d}.01.2025 08:15" for n in range(20))) for name in ("a", "b", "c")}
+    own = {"Order": Column("Order", tuple(f"o{n}" for n in range(20))), "Step": Column("Step", ("x", "y") * 10)}
+    ((_, doubt),) = column_doubts(TableSample(own | times, 20), {"case": "Order", "activity": "Step", "time": "a"})
+    assert "('a', 'b', 'c')" in doubt
+
+
 @pytest.mark.parametrize(
     "seen",
     [

@@ -29,6 +29,23 @@ def test_times(values: list[str], expected: TimeValues) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "values", "is_time"),
+    [
+        ("Zeitpunkt", ["45719,3125", "45720,41667"], True),
+        ("Start", ["45719.3125", "45720"], False),  # half of them have a time of day
+        ("Amount", ["45719.3125", "45720.41667"], False),
+        ("time", ["45719.31", "45720.41"], False),  # as amounts are written
+        ("time", ["12345.3125", "45720.41667"], False),  # a day of 1933
+    ],
+)
+def test_days_as_spreadsheets_count_them_are_times_in_a_column_that_is_named_so(
+    name: str, values: list[str], is_time: bool
+) -> None:
+    seen = time_values(Column(name, tuple(values)))
+    assert (seen.readable, seen.formats) == ((1.0, ("excel",)) if is_time else (0.0, ()))
+
+
+@pytest.mark.parametrize(
     ("values", "expected"),
     [
         (["9,17 €", "1.234,50 €"], MoneyValues(1.0, ",", ("EUR",))),

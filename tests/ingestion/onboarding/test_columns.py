@@ -138,6 +138,29 @@ def test_two_columns_that_are_as_good_are_asked() -> None:
         find_columns(table(**columns), {"case": "zzz"})
 
 
+def test_a_name_for_the_type_of_an_event_tells_the_activity_unless_a_column_is_named_as_it() -> None:
+    rows = range(90)
+    columns = {
+        "ticket": [f"t{n // 3}" for n in rows],
+        "event_type": [("open", "work", "shut")[n % 3] for n in rows],
+        "site": [("north", "south", "east", "west")[n % 4] for n in rows],
+        "when": [f"2024-01-{n // 3 % 28 + 1:02d} 0{n % 3}:00:00" for n in rows],
+    }
+    assert find_columns(table(**columns)).roles["activity"] == "event_type"
+    assert find_columns(table(**columns, work__step=columns["site"])).roles["activity"] == "work step"
+    del columns["event_type"]
+    columns |= {"shift": [("early", "late")[n % 2] for n in rows]}
+    with pytest.raises(InputError, match=r"--activity COLUMN; 'site', 'shift' are as likely"):
+        find_columns(table(**columns))
+
+
+def test_a_table_with_a_column_for_each_step_is_said_to_be_one() -> None:
+    rows = range(40)
+    steps = {name: [f"2024-01-{n % 28 + 1:02d} 1{hour}:00:00" for n in rows] for hour, name in enumerate("abc")}
+    with pytest.raises(InputError, match=r"'a', 'b', 'c'.*the case"):
+        find_columns(table(Loan=[f"x{n}" for n in rows], Branch=["north", "south"] * 20, **steps))
+
+
 def test_names() -> None:
     costs = ("Kosten (EUR)", "total_cost_usd", "cost type", "costcenter")
     assert [names_role(name, "cost") for name in costs] == [True, True, False, False]
