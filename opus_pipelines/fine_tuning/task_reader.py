@@ -7,7 +7,7 @@ query and the weights of a task begin as the vector of its text, and training ad
 not see it says nothing.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
@@ -61,6 +61,12 @@ class TaskReader:
     def places(self) -> dict[str, int]:
         """The place of each task that it learnt in `tasks`."""
         return {task: n for n, task in enumerate(self.tasks)}
+
+    def among(self, tasks: Collection[str]) -> "TaskReader":
+        """Return the reader of these of its tasks only."""
+        kept = [n for n, task in enumerate(self.tasks) if task in tasks]
+        heads = {name: self.weights[name][kept] for name in (QUERIES, ANSWERS, BIASES)}
+        return TaskReader(self.encoder, tuple(self.tasks[n] for n in kept), {**self.weights, **heads})
 
     def load(self) -> None:
         """Load the encoder now, before a process is forked that reads with it."""

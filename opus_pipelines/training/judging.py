@@ -5,22 +5,25 @@ and without it, and the better of the two counts.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from opus_pipelines.core.ids import digest
+from opus_pipelines.fine_tuning.task_reader import TaskReader
 from opus_pipelines.lwm.pointer.backend import named_sequences
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest
+from opus_pipelines.lwm.pointer.model import weighted
 from opus_pipelines.lwm.pointer.store import AnyModel
 from opus_pipelines.metrics.intervals import interval
+from opus_pipelines.next_step.writing import Written
 from opus_pipelines.retrieval.case_memory import IndustryMemory
 from opus_pipelines.retrieval.consensus import Consensus, consensus, f1
 from opus_pipelines.retrieval.similar_cases import weights_by_text
 from opus_pipelines.training.promotion import Figures, Judged, is_held_out
 
 MOST_ASKED = 300  # held-out cases of an industry that are asked
-GOOD = 0.95  # mean F1 of the network alone from which a task reader is not trained: it takes minutes and adds little
+GOOD = 0.95  # mean F1 of the network alone from which a task reader is not trained
 
 
 @dataclass(frozen=True)
@@ -46,9 +49,19 @@ class HeldOut:
         cases = [(requests[n], memory.memory.traces[n]) for n in asked]
         return cls(memory.without(sorted(gone)), known, cases)
 
-    def f1_of(self, model: AnyModel) -> np.ndarray:
-        """Return the F1 [asked] of the tasks that a model answers with."""
-        return np.array([f1(self._by_model(model, request), gold) for request, gold in self._with_gold])
+    def written_by(self, model: AnyModel) -> list[list[Written]]:
+        """Return the sequences [asked] that a model writes for the requests, without its task reader."""
+        network = replace(model, reader=None)
+        return [network.sequences(request, self.part.memory) for request, _ in self.asked]
+
+    def f1_of(self, written: Sequence[Sequence[Written]], reader: TaskReader | None = None) -> np.ndarray:
+        """Return the F1 [asked] of the tasks that these sequences agree on, weighed by a task reader or not."""
+        return np.array(
+            [
+                f1(self._agreed(own if reader is None else self._weighed(own, request, reader)), gold)
+                for own, (request, gold) in zip(written, self._with_gold, strict=True)
+            ]
+        )
 
     def judged(self, alone: np.ndarray, with_reader: np.ndarray | None, by_champion: np.ndarray | None) -> Judged:
         """Return the verdict by the F1 [asked] of the new network alone, with its task reader, and of the champion.
@@ -74,11 +87,13 @@ class HeldOut:
         tasks = self.part.memory.graph.tasks
         return [(request, frozenset(tasks[task] for task in trace)) for request, trace in self.asked]
 
-    def _by_model(self, model: AnyModel, request: EncodedRequest) -> frozenset[str]:
-        memory = self.part.memory
-        written = named_sequences(model.sequences(request, memory), memory.graph.tasks)
-        traces = [self.part.trace(one.tasks, one.before) for one in written]
-        return frozenset(consensus(traces, np.array([one.probability for one in written])).tasks)
+    def _weighed(self, written: Sequence[Written], request: EncodedRequest, reader: TaskReader) -> list[Written]:
+        return weighted(written, self.part.memory.log_odds(reader, request.text))
+
+    def _agreed(self, written: Sequence[Written]) -> frozenset[str]:
+        named = named_sequences(written, self.part.memory.graph.tasks)
+        traces = [self.part.trace(one.tasks, one.before) for one in named]
+        return frozenset(consensus(traces, np.array([one.probability for one in named])).tasks)
 
 
 def held_out(memory: IndustryMemory) -> list[int]:
@@ -90,9 +105,12 @@ def held_out(memory: IndustryMemory) -> list[int]:
     return held if len(held) < len(memory.texts) else []
 
 
-def is_improvable(scores: np.ndarray) -> bool:
-    """Return whether a task reader is worth its training, by the F1 [asked] of the network alone."""
-    return len(scores) > 1 and float(scores.mean()) < GOOD
+def is_improvable(alone: Judged) -> bool:
+    """Return whether a task reader is worth its training, by the verdict on the network alone.
+
+    It takes minutes and makes good answers a little better. So the network must serve, and leave something to improve.
+    """
+    return alone.figures.serves and alone.figures.model < GOOD
 
 
 def is_better(scores: np.ndarray, others: np.ndarray) -> bool:

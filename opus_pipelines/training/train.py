@@ -21,22 +21,21 @@ from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest
-from opus_pipelines.lwm.pointer.hiding import Hiding
-from opus_pipelines.lwm.pointer.model import MOST_LISTS, NEW_SETS, READER_WEIGHT, SEED, VERSION, Learning
-from opus_pipelines.lwm.pointer.model import train as train_model
+from opus_pipelines.lwm.pointer.model import MOST_LISTS, NEW_SETS, READER_WEIGHT, SEED, VERSION
 from opus_pipelines.lwm.pointer.store import KIND, AnyModel, Champion, keep, model_id_of, opened, store_of
-from opus_pipelines.lwm.pointer.transformer import train as train_transformer
 from opus_pipelines.lwm.step_writing.store import KIND as WRITER_KIND
 from opus_pipelines.lwm.step_writing.store import store_of as writers_of
 from opus_pipelines.next_step import network
 from opus_pipelines.retrieval.case_memory import LEAST_CASES, IndustryMemory, encoded_requests, memory_of
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
+from opus_pipelines.training.ahead import Ahead
 from opus_pipelines.training.judging import HeldOut, is_improvable
 from opus_pipelines.training.logged_models import logged_pointer, logged_writer
 from opus_pipelines.training.promotion import HELD_OUT, Figures, Judged, Promotion, promotion
 from opus_pipelines.training.tracking import DataHash, Tracking
 from opus_pipelines.training.train_intention import LearntEncoder, learn_encoder, publish_encoder, record_encoder
-from opus_pipelines.training.train_reader import ReaderAhead, learn_reader
+from opus_pipelines.training.train_network import NetworkJob
+from opus_pipelines.training.train_reader import learn_reader
 from opus_pipelines.training.train_writer import LearntWriter, learn_writer, publish_writer
 
 Report = Callable[[str], None]
@@ -176,68 +175,56 @@ class _Training:
             report(f"{name}: {len(memory.ids):,} cases, {len(memory.memory.graph.tasks):,} tasks; requests are encoded")
             requests[name] = encoded_requests(memory.texts, memory.memory.vectors, self.encoder)
         champion = opened(self.lake).champion
-        with ReaderAhead(self.encoder.name, report, self.checkpoints) as ahead:
+        whole = NetworkJob(memories, requests, self.options.lwm, self.checkpoints)
+        with Ahead(self.encoder.name, report, self.checkpoints) as ahead:
+            ahead.begin_network(whole)
             judged = self._judged(requests, champion, ahead)
             served = champion.industries if champion else frozenset[str]()
             verdict = promotion(judged, champion.model_id if champion else None, served)
-            report("the model of all cases is trained")
-            loss: list[float] = []
-            model = self._model(memories, requests, lambda _, mean: loss.append(round(mean, 6)))
-            model = replace(model, reader=ahead.reader({n: memories[n] for n, one in judged.items() if one.reads}))
+            network = ahead.network(whole)
+            model = replace(network.model, reader=ahead.reader([n for n, one in judged.items() if one.reads]))
         industries = self.options.industries or self.index.industries
         learnt = learn_writer(self.lake, self.index, self.encoder, industries, report)
         encoder = learn_encoder(self.lake, self.index, self.encoder, industries, report)
         figures = {name: one.figures for name, one in judged.items()}
         with nullcontext() if self.options.holds_lock else self.lake.lock():
-            model_id, verdict = self._publish(model, figures, loss, verdict)
+            model_id, verdict = self._publish(model, figures, network.loss, verdict)
             if learnt is not None:
                 publish_writer(self.lake, learnt)
             if encoder is not None:
                 publish_encoder(self.lake, encoder)
         self.checkpoints.remove()
-        return Trained(model_id, figures, loss, verdict, learnt, encoder), model
+        return Trained(model_id, figures, network.loss, verdict, learnt, encoder), model
 
     @property
     def checkpoints(self) -> Checkpoints:
         """Where this training goes on from if it was interrupted."""
         return Checkpoints.of(self.lake)
 
-    def _model(
-        self,
-        memories: Mapping[str, IndustryMemory],
-        requests: Mapping[str, Sequence[EncodedRequest]],
-        report: Callable[[int, float], None] | None = None,
-    ) -> AnyModel:
-        """Returns a model of these cases."""
-        histories = [(memory.memory, requests[name]) for name, memory in memories.items()]
-        clients = [memory.clients for memory in memories.values()]
-        hiding = Hiding() if self.options.lwm.hide else None
-        links = [memory.links for memory in memories.values()]
-        perceptrons = self.options.lwm.perceptrons
-        how = Learning(report, SEED, self.checkpoints, hiding, NEW_SETS, clients, links, perceptrons=perceptrons)
-        if self.options.lwm.network == "transformer":
-            return train_transformer(histories, how, self.options.lwm.size)
-        return train_model(histories, how)
-
     def _judged(
-        self, requests: Mapping[str, Sequence[EncodedRequest]], champion: Champion | None, ahead: ReaderAhead
+        self, requests: Mapping[str, Sequence[EncodedRequest]], champion: Champion | None, ahead: Ahead
     ) -> dict[str, Judged]:
         """Returns how a model of three quarters of the cases does on the others.
 
-        A task reader is trained, too, for the industries of named tasks whose cases the network alone does not answer
-        well enough, and for those that the champion reads: its own reader knows the held-out cases, so that it is
-        judged with this one. Meanwhile the reader of all cases is trained `ahead`.
+        A task reader is trained, too, for the industries of named tasks that the network alone serves and does not
+        answer well enough, and for those that the champion reads: its own reader knows the held-out cases, so that it
+        is judged with this one. Meanwhile the reader of all cases is trained `ahead`.
         """
         report, wanted = self.options.report, self.options.lwm.fine_tune
         held = {name: HeldOut.of(memory, requests[name]) for name, memory in self.memories.items()}
         parts = {name: one.part for name, one in held.items()}
         report("a model of three quarters of the cases is trained, to be judged on the others")
-        network = self._model(parts, {name: one.known for name, one in held.items()})
-        alone = {name: one.f1_of(network) for name, one in held.items()}
-        improvable = {name for name in held if wanted and parts[name].memory.has_names and is_improvable(alone[name])}
+        known = {name: one.known for name, one in held.items()}
+        network = NetworkJob(parts, known, self.options.lwm, self.checkpoints).run(None, report).model
+        written = {name: one.written_by(network) for name, one in held.items()}
+        alone = {name: one.f1_of(written[name]) for name, one in held.items()}
+        by_network = {name: one.judged(alone[name], None, None) for name, one in held.items()}
+        improvable = {
+            name for name in held if wanted and parts[name].memory.has_names and is_improvable(by_network[name])
+        }
         served = {name: champion.model for name in held if champion and name in champion.industries}
         read = {name for name, model in served.items() if model.reader and parts[name].memory.is_read_by(model.reader)}
-        ahead.begin({name: self.memories[name] for name in held if name in improvable})
+        ahead.begin_reader({name: self.memories[name] for name in held if name in improvable})
         try:
             learnt = {name: parts[name] for name in held if name in improvable | read}
             reader = learn_reader(learnt, self.encoder.name, report, self.checkpoints)
@@ -246,9 +233,9 @@ class _Training:
             reader = None
         judged = {}
         for name, one in held.items():
-            with_reader = one.f1_of(replace(network, reader=reader)) if reader and name in improvable else None
-            serving = served.get(name)
-            by_champion = one.f1_of(replace(serving, reader=reader if name in read else None)) if serving else None
+            with_reader = one.f1_of(written[name], reader) if reader and name in improvable else None
+            serving, its_reader = served.get(name), reader if name in read else None
+            by_champion = one.f1_of(one.written_by(serving), its_reader) if serving else None
             judged[name] = one.judged(alone[name], with_reader, by_champion)
             figures = judged[name].figures
             report(f"{name}: F1 of held-out cases {figures.model:.3f}, similar cases {figures.similar_cases:.3f}")

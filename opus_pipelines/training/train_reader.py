@@ -3,10 +3,10 @@
 Where most steps are words of one case alone, no task has a second case to be learnt from, and there is no reader.
 
 network of three quarters → the industries that a reader may help → reader of three quarters here, and at the same time
-reader of all cases in a process of its own → the judging says which industries are read → the reader of all cases
+reader of all cases in a process of its own (`ahead`) → the judging says which industries are read → the reader of all
+cases, of their tasks alone
 """
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -17,8 +17,7 @@ from opus_pipelines.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.fine_tuning.task_reader import TaskReader
 from opus_pipelines.fine_tuning.training import ReadCases, ReaderFitting, fit
 from opus_pipelines.retrieval.case_memory import IndustryMemory
-from opus_pipelines.workers.jobs import NoSetup, Report
-from opus_pipelines.workers.worker import Worker
+from opus_pipelines.workers.jobs import Report
 
 
 @dataclass(frozen=True)
@@ -63,43 +62,6 @@ def learn_reader(
     """
     cases = cases_of(memories)
     return None if cases is None else ReaderJob(cases, encoder, checkpoints).run(None, report)
-
-
-class ReaderAhead:
-    """Trains the task reader of all cases in a process of its own while the reader of three quarters is judged.
-
-    Which industries are read is known after the judging only: a reader of other industries is thrown away, and trained
-    again. With one processor nothing is trained ahead. As a context manager it ends the process.
-    """
-
-    def __init__(self, encoder: str, report: Report, checkpoints: Checkpoints | None = None) -> None:
-        self._encoder, self._report, self._checkpoints = encoder, report, checkpoints
-        self._worker = Worker(NoSetup(), report)
-        self._industries: frozenset[str] = frozenset()
-
-    def __enter__(self) -> "ReaderAhead":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._worker.end()
-
-    def begin(self, memories: Mapping[str, IndustryMemory]) -> None:
-        """Start to train a reader of these industries, where any of them has names and two processors are there."""
-        cases = cases_of(memories)
-        if cases is not None and len(os.sched_getaffinity(0)) > 1:
-            self._industries = frozenset(memories)
-            self._worker.send(ReaderJob(cases, self._encoder, self._checkpoints, "all cases: "))
-
-    def reader(self, memories: Mapping[str, IndustryMemory]) -> TaskReader | None:
-        """Return a reader of these industries, as `learn_reader` does: the one that was begun, or a new one.
-
-        Raises OpusError where the process of the one that was begun fails or ends.
-        """
-        if self._industries and self._industries == memories.keys():
-            reader: TaskReader = self._worker.answer()
-            return reader
-        self._worker.end()
-        return learn_reader(memories, self._encoder, self._report, self._checkpoints)
 
 
 def cases_of(memories: Mapping[str, IndustryMemory]) -> ReadCases | None:

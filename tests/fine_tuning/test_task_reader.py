@@ -44,7 +44,7 @@ def cases(encoder: Encoder) -> ReadCases:
 @pytest.fixture(scope="module")
 def reader(cases: ReadCases, encoder: Encoder) -> TaskReader:
     return fit(
-        cases.among(range(120)), encoder, ReaderFitting(epochs=60, layer_rate=3e-3)
+        cases.among(range(120)), encoder, ReaderFitting(epochs=60, layer_rate=3e-3, bfloat16=False)
     )  # it is tiny, and not trained before
 
 
@@ -61,6 +61,22 @@ def test_it_reads_which_tasks_a_request_asks_for(reader: TaskReader, cases: Read
     assert found.shape == (40, len(TOOLS))
     assert -MOST_LOG_ODDS <= found.min() < 0 < found.max() <= MOST_LOG_ODDS
     assert hits(found, asked.holds) > 0.6, "by chance it is 0.2"
+
+
+def test_it_learns_with_numbers_of_16_bits_too_and_keeps_float32(cases: ReadCases, encoder: Encoder) -> None:
+    asked = cases.among(range(120, 160))
+    mixed = fit(cases.among(range(120)), encoder, ReaderFitting(epochs=60, layer_rate=3e-3, bfloat16=True))
+    assert {part.dtype for part in mixed.weights.values()} == {np.dtype(np.float32)}
+    assert hits(mixed.log_odds(asked.texts, TOOLS, cases.vectors), asked.holds) > 0.6, "by chance it is 0.2"
+
+
+def test_some_of_its_tasks_read_as_before(reader: TaskReader, cases: ReadCases) -> None:
+    some = reader.among({TOOLS[3], TOOLS[1], "other"})
+    assert some.tasks == (TOOLS[1], TOOLS[3])
+    found = some.log_odds(["send the invoice"], TOOLS, cases.vectors)[0]
+    expected = reader.log_odds(["send the invoice"], TOOLS, cases.vectors)[0]
+    assert found[[1, 3]] == pytest.approx(expected[[1, 3]], abs=1e-5)
+    assert np.flatnonzero(found).tolist() == [1, 3]
 
 
 def test_requests_of_any_length_may_stand_together(reader: TaskReader, cases: ReadCases) -> None:

@@ -1,12 +1,17 @@
 """The verdict on held-out cases: with the task reader or without it, beside similar cases and the champion."""
 
+from collections.abc import Sequence
+from typing import cast
+
 import numpy as np
 import pytest
 
+from opus_pipelines.fine_tuning.task_reader import TaskReader
+from opus_pipelines.next_step.writing import Written
 from opus_pipelines.retrieval.case_memory import IndustryMemory
 from opus_pipelines.training.judging import HeldOut, is_improvable
-from opus_pipelines.training.promotion import is_held_out
-from tests.lwm.pointer.pointer_fixtures import asks_for, memory, plans, request
+from opus_pipelines.training.promotion import Figures, Judged, is_held_out
+from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans, request
 
 CASES = plans(40, 3)
 
@@ -46,7 +51,26 @@ def test_the_reader_is_used_where_the_mean_is_better_with_it(held: HeldOut) -> N
 
 
 @pytest.mark.parametrize(
-    ("scores", "expected"), [([0.9, 0.9], True), ([0.94, 0.96], False), ([0.2], False), ([], False)]
+    ("mean", "low", "expected"), [(0.9, 0.01, True), (0.96, 0.01, False), (0.9, 0.0, False), (0.0, 0.0, False)]
 )
-def test_a_reader_is_trained_where_it_may_help(scores: list[float], expected: bool) -> None:
-    assert is_improvable(np.array(scores)) is expected
+def test_a_reader_is_trained_where_the_network_serves_and_may_improve(mean: float, low: float, expected: bool) -> None:
+    figures = Figures(30, 10, mean, 0.5, low, 0.1)
+    assert is_improvable(Judged(figures, np.zeros((10, 3)), ("a",) * 10)) is expected
+
+
+class ReadsTwo:
+    """A task reader that reads the first two tools in every request."""
+
+    places = dict.fromkeys(TOOLS, 0)
+
+    def log_odds(self, texts: Sequence[str], tasks: Sequence[str], _: np.ndarray) -> np.ndarray:
+        return np.array([[6.0 if task in TOOLS[:2] else -6.0 for task in tasks] for _ in texts])
+
+
+def test_a_reader_weighs_the_sequences_that_the_network_wrote(held: HeldOut) -> None:
+    gold = [{TOOLS[task] for task in trace} for _, trace in held.asked]
+    written = [[Written((2, 3), 0.9), Written((0, 1), 0.1)] for _ in gold]
+    of = lambda tools: [2 * len(own & set(tools)) / (len(own) + 2) for own in gold]
+    assert held.f1_of(written).tolist() == pytest.approx(of(TOOLS[2:4]))
+    assert held.f1_of(written, cast(TaskReader, ReadsTwo())).tolist() == pytest.approx(of(TOOLS[:2]))
+    assert of(TOOLS[:2]) != of(TOOLS[2:4])

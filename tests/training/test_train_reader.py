@@ -16,7 +16,8 @@ from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.pointer.memory import CaseMemory
 from opus_pipelines.lwm.pointer.store import opened, store_of
 from opus_pipelines.retrieval.case_memory import IndustryMemory
-from opus_pipelines.training.train_reader import ReaderAhead, joined, learn_reader
+from opus_pipelines.training.ahead import Ahead
+from opus_pipelines.training.train_reader import joined, learn_reader
 from tests.fine_tuning.tiny_encoder import write_tiny_encoder
 from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans
 
@@ -50,14 +51,14 @@ def test_one_reader_learns_the_tasks_of_all_industries_that_have_names(tmp_path:
     assert all(one.memory.is_read_by(reader) for one in memories.values())
 
     told.clear()
-    with ReaderAhead(encoder.name, told.append) as ahead:
-        ahead.begin(memories)
+    with Ahead(encoder.name, told.append) as ahead:
+        ahead.begin_reader(memories)
         there = ahead.reader(memories)
         assert there is not None
         assert {k: v.tobytes() for k, v in there.weights.items()} == {k: v.tobytes() for k, v in reader.weights.items()}
         assert "60 cases" in told[0]
         assert all("all cases: epoch" in line for line in told[1:])
-        ahead.begin(memories)
+        ahead.begin_reader(memories)
         assert ahead.reader({}) is None, "the judging may want none"
 
     law = memories["law"]
