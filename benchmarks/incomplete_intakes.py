@@ -43,6 +43,8 @@ def main() -> int:
         own = kinds[asked.contract.client, asked.contract.contract, asked.intake.folder]
         by_mail = asked.contract.contract.endswith(NAMED)
         groups["mixed" if len(own) > 1 else "incomplete" if by_mail else "complete"].append((asked, own))
+    if not groups["incomplete"]:
+        raise SystemExit(f"{arguments.work} has no incomplete intakes; make it by `opus sample --incomplete`")
     for group, items in groups.items():
         best = [
             np.mean([best_steps(truth, str(a.intake.industry), k, a.intake.gain_usd)[1] for k in own])

@@ -127,7 +127,7 @@ class Statement:
 def sentences_of(text: str) -> list[str]:
     """Returns the sentences of a procedure in prose, without headings and frames, that have enough words.
 
-    Of a table, the cells of the column with the most words are the sentences.
+    Of a table, each row says what is done in it, see `prose_tables`; of questions with answers, see `questions`.
     """
     found = []
     lines = list(body(_unwrapped(_untitled("\n".join(answered(with_bars(text.splitlines())))))))

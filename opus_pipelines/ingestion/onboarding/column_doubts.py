@@ -1,4 +1,4 @@
-"""Says what the first rows of a table show that the proposed columns leave out: clocks, lines of orders."""
+"""Says what the first rows of a table show that the proposed columns leave out: clocks, lines of orders, fields."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -10,6 +10,9 @@ from opus_pipelines.ingestion.onboarding.column_words import ROLES
 from opus_pipelines.ingestion.onboarding.table_sample import Column, TableSample, read_sample
 
 LEAST_REPEATED = 0.1  # share of the cases with an activity that repeats, from which parts of cases are looked for
+LEAST_CHANGES = 5  # of one field of one case, one after the other, from which a log of changed fields may be told
+MOST_FIELDS = 50  # of a log of changed fields
+SHOWN_FIELDS = 3  # of them, in a message
 LEAST_STEPS = 3  # columns of times from which they may be the steps of a table with one row for each case
 _CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s?[AaPp][Mm])?|\d{2}\.\d{2}(?:\.\d{2})?\s?(?:Uhr|h)")
 _HAS_CLOCK = re.compile(r"\d:\d{2}|T\d{2}|\d{9,}")
@@ -21,7 +24,12 @@ def column_doubts(sample: TableSample, roles: Mapping[str, object]) -> list[tupl
     """Returns rows (what, how) for the table of what was understood; `roles` are columns by role."""
     used = {name for name in roles.values() if isinstance(name, str)}
     rest = [name for name in sample.header if name not in used]
-    texts = (*_clocks(sample, roles, rest), *_parts(sample, roles, rest), *_steps_as_columns(sample, roles))
+    texts = (
+        *_clocks(sample, roles, rest),
+        *_parts(sample, roles, rest),
+        *_steps_as_columns(sample, roles),
+        *_changed_fields(sample, roles, rest),
+    )
     return [("doubt", text) for text in texts]
 
 
@@ -127,4 +135,36 @@ def _parts(sample: TableSample, roles: Mapping[str, object], rest: list[str]) ->
                 f"activities repeat in {repeated:,} of {len(cases):,} cases, and seldom for one {name!r} of a case; is "
                 f"a case a {name!r} of a {case!r}? join both into one column"
             ]
+    return []
+
+
+def _changed_fields(sample: TableSample, roles: Mapping[str, object], rest: list[str]) -> list[str]:
+    """Returns a sentence where activities are the new values of several fields, as in the history of a ticket.
+
+    Such a log has a column that names the field, and one with the value before, which is the new value of the last
+    change of that field.
+    """
+    case, activity = roles.get("case"), roles.get("activity")
+    if not isinstance(case, str) or not isinstance(activity, str):
+        return []
+    new, cases = sample.columns[activity].values, sample.cases(case)
+    for field in (name for name in rest if 1 < len(sample.columns[name].counts) <= MOST_FIELDS):
+        of_field = sample.columns[field].values
+        pairs = []
+        for rows in cases:
+            last: dict[str, int] = {}
+            for row in rows:
+                earlier = last.get(of_field[row], row)
+                if new[earlier].strip() and new[earlier] != new[row]:
+                    pairs.append((earlier, row))
+                last[of_field[row]] = row
+        for name in (name for name in rest if name != field):
+            before = sample.columns[name].values
+            if len(pairs) >= LEAST_CHANGES and sum(before[b] == new[a] for a, b in pairs) >= MOSTLY * len(pairs):
+                fields = ", ".join(value for value, _ in sample.columns[field].counts.most_common(SHOWN_FIELDS))
+                return [
+                    f"{activity!r} has the new values of several fields, which {field!r} names ({fields}, ...), and "
+                    f"each value is read as an activity; keep the rows of one field, or name both under [columns]: "
+                    f'activity = "{{{field}}} {{{activity}}}"'
+                ]
     return []

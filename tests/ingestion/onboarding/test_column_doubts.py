@@ -59,6 +59,37 @@ def test_columns_of_times_beside_one_row_a_case_are_doubted() -> None:
     assert "('a', 'b', 'c')" in doubt
 
 
+CHANGES = [
+    ("Status", "New", "Open"),
+    ("Priority", "Low", "High"),
+    ("Status", "Open", "Waiting"),
+    ("Priority", "High", "Low"),
+    ("Status", "Waiting", "Closed"),
+]
+
+
+def changes(of_field: dict[str, str], old: dict[str, str]) -> TableSample:
+    rows = [
+        (f"t{n}", of_field.get(field, field), old.get(before, before), after, "05.01.2025 08:15")
+        for n in range(5)
+        for field, before, after in CHANGES
+    ]
+    names = ("Order", "Field", "From", "Step", "Day")
+    columns = {name: Column(name, values) for name, values in zip(names, zip(*rows, strict=True), strict=True)}
+    return TableSample(columns, len(rows))
+
+
+def test_new_values_of_several_fields_are_doubted_as_activities() -> None:
+    ((_, doubt),) = column_doubts(changes({}, {}), ROLES)
+    assert ("'Step'" in doubt, "(Status, Priority, ...)" in doubt) == (True, True)
+    assert '"{Field} {Step}"' in doubt
+
+
+def test_one_field_or_another_column_than_the_value_before_is_not_doubted() -> None:
+    assert column_doubts(changes({"Priority": "Status"}, {}), ROLES) == []
+    assert column_doubts(changes({}, {"Open": "Smith", "High": "Jones", "Waiting": "Smith"}), ROLES) == []
+
+
 @pytest.mark.parametrize(
     "seen",
     [
