@@ -51,7 +51,7 @@ gc.disable()  # what is collected stays: to look for garbage in thousands of tes
 
 
 def pytest_collection_finish() -> None:
-    """What is there now is never looked through, which would take half a second at once; what the tests make is."""
+    """The objects that exist now are not searched, which would take half a second; those that the tests make are."""
     gc.freeze()
     gc.enable()
 
