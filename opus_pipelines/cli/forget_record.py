@@ -118,12 +118,16 @@ class _Record:
 
     def _kept_evaluations(self, wiped: "list[dg.AssetKey]") -> "list[Event]":
         """Returns the latest evaluation of each check of these assets, for each partition but those of the client."""
+        import dagster as dg
+
         kept: list[Event] = []
         for key in (key for key in self._checks() if key.asset_key in wiped):
-            latest: dict[str | None, Any] = {}
+            latest: dict[str | None, dg.AssetCheckEvaluation] = {}
             for one in self._evaluations(key):
-                if one.event is not None and one.event.dagster_event is not None and not self._is_named(one):
-                    latest.setdefault(one.partition, one.event.dagster_event.event_specific_data)
+                told = one.event and one.event.dagster_event and one.event.dagster_event.event_specific_data
+                # a check that was planned, in a run that failed before it, has no evaluation
+                if isinstance(told, dg.AssetCheckEvaluation) and not self._is_named(one):
+                    latest.setdefault(one.partition, told)
             kept += [_evaluated_again(evaluation) for evaluation in latest.values()]
         return kept
 
@@ -201,7 +205,7 @@ class _Record:
         return len(named)
 
 
-def _evaluated_again(evaluation: Any) -> "dg.AssetCheckEvaluation":
+def _evaluated_again(evaluation: "dg.AssetCheckEvaluation") -> "dg.AssetCheckEvaluation":
     """Returns the evaluation without the materialization that it is about, which has another place in the record."""
     import dagster as dg
 
