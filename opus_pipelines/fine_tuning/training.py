@@ -10,7 +10,6 @@ float32. So the same cases give the same bytes on CPUs of one kind, and a slight
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from copy import deepcopy
 from dataclasses import dataclass
 
@@ -139,7 +138,7 @@ def _fitted(cases: ReadCases, encoder: Encoder, how: ReaderFitting) -> TaskReade
         total = 0.0
         for batch in _batches(lengths, draw):
             heads = Heads(vectors + learnt[QUERIES], vectors + learnt[ANSWERS], learnt[BIASES], learnt[SCALES])
-            with mixed_precision(how.is_mixed):
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=how.is_mixed):
                 upper, mask = upper_states(layers, [states[n] for n in batch])
             logits = heads.logits(upper.float(), mask)
             losses = torch.nn.functional.binary_cross_entropy_with_logits(logits, holds[batch], reduction="none")
@@ -164,13 +163,6 @@ def has_bfloat16() -> bool:
     import torch
 
     return bool(torch.cpu._is_avx512_bf16_supported())  # noqa: SLF001 - PyTorch has no public name for it
-
-
-def mixed_precision(wanted: bool) -> AbstractContextManager[object]:
-    """Return a block in which PyTorch multiplies matrices in bfloat16 on the CPU where it is wanted."""
-    import torch
-
-    return torch.autocast("cpu", dtype=torch.bfloat16, enabled=wanted)
 
 
 def weights_by_set(holds: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ and without it, and the better of the two counts.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -68,12 +69,11 @@ class HeldOut:
 
         The latter two are None where there is no reader, or no champion.
         """
-        similar = [
-            f1(frozenset(by_similar_cases(self.part, request.vector).tasks), gold) for request, gold in self._with_gold
-        ]
         reads = with_reader is not None and is_better(with_reader, alone)
         model = with_reader if with_reader is not None and reads else alone
-        scores = np.stack([model, np.array(similar), by_champion if by_champion is not None else np.array(similar)], 1)
+        scores = np.stack(
+            [model, self._by_similar_cases, by_champion if by_champion is not None else self._by_similar_cases], 1
+        )
         texts = tuple(request.text for request, _ in self.asked)
         if len(texts) < 2:
             return Judged(Figures(len(self.part.ids), len(texts), 0.0, 0.0, 0.0, 0.0), scores, texts)
@@ -81,6 +81,16 @@ class HeldOut:
         means = scores.mean(0).round(6).tolist()
         figures = Figures(len(self.part.ids), len(texts), means[0], means[1], round(low, 6), round(high, 6))
         return Judged(figures, scores, texts, reads)
+
+    @cached_property
+    def _by_similar_cases(self) -> np.ndarray:
+        """The F1 [asked] of what the most similar cases agree on; it is asked for before and after the reader."""
+        return np.array(
+            [
+                f1(frozenset(by_similar_cases(self.part, request.vector).tasks), gold)
+                for request, gold in self._with_gold
+            ]
+        )
 
     @property
     def _with_gold(self) -> list[tuple[EncodedRequest, frozenset[str]]]:

@@ -218,9 +218,10 @@ class _Training:
         network = NetworkJob(parts, known, self.options.lwm, self.checkpoints).run(None, report).model
         written = {name: one.written_by(network) for name, one in held.items()}
         alone = {name: one.f1_of(written[name]) for name, one in held.items()}
-        by_network = {name: one.judged(alone[name], None, None) for name, one in held.items()}
         improvable = {
-            name for name in held if wanted and parts[name].memory.has_names and is_improvable(by_network[name])
+            name
+            for name, one in held.items()
+            if wanted and parts[name].memory.has_names and is_improvable(one.judged(alone[name], None, None))
         }
         served = {name: champion.model for name in held if champion and name in champion.industries}
         read = {name for name, model in served.items() if model.reader and parts[name].memory.is_read_by(model.reader)}
