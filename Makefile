@@ -119,7 +119,7 @@ clean: ## remove what `make run` wrote; the install stays
 	echo "installed in $$((SECONDS - start)) s"
 
 # Rewritten when the code that writes it changed.
-$(SAMPLE)/.written: .venv/.installed $(wildcard opus_pipelines/sample/*.py)
+$(SAMPLE)/.written: .venv/.installed $(wildcard opus_pipelines/quality/sample/*.py)
 	@rm -rf $(SAMPLE)
 	$(BIN)/opus sample $(SAMPLE)
 	touch $@

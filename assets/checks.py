@@ -32,12 +32,12 @@ from opus_pipelines.core.schemas import (
     WORKFLOW_EDGES,
     Dataset,
 )
-from opus_pipelines.generation.contract import TABLES
 from opus_pipelines.generation.results import checks as result_checks
-from opus_pipelines.wkg import checks, drift, figure_checks, loss
-from opus_pipelines.wkg.checks import EMBEDDED_DATASETS, MINED_DATASETS, RECALL
-from opus_pipelines.wkg.drift import DRIFT_CHECKS
-from opus_pipelines.wkg.figure_checks import FIGURE_CHECKS
+from opus_pipelines.generation.results.contract import TABLES
+from opus_pipelines.wkg.checks import checks, drift, figure_checks, loss
+from opus_pipelines.wkg.checks.checks import EMBEDDED_DATASETS, MINED_DATASETS, RECALL
+from opus_pipelines.wkg.checks.drift import DRIFT_CHECKS
+from opus_pipelines.wkg.checks.figure_checks import FIGURE_CHECKS
 
 
 def check_name(text: str) -> str:

@@ -8,13 +8,13 @@ from pydantic import Field
 
 from assets.failing import reason_first
 from assets.specs import POOL, made, spec
-from opus_pipelines.enterprise_flows.world.examples import examples, world_catalogue
-from opus_pipelines.flow_writers.flow_records import publish
-from opus_pipelines.flow_writers.model_comparison import plain_writers, written
+from opus_pipelines.flows.enterprise.world.examples import examples, world_catalogue
+from opus_pipelines.flows.writers.flow_records import publish
+from opus_pipelines.flows.writers.model_comparison import plain_writers, written
 from resources.lake import LakeRun
 
 GROUP = "evaluations"
-logger = logging.getLogger("opus_pipelines.enterprise_flows")
+logger = logging.getLogger("opus_pipelines.flows.enterprise")
 
 
 class CompareFlows(dg.Config):

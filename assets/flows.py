@@ -12,14 +12,14 @@ from assets.specs import POOL, finished, key, made, spec
 from opus_pipelines.core.errors import InputError, OpusError
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.progress import Ticker
-from opus_pipelines.flow_batches.batch import contract_batch, newest
-from opus_pipelines.flow_batches.inputs import METHOD
+from opus_pipelines.flows.batches.batch import contract_batch, newest
+from opus_pipelines.flows.batches.inputs import METHOD
 from opus_pipelines.lake import input_folders
 from resources.bulk import contracts_by_key
 from resources.encoder import EncoderResource
 from resources.lake import LakeRun
 
-logger = logging.getLogger("opus_pipelines.flow_batches")
+logger = logging.getLogger("opus_pipelines.flows.batches")
 
 LINEAGE = {
     "flows/catalogue": ["wkg/snapshot"],

@@ -7,9 +7,9 @@ import dagster as dg
 
 from assets.failing import reason_first
 from assets.specs import POOL, made, spec
-from opus_pipelines.forecasting import nightly
-from opus_pipelines.forecasting.publish import VERSION
-from opus_pipelines.intakes.contract_limits import contract_limits
+from opus_pipelines.forecasts import nightly
+from opus_pipelines.forecasts.contract_limits import contract_limits
+from opus_pipelines.forecasts.publish import VERSION
 from resources.lake import LakeRun
 
 GROUP = "forecasts"

@@ -25,19 +25,19 @@ from opus_pipelines.core.errors import CheckFailed, InputError, OpusError
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.schemas import DATASETS, OPTIMIZED
 from opus_pipelines.core.versions import versions_of
-from opus_pipelines.generation.chunks import GenerationSetup
-from opus_pipelines.generation.contract import ContractResult, publish_contract
-from opus_pipelines.generation.contracts import needed_for_contracts
+from opus_pipelines.generation.bulk.chunks import GenerationSetup
+from opus_pipelines.generation.bulk.contracts import needed_for_contracts
+from opus_pipelines.generation.bulk.run import BulkRun
 from opus_pipelines.generation.results.checks import check_result
+from opus_pipelines.generation.results.contract import ContractResult, publish_contract
 from opus_pipelines.generation.results.staleness import failed_intakes, is_current, next_attempt
-from opus_pipelines.generation.run import BulkRun
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.lake import disk_space, input_folders
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.results import ResultKey
-from opus_pipelines.lifecycle.retention import prune_results
 from opus_pipelines.reporting.contract_tables import report_tables
 from opus_pipelines.wkg.snapshot import Snapshot
+from opus_pipelines.wkg.upkeep.retention import prune_results
 from resources.bulk import bulk_run, contracts_by_key
 from resources.encoder import EncoderResource
 from resources.lake import LakeRun

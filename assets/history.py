@@ -14,11 +14,11 @@ from assets.tables import sources_table
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.versions import versions_of
 from opus_pipelines.lake import input_folders
-from opus_pipelines.lifecycle.verify import require_sound_for_rebuild
-from opus_pipelines.nightly import steps
 from opus_pipelines.reporting.views import write_views_sql
-from opus_pipelines.wkg.loss import CasesLost
-from opus_pipelines.wkg.rebuild import ReadOptions, require_passed
+from opus_pipelines.wkg.checks.loss import CasesLost
+from opus_pipelines.wkg.nightly import steps
+from opus_pipelines.wkg.rebuild.stages import ReadOptions, require_passed
+from opus_pipelines.wkg.upkeep.verify import require_sound_for_rebuild
 from resources.lake import LakeRun
 from resources.spark import SparkResource
 

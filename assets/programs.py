@@ -11,16 +11,16 @@ from assets.partitions import CONTRACTS
 from assets.specs import POOL, finished, made, spec
 from opus_pipelines.core.errors import InputError, OpusError
 from opus_pipelines.core.ids import digest
-from opus_pipelines.programs.contract_improvement import Budget, Improvement, improved_contract
-from opus_pipelines.programs.drafts import program_of
-from opus_pipelines.programs.experiment import Plan, experiment, log_curves, publish, summaries
-from opus_pipelines.programs.planning_set import MANUAL
-from opus_pipelines.training.tracking import Tracking
+from opus_pipelines.flows.programs.contract_improvement import Budget, Improvement, improved_contract
+from opus_pipelines.flows.programs.drafts import program_of
+from opus_pipelines.flows.programs.experiment import Plan, experiment, log_curves, publish, summaries
+from opus_pipelines.flows.programs.planning_set import MANUAL
+from opus_pipelines.lwm.training.tracking import Tracking
 from resources.bulk import contracts_by_key
 from resources.lake import LakeRun
 
 GROUP = "programs"
-logger = logging.getLogger("opus_pipelines.programs")
+logger = logging.getLogger("opus_pipelines.flows.programs")
 
 
 class ImprovePrograms(dg.Config):

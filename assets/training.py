@@ -10,16 +10,16 @@ from pydantic import Field
 from assets.failing import reason_first
 from assets.specs import POOL, made, spec
 from opus_pipelines.lwm.pointer.model import VERSION as MODEL_VERSION
-from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
-from opus_pipelines.training.tracking import Tracking
-from opus_pipelines.training.train import TrainingOptions, can_learn, train
+from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
+from opus_pipelines.lwm.training.tracking import Tracking
+from opus_pipelines.lwm.training.train import TrainingOptions, can_learn, train
 from opus_pipelines.wkg.snapshot import Snapshot
 from resources.encoder import EncoderResource
 from resources.lake import LakeRun
 
 GROUP = "training"
 NONE = "none"  # the version of the model where no industry has enough cases
-logger = logging.getLogger("opus_pipelines.training")
+logger = logging.getLogger("opus_pipelines.lwm.training")
 
 
 class TrainPointer(dg.Config):

@@ -15,12 +15,12 @@ from assets.summary import shown, summary
 from opus_pipelines.core.check_results import CheckResult
 from opus_pipelines.core.progress import Ticker
 from opus_pipelines.core.versions import ALGORITHM_VERSIONS, versions_of
-from opus_pipelines.generation.contracts import contract_keys
+from opus_pipelines.generation.bulk.contracts import contract_keys
 from opus_pipelines.lake.layout import Lake, read_json
-from opus_pipelines.nightly import steps
 from opus_pipelines.reporting.wkg_graph import snapshot_pictures
-from opus_pipelines.wkg.rebuild import VECTORS, require_passed
-from opus_pipelines.wkg.rebuild_records import StagedSnapshot
+from opus_pipelines.wkg.nightly import steps
+from opus_pipelines.wkg.rebuild.records import StagedSnapshot
+from opus_pipelines.wkg.rebuild.stages import VECTORS, require_passed
 from resources.encoder import EncoderResource
 from resources.lake import LakeRun
 from resources.spark import SparkResource

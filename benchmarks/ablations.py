@@ -29,26 +29,26 @@ import numpy as np
 from two_jobs import script  # type: ignore[import-not-found]  # beside this file
 
 from opus_pipelines.core.settings import Settings, load
-from opus_pipelines.embedding.cache import CachedEncoder
-from opus_pipelines.embedding.encoder import Encoder
 from opus_pipelines.generation.flow import rank_workflows
 from opus_pipelines.generation.records import ContractTerms, GenerationContext, Ranked, Refused, Request
 from opus_pipelines.generation.request import read_requests
 from opus_pipelines.intakes.contract_settings import prices
 from opus_pipelines.intakes.discover import discover
 from opus_pipelines.intakes.intake import Intake, read_intake
+from opus_pipelines.intakes.requirements.encode import Intention
 from opus_pipelines.lake.layout import Lake
+from opus_pipelines.language.embedding.cache import CachedEncoder
+from opus_pipelines.language.embedding.encoder import Encoder
 from opus_pipelines.lwm.history_backend import first_occurrences
 from opus_pipelines.lwm.interface import LargeWorkModel, SimilarCase, backend_of
-from opus_pipelines.metrics.intervals import interval
+from opus_pipelines.lwm.retrieval.intentions import intentions
+from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.quality.ablations import ABLATIONS, Ablation, applies
 from opus_pipelines.quality.systems import NO_ABLATION
-from opus_pipelines.requirements.encode import Intention
-from opus_pipelines.retrieval.intentions import intentions
-from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.wkg.snapshot import Snapshot
-from tests.sample.optimum import best_steps
-from tests.sample.simulate import simulate_chain, simulate_workflow
+from opus_pipelines.workflow.metrics.intervals import interval
+from tests.quality.sample.optimum import best_steps
+from tests.quality.sample.simulate import simulate_chain, simulate_workflow
 
 T, R = TypeVar("T"), TypeVar("R")
 WHOLE = NO_ABLATION.name

@@ -18,8 +18,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from opus_pipelines.sample.cases import draw_cases
-from opus_pipelines.sample.sources import SOURCES
+from opus_pipelines.quality.sample.cases import draw_cases
+from opus_pipelines.quality.sample.sources import SOURCES
 
 FOLDS = 5
 LOG_CASES = 4_000  # cases of the log that are taken, by the hash of their ids

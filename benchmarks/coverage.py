@@ -25,18 +25,18 @@ import pyarrow as pa
 
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.statistics import Estimate
-from opus_pipelines.estimates.case_sequences import Sequences
-from opus_pipelines.estimates.critical_tasks import critical_task_rows, lacking
-from opus_pipelines.estimates.success_probabilities import COUNTS, SuccessModel, from_cases
-from opus_pipelines.ingestion.ingest import read_history
+from opus_pipelines.history.ingestion.ingest import read_history
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.sample import write_sample
-from opus_pipelines.wkg import merge
-from opus_pipelines.wkg.aggregates import mine_missing, read_aggregate
-from opus_pipelines.wkg.rebuild import begin, resolve
-from opus_pipelines.wkg.rebuild_records import HistoryRead
+from opus_pipelines.quality.sample import write_sample
+from opus_pipelines.wkg.estimates.case_sequences import Sequences
+from opus_pipelines.wkg.estimates.critical_tasks import critical_task_rows, lacking
+from opus_pipelines.wkg.estimates.success_probabilities import COUNTS, SuccessModel, from_cases
+from opus_pipelines.wkg.rebuild import merge
+from opus_pipelines.wkg.rebuild.aggregates import mine_missing, read_aggregate
+from opus_pipelines.wkg.rebuild.records import HistoryRead
+from opus_pipelines.wkg.rebuild.stages import begin, resolve
 from resources.spark import SparkResource
-from tests.sample.simulate import step_of
+from tests.quality.sample.simulate import step_of
 
 Row = dict[str, Any]
 Measured = tuple[str, Estimate, float]  # what, its estimate, the truth

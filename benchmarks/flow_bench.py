@@ -24,8 +24,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from opus_pipelines.core.errors import OpusError
-from opus_pipelines.embedding.encoder import Encoder
-from opus_pipelines.flow_batches.scoring import (
+from opus_pipelines.flows.batches.scoring import (
     alike_by,
     baseline_flow,
     elements_kept,
@@ -33,21 +32,22 @@ from opus_pipelines.flow_batches.scoring import (
     others,
     without_domain,
 )
-from opus_pipelines.flow_generation.activity_features import FeatureTable
-from opus_pipelines.flow_generation.activity_retrieval import (
+from opus_pipelines.flows.from_text.activity_features import FeatureTable
+from opus_pipelines.flows.from_text.activity_retrieval import (
     ActivityRetriever,
     by_cosine,
     by_edit_distance,
     recall,
 )
-from opus_pipelines.flow_generation.flow_folder import FlowFolder, FlowTask, read_folder
-from opus_pipelines.flow_generation.generator import FlowWriter, learn
-from opus_pipelines.flow_generation.predictions import Prediction, predictions
-from opus_pipelines.flow_generation.scores import MEASURES, TaskScore, means, score
-from opus_pipelines.flows.expressions import FlowError
-from opus_pipelines.flows.formats.python_ir import parse
-from opus_pipelines.flows.model import Flow, For, If
-from opus_pipelines.flows.traversal import activities, walk
+from opus_pipelines.flows.from_text.flow_folder import FlowFolder, FlowTask, read_folder
+from opus_pipelines.flows.from_text.generator import FlowWriter, learn
+from opus_pipelines.flows.from_text.predictions import Prediction, predictions
+from opus_pipelines.flows.from_text.scores import MEASURES, TaskScore, means, score
+from opus_pipelines.language.embedding.encoder import Encoder
+from opus_pipelines.workflow.blocks.expressions import FlowError
+from opus_pipelines.workflow.blocks.formats.python_ir import parse
+from opus_pipelines.workflow.blocks.model import Flow, For, If
+from opus_pipelines.workflow.blocks.traversal import activities, walk
 
 COUNTS = (10, 50)
 # The paper's rows for 101 tests (tables 1 and 3): its exact match has no published code and needs a language model.

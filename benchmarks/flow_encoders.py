@@ -24,21 +24,27 @@ from safetensors.numpy import load_file, save_file
 
 from benchmarks.flow_utterances import FILE, read_utterances
 from opus_pipelines.core.ids import digest
-from opus_pipelines.embedding.encoder import Encoder
-from opus_pipelines.fine_tuning.text_pairs import PairTraining
-from opus_pipelines.flow_batches.scoring import alike_by, folds_of
-from opus_pipelines.flow_generation.activity_features import FeatureTable, noun_phrase
-from opus_pipelines.flow_generation.activity_ranker import ActivityRanker
-from opus_pipelines.flow_generation.activity_retrieval import by_edit_distance
-from opus_pipelines.flow_generation.alignment import learning_examples
-from opus_pipelines.flow_generation.flow_folder import FlowFolder, FlowTask, read_folder
-from opus_pipelines.flow_generation.generator import FlowWriter, learn
-from opus_pipelines.flow_generation.predictions import predict
-from opus_pipelines.flow_generation.scores import score
-from opus_pipelines.flow_generation.synthesis import Example
-from opus_pipelines.flow_learning.activity_encoder import EncoderTraining, changed_encoder, fitted, plain_encoder, ranks
-from opus_pipelines.flow_learning.activity_pairs import texts_of
-from opus_pipelines.metrics.intervals import interval
+from opus_pipelines.flows.batches.scoring import alike_by, folds_of
+from opus_pipelines.flows.from_text.activity_features import FeatureTable, noun_phrase
+from opus_pipelines.flows.from_text.activity_ranker import ActivityRanker
+from opus_pipelines.flows.from_text.activity_retrieval import by_edit_distance
+from opus_pipelines.flows.from_text.alignment import learning_examples
+from opus_pipelines.flows.from_text.flow_folder import FlowFolder, FlowTask, read_folder
+from opus_pipelines.flows.from_text.generator import FlowWriter, learn
+from opus_pipelines.flows.from_text.predictions import predict
+from opus_pipelines.flows.from_text.scores import score
+from opus_pipelines.flows.from_text.synthesis import Example
+from opus_pipelines.flows.learning.activity_encoder import (
+    EncoderTraining,
+    changed_encoder,
+    fitted,
+    plain_encoder,
+    ranks,
+)
+from opus_pipelines.flows.learning.activity_pairs import texts_of
+from opus_pipelines.language.embedding.encoder import Encoder
+from opus_pipelines.lwm.fine_tuning.text_pairs import PairTraining
+from opus_pipelines.workflow.metrics.intervals import interval
 
 COUNTS = (1, 10, 50)
 EDIT, PLAIN, TUNED = "edit distance", "plain encoder", "fine-tuned encoder"

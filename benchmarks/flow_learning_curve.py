@@ -19,22 +19,22 @@ from pathlib import Path
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.model_settings import CausalLm
-from opus_pipelines.embedding.encoder import Encoder
-from opus_pipelines.flow_batches.scoring import alike_by, folds_of
-from opus_pipelines.flow_generation.demonstrations import Demonstrations
-from opus_pipelines.flow_generation.flow_folder import FlowFolder, FlowTask, read_folder
-from opus_pipelines.flow_generation.generator import FlowWriter, learn
-from opus_pipelines.flow_generation.predictions import predict
-from opus_pipelines.flow_generation.scores import score
-from opus_pipelines.flow_models.constrained_writer import ConstrainedWriter
-from opus_pipelines.flow_models.made_flows import made_by
-from opus_pipelines.flow_models.prompts import FlowPrompter
-from opus_pipelines.flows.formats.python_ir import write
-from opus_pipelines.flows.model import Flow
-from opus_pipelines.language_models.lora import Example, fit
-from opus_pipelines.language_models.transformer import LanguageModel, apply_adapter, load
-from opus_pipelines.metrics.intervals import interval
-from tests.language_models.tiny_model import write_tiny_model
+from opus_pipelines.flows.batches.scoring import alike_by, folds_of
+from opus_pipelines.flows.from_text.demonstrations import Demonstrations
+from opus_pipelines.flows.from_text.flow_folder import FlowFolder, FlowTask, read_folder
+from opus_pipelines.flows.from_text.generator import FlowWriter, learn
+from opus_pipelines.flows.from_text.predictions import predict
+from opus_pipelines.flows.from_text.scores import score
+from opus_pipelines.flows.models.constrained_writer import ConstrainedWriter
+from opus_pipelines.flows.models.made_flows import made_by
+from opus_pipelines.flows.models.prompts import FlowPrompter
+from opus_pipelines.language.embedding.encoder import Encoder
+from opus_pipelines.lwm.language_models.lora import Example, fit
+from opus_pipelines.lwm.language_models.transformer import LanguageModel, apply_adapter, load
+from opus_pipelines.workflow.blocks.formats.python_ir import write
+from opus_pipelines.workflow.blocks.model import Flow
+from opus_pipelines.workflow.metrics.intervals import interval
+from tests.lwm.language_models.tiny_model import write_tiny_model
 
 DEMONSTRATIONS = (0, 1, 3, 5)
 SHARES = (0.25, 0.5, 1.0)

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from opus_pipelines.cli.main import main
-from tests.language_models.chat_server import Body, ChatServer, schema_of, serving
-from tests.language_models.tiny_model import write_tiny_model
+from tests.lwm.language_models.chat_server import Body, ChatServer, schema_of, serving
+from tests.lwm.language_models.tiny_model import write_tiny_model
 
 
 def copied(body: Body) -> Any:

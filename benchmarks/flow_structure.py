@@ -23,15 +23,14 @@ import numpy as np
 
 from benchmarks.flow_encoders import parts
 from benchmarks.flow_utterances import FILE, read_utterances
-from opus_pipelines.embedding.encoder import Encoder
-from opus_pipelines.flow_batches.scoring import alike_by
-from opus_pipelines.flow_generation.activity_features import FeatureTable
-from opus_pipelines.flow_generation.flow_folder import FlowTask, read_folder
-from opus_pipelines.flow_generation.generator import FlowWriter, learn
-from opus_pipelines.flow_generation.predictions import predict
-from opus_pipelines.flow_generation.scores import score
-from opus_pipelines.flow_learning.structure_examples import structure_of
-from opus_pipelines.flow_learning.structure_readers import (
+from opus_pipelines.flows.batches.scoring import alike_by
+from opus_pipelines.flows.from_text.activity_features import FeatureTable
+from opus_pipelines.flows.from_text.flow_folder import FlowTask, read_folder
+from opus_pipelines.flows.from_text.generator import FlowWriter, learn
+from opus_pipelines.flows.from_text.predictions import predict
+from opus_pipelines.flows.from_text.scores import score
+from opus_pipelines.flows.learning.structure_examples import structure_of
+from opus_pipelines.flows.learning.structure_readers import (
     BLEND,
     RULES,
     TAGGER,
@@ -40,7 +39,8 @@ from opus_pipelines.flow_learning.structure_readers import (
     reader_of,
     trained,
 )
-from opus_pipelines.metrics.intervals import interval
+from opus_pipelines.language.embedding.encoder import Encoder
+from opus_pipelines.workflow.metrics.intervals import interval
 
 Row = tuple[FlowTask, float, bool, float, float]  # task, flow right, structure right, F1 of its tags, CPU seconds
 

@@ -23,14 +23,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.flow_bench import fault
-from opus_pipelines.embedding.encoder import Encoder
-from opus_pipelines.flow_batches.scoring import alike_by
-from opus_pipelines.flow_generation.flow_folder import FlowTask, read_folder
-from opus_pipelines.flow_generation.generator import learn
-from opus_pipelines.flow_generation.predictions import predictions
-from opus_pipelines.flow_generation.scores import TaskScore, score
-from opus_pipelines.flows.formats.python_ir import parse
-from opus_pipelines.metrics.intervals import interval
+from opus_pipelines.flows.batches.scoring import alike_by
+from opus_pipelines.flows.from_text.flow_folder import FlowTask, read_folder
+from opus_pipelines.flows.from_text.generator import learn
+from opus_pipelines.flows.from_text.predictions import predictions
+from opus_pipelines.flows.from_text.scores import TaskScore, score
+from opus_pipelines.language.embedding.encoder import Encoder
+from opus_pipelines.workflow.blocks.formats.python_ir import parse
+from opus_pipelines.workflow.metrics.intervals import interval
 
 FILE = Path(__file__).with_suffix(".jsonl")
 PARTS = ("tune", "held", "other", "third-tune", "third-held")

@@ -25,16 +25,16 @@ import numpy as np
 
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.settings import Settings, load
-from opus_pipelines.embedding.cache import CachedEncoder
-from opus_pipelines.embedding.encoder import Encoder
-from opus_pipelines.embedding.passages import compose, unit
+from opus_pipelines.intakes.requirements.intention_encoder import IntentionEncoder
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.metrics.intervals import interval
-from opus_pipelines.requirements.encoder_training import fit
-from opus_pipelines.requirements.intention_encoder import IntentionEncoder
-from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
-from opus_pipelines.training.train_intention import AskedCases, asked_cases, halves
+from opus_pipelines.language.embedding.cache import CachedEncoder
+from opus_pipelines.language.embedding.encoder import Encoder
+from opus_pipelines.language.embedding.passages import compose, unit
+from opus_pipelines.lwm.fine_tuning.encoder_training import fit
+from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
+from opus_pipelines.lwm.training.train_intention import AskedCases, asked_cases, halves
 from opus_pipelines.wkg.snapshot import Snapshot
+from opus_pipelines.workflow.metrics.intervals import interval
 
 MOST = 150  # asked of each half of an industry
 AT = (1, 5, 10)

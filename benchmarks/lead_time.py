@@ -6,8 +6,8 @@
     [--finished]
 
 Cases are ordered by their start; the first share is history. Of every other case (at most --most, seed 0) the lead time
-is predicted from its own sequence of tasks: waiting and working times along it, by `evaluation.lead_time`, as `opus
-generate` does it for a plan. Printed per
+is predicted from its own sequence of tasks: waiting and working times along it, by `workflow.evaluation.lead_time`, as
+`opus generate` does it for a plan. Printed per
 log: the share of cases within the predicted median (should be near .5) and within the predicted 90th percentile (near
 .9), the median absolute error of the predicted median in hours; and the same of the baseline, which says for every case
 the median and the 90th percentile of history's cases. `correlation`: how much of a wait's normal score its case
@@ -29,11 +29,11 @@ import pyarrow.compute as pc
 from measuring import lay_out
 
 from opus_pipelines.core.schemas import CASES
-from opus_pipelines.estimates.step_times import StepTimes
-from opus_pipelines.ingestion.ingest import read_history
+from opus_pipelines.generation.planning.lead_times import LeadTimes
+from opus_pipelines.history.ingestion.ingest import read_history
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.planning.lead_times import LeadTimes
-from opus_pipelines.wkg.cases import case_batches
+from opus_pipelines.wkg.estimates.step_times import StepTimes
+from opus_pipelines.wkg.rebuild.cases import case_batches
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 MS_PER_HOUR = 3.6e6

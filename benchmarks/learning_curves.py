@@ -35,11 +35,11 @@ from two_jobs import read, script  # beside this file
 
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.embedding.cache import CachedEncoder
-from opus_pipelines.embedding.encoder import Encoder
-from opus_pipelines.forecasting.forecaster import Forecaster
-from opus_pipelines.forecasting.traces import END, Trace
+from opus_pipelines.forecasts.forecaster import Forecaster
+from opus_pipelines.forecasts.traces import END, Trace
 from opus_pipelines.lake.layout import Lake
+from opus_pipelines.language.embedding.cache import CachedEncoder
+from opus_pipelines.language.embedding.encoder import Encoder
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest
 from opus_pipelines.lwm.pointer.hiding import Hiding
 from opus_pipelines.lwm.pointer.memory import CaseMemory, IndustryGraph
@@ -47,12 +47,12 @@ from opus_pipelines.lwm.pointer.model import NEW_SETS, Learning
 from opus_pipelines.lwm.pointer.model import train as train_model
 from opus_pipelines.lwm.pointer.store import AnyModel
 from opus_pipelines.lwm.pointer.transformer import train as train_transformer
-from opus_pipelines.metrics.intervals import interval
-from opus_pipelines.metrics.plan_scores import f1
-from opus_pipelines.retrieval.case_memory import IndustryMemory, encoded_requests, industry_memory
-from opus_pipelines.retrieval.consensus import consensus
-from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
+from opus_pipelines.lwm.retrieval.case_memory import IndustryMemory, encoded_requests, industry_memory
+from opus_pipelines.lwm.retrieval.consensus import consensus
+from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.wkg.snapshot import Snapshot
+from opus_pipelines.workflow.metrics.intervals import interval
+from opus_pipelines.workflow.metrics.plan_scores import f1
 
 RARE, LONG_TEXT, LONG_PLAN = 5, 40, 5  # cases of a tool, words of a request, tools of a plan
 DAY_S = 86_400

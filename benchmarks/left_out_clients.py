@@ -35,11 +35,11 @@ from two_jobs import opus
 
 from opus_pipelines.core.errors import SettingsError
 from opus_pipelines.lwm.history_backend import HistoryBackend
-from opus_pipelines.metrics.intervals import interval
-from opus_pipelines.sample.cases import draw_cases
-from opus_pipelines.sample.sources import SOURCES, snake
-from opus_pipelines.sample.write import WRITERS
-from tests.sample.optimum import best_steps
+from opus_pipelines.quality.sample.cases import draw_cases
+from opus_pipelines.quality.sample.sources import SOURCES, snake
+from opus_pipelines.quality.sample.write import WRITERS
+from opus_pipelines.workflow.metrics.intervals import interval
+from tests.quality.sample.optimum import best_steps
 
 TWIN, TWIN_SEED = "Northgate", 10_000
 NAMING = ("must_contain", "must_not_contain", "before", "one_of", "exactly_one_of", "deadlines")

@@ -40,13 +40,13 @@ from sklearn.metrics import roc_auc_score
 from torch import nn
 
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.embedding.encoder import Encoder
-from opus_pipelines.lwm.join_components import connected_components, join_components
-from opus_pipelines.lwm.sequence_dag import Dag
-from opus_pipelines.lwm.workflow_graph import WFG, workflow_graph
-from opus_pipelines.metrics.intervals import interval
-from opus_pipelines.stitching.link_scorer import LinkGraph, link_chances, masked, pair_features
+from opus_pipelines.language.embedding.encoder import Encoder
+from opus_pipelines.lwm.merging.join_components import connected_components, join_components
+from opus_pipelines.lwm.merging.sequence_dag import Dag
+from opus_pipelines.lwm.merging.workflow_graph import WFG, workflow_graph
+from opus_pipelines.lwm.stitching.link_scorer import LinkGraph, link_chances, masked, pair_features
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
+from opus_pipelines.workflow.metrics.intervals import interval
 
 EPOCHS, HIDDEN, HEADS, SEEDS = 150, 32, 4, 5
 

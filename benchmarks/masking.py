@@ -20,7 +20,7 @@ from stdnum.cn import ric
 from stdnum.es import dni
 from stdnum.it import codicefiscale
 
-from opus_pipelines.event_logs.private_text import mask_text
+from opus_pipelines.history.records.private_text import mask_text
 
 TOKENS = ("[email]", "[number]", "[account]", "[name]", "[address]")
 # language: word for telephone, national form of a mobile number, country code, word for passport, IBAN country and length
@@ -210,7 +210,7 @@ def main() -> None:
         texts = json.loads(arguments.texts.read_text("utf-8"))
         from pyarrow import array
 
-        from opus_pipelines.event_logs.masking import mask_texts
+        from opus_pipelines.history.records.masking import mask_texts
 
         started = time.process_time()
         after = mask_texts(array(texts)).to_pylist()

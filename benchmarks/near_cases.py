@@ -27,12 +27,12 @@ from ablations import Asked, Bench, simulated_reward  # type: ignore[import-not-
 from opus_pipelines.generation.flow import generate
 from opus_pipelines.generation.records import Part, Ranked, Refused
 from opus_pipelines.lwm.history_backend import HistoryBackend
-from opus_pipelines.metrics.intervals import interval
-from opus_pipelines.metrics.plan_scores import f1
 from opus_pipelines.quality.ablations import ABLATIONS
 from opus_pipelines.quality.systems import NO_ABLATION
-from tests.sample.optimum import best_steps
-from tests.sample.simulate import step_of
+from opus_pipelines.workflow.metrics.intervals import interval
+from opus_pipelines.workflow.metrics.plan_scores import f1
+from tests.quality.sample.optimum import best_steps
+from tests.quality.sample.simulate import step_of
 
 
 def main() -> int:

@@ -3,9 +3,9 @@
 
     PYTHONPATH=. .venv/bin/python benchmarks/order.py [--work DIR] [--seeds 3]
 
-`sample.order` draws history and intakes; the real rebuild mines them, and each system generates rank-1 workflows, whose
-Reward is then computed from the truth that the history was drawn from. The ablations are those of `opus evaluate`. The
-two controls are the better and the worse order of the asked steps.
+`quality.sample.order` draws history and intakes; the real rebuild mines them, and each system generates rank-1
+workflows, whose Reward is then computed from the truth that the history was drawn from. The ablations are those of
+`opus evaluate`. The two controls are the better and the worse order of the asked steps.
 """
 
 import argparse
@@ -17,20 +17,20 @@ import numpy as np
 from two_jobs import KEPT, opus, workplace  # type: ignore[import-not-found]  # beside this file
 
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.embedding.cache import CachedEncoder
-from opus_pipelines.embedding.encoder import Encoder
 from opus_pipelines.generation.flow import generate
 from opus_pipelines.generation.records import ContractTerms, GenerationContext
 from opus_pipelines.intakes.contract_settings import prices
 from opus_pipelines.intakes.discover import discover
 from opus_pipelines.intakes.intake import read_intake
 from opus_pipelines.lake.layout import Lake
+from opus_pipelines.language.embedding.cache import CachedEncoder
+from opus_pipelines.language.embedding.encoder import Encoder
 from opus_pipelines.lwm.history_backend import HistoryBackend
-from opus_pipelines.metrics.intervals import interval
+from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.quality.ablations import ABLATIONS
-from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
-from opus_pipelines.sample.order import FIRST, LAST, PRODUCTS, true_reward_usd, write_order_sample
+from opus_pipelines.quality.sample.order import FIRST, LAST, PRODUCTS, true_reward_usd, write_order_sample
 from opus_pipelines.wkg.snapshot import Snapshot
+from opus_pipelines.workflow.metrics.intervals import interval
 
 SHOWN = ("whole", "no pairs", "gamma shuffled", "gamma flat")
 

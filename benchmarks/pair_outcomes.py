@@ -4,8 +4,8 @@
     PYTHONPATH=. .venv/bin/python benchmarks/pair_outcomes.py HISTORY [--within-median] [--tools]
 
 HISTORY is a folder of sources as `opus rebuild` reads them. A fifth of the cases, by hash, is held out; the others are
-counted as sql/wkg/pairs.sql counts them and estimated by `estimates.pair_figures`, which fits λ on its own folds. Each
-held-out step that follows another one is predicted three times:
+counted as sql/wkg/pairs.sql counts them and estimated by `wkg.estimates.pair_figures`, which fits λ on its own folds.
+Each held-out step that follows another one is predicted three times:
 
     task only      the figure of the task, whatever came before: γ = 0
     pairs alone    that of the pair wherever it was executed once: γ = 1, without shrinkage
@@ -34,10 +34,10 @@ import numpy as np
 import pyarrow as pa
 
 from opus_pipelines.core.schemas import IMPLEMENTATIONS
-from opus_pipelines.estimates.aggregate_columns import PAIRS
-from opus_pipelines.estimates.pair_figures import FOLDS, pair_figures
-from opus_pipelines.ingestion.ingest import HistoryOptions, read_history
+from opus_pipelines.history.ingestion.ingest import HistoryOptions, read_history
 from opus_pipelines.lake.layout import Lake, read_table
+from opus_pipelines.wkg.estimates.aggregate_columns import PAIRS
+from opus_pipelines.wkg.estimates.pair_figures import FOLDS, pair_figures
 
 HELD_OUT = 5  # one case of so many
 PRIOR = 5.0  # pseudo-counts of a task's rate, at the rate of all steps

@@ -12,10 +12,11 @@ from pathlib import Path
 from statistics import fmean
 
 from opus_pipelines.core.settings import Paths, Settings
-from opus_pipelines.embedding.cache import CachedEncoder
-from opus_pipelines.embedding.encoder import encoder_of
+from opus_pipelines.flows.programs.contract_search import SEARCHERS, refinement
 from opus_pipelines.generation.draft import draft
 from opus_pipelines.generation.plan import plan
+from opus_pipelines.generation.planning.plan_cache import PlanCacheKey, plan_cache_of
+from opus_pipelines.generation.planning.proposals import propose
 from opus_pipelines.generation.records import ContractTerms, GenerationContext, Refused
 from opus_pipelines.generation.request import read_requests
 from opus_pipelines.generation.retrieve import retrieve
@@ -23,15 +24,14 @@ from opus_pipelines.generation.written_steps import with_written_steps
 from opus_pipelines.intakes.contract_settings import prices
 from opus_pipelines.intakes.discover import discover
 from opus_pipelines.intakes.intake import read_intake
+from opus_pipelines.intakes.stored.files import Inherited
 from opus_pipelines.lake.layout import Lake
+from opus_pipelines.language.embedding.cache import CachedEncoder
+from opus_pipelines.language.embedding.encoder import encoder_of
 from opus_pipelines.lwm.interface import backend_of
-from opus_pipelines.metrics.intervals import interval
-from opus_pipelines.planning.plan_cache import PlanCacheKey, plan_cache_of
-from opus_pipelines.planning.proposals import propose
-from opus_pipelines.programs.contract_search import SEARCHERS, refinement
-from opus_pipelines.read_intakes.files import Inherited
-from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
+from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.wkg.snapshot import Snapshot
+from opus_pipelines.workflow.metrics.intervals import interval
 
 
 def main(lake_folder: str, intakes: str, seeds: int = 10, least: int = 0, most: int | None = None) -> None:

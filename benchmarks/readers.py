@@ -50,14 +50,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 sys.path.insert(0, "BENCHMARKS")
 from measuring import Family, own_peak_mib
-import opus_pipelines.log_formats.csv_log, opus_pipelines.log_formats.parquet_log, opus_pipelines.log_formats.xes
-from opus_pipelines.event_logs.assembler import OtherFiles
-from opus_pipelines.event_logs.forgotten_clients import Forgotten
-from opus_pipelines.ingestion.plan import FilePlan, SourcePlan
-from opus_pipelines.ingestion.parallel_files import FileReadPool, ParallelReading
-from opus_pipelines.event_logs.source_settings import SourceSettings
-from opus_pipelines.log_formats.xes_columns.scan import scan
-from opus_pipelines.log_formats.xes_columns import traces as columnar
+import opus_pipelines.history.formats.csv_log, opus_pipelines.history.formats.parquet_log, opus_pipelines.history.formats.xes
+from opus_pipelines.history.records.assembler import OtherFiles
+from opus_pipelines.history.records.forgotten_clients import Forgotten
+from opus_pipelines.history.ingestion.plan import FilePlan, SourcePlan
+from opus_pipelines.history.ingestion.parallel_files import FileReadPool, ParallelReading
+from opus_pipelines.history.records.source_settings import SourceSettings
+from opus_pipelines.history.formats.xes_columns.scan import scan
+from opus_pipelines.history.formats.xes_columns import traces as columnar
 
 def spent():
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]

@@ -46,7 +46,7 @@ def line(case: int, step: int) -> str:
 
 def measure(kind: str, size: int) -> None:
     """Reads one size in this process, and prints bytes, processor seconds, wall seconds and both peaks in MB."""
-    from opus_pipelines.ingestion.ingest import read_history
+    from opus_pipelines.history.ingestion.ingest import read_history
     from opus_pipelines.lake.layout import Lake
 
     with tempfile.TemporaryDirectory() as root:

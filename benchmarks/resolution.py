@@ -26,11 +26,11 @@ import pyarrow.parquet as pq
 
 from opus_pipelines.core.schemas import IMPLEMENTATIONS
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.embedding.cache import CachedEncoder
-from opus_pipelines.embedding.encoder import Encoder
-from opus_pipelines.ingestion.ingest import read_history
+from opus_pipelines.history.ingestion.ingest import read_history
 from opus_pipelines.lake.layout import Lake, read_table, write_table
-from opus_pipelines.task_matching.nightly import NightlyResolution
+from opus_pipelines.language.embedding.cache import CachedEncoder
+from opus_pipelines.language.embedding.encoder import Encoder
+from opus_pipelines.wkg.task_matching.nightly import NightlyResolution
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 Tasks = dict[str, str]  # source/task key → task

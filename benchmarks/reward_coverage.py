@@ -27,19 +27,19 @@ import numpy as np
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.embedding.cache import CachedEncoder
-from opus_pipelines.embedding.encoder import Encoder
-from opus_pipelines.evaluation.bayesian_network import exact_success
-from opus_pipelines.evaluation.success import product_success
-from opus_pipelines.ingestion.ingest import read_history
+from opus_pipelines.generation.planning.ranking_context import Candidate, Confidence
+from opus_pipelines.history.ingestion.ingest import read_history
 from opus_pipelines.intakes.discover import discover
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.planning.ranking_context import Candidate, Confidence
-from opus_pipelines.sample import write_sample
+from opus_pipelines.language.embedding.cache import CachedEncoder
+from opus_pipelines.language.embedding.encoder import Encoder
+from opus_pipelines.quality.sample import write_sample
+from opus_pipelines.workflow.evaluation.bayesian_network import exact_success
+from opus_pipelines.workflow.evaluation.success import product_success
 from resources.spark import SparkResource
 from tests.generation.contracts import ContractGenerator, RecordedResult
+from tests.quality.sample.simulate import expected_reward, simulate_workflow
 from tests.rebuilding import build_snapshot
-from tests.sample.simulate import expected_reward, simulate_workflow
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 SURE = (0.0, 0.4, 0.6, 0.8, 0.95, 0.995, 1.001)  # bins of beats_next

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Precision and recall of the reader of rules on the labelled procedures of tests/requirements/procedures.
+"""Precision and recall of the reader of rules on the labelled procedures of tests/intakes/requirements/procedures.
 
     .venv/bin/python benchmarks/rules.py [--part heldout|second|tuning|sample] [--errors] [--by style|kind]
 
 A rule is right when its kind, its arguments and its condition are those of a label
-(tests/requirements/procedures/README.md says how it is labelled). `--errors` prints what was missed and what was read
-in vain; use it with the tuning part only, or the held-out parts are spent.
+(tests/intakes/requirements/procedures/README.md says how it is labelled). `--errors` prints what was missed and what
+was read in vain; use it with the tuning part only, or the held-out parts are spent.
 """
 
 import argparse
@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from opus_pipelines.core.word_stems import stems, within
 from opus_pipelines.intakes.elements import Element
-from opus_pipelines.requirements.rules import read_rules
-from opus_pipelines.requirements.statements import Condition, ProcedureStatement
+from opus_pipelines.intakes.requirements.rules import read_rules
+from opus_pipelines.language.grammar.statements import Condition, ProcedureStatement
+from opus_pipelines.language.word_stems import stems, within
 
-FOLDER = Path(__file__).parents[1] / "tests" / "requirements" / "procedures"
+FOLDER = Path(__file__).parents[1] / "tests" / "intakes" / "requirements" / "procedures"
 TIGHT = (
     "checklist",
     "table",

@@ -12,8 +12,8 @@ from itertools import pairwise
 import numpy as np
 
 from opus_pipelines.core.settings import Cost, Reward
-from opus_pipelines.evaluation.batch import Figures, evaluate_batch
-from opus_pipelines.evaluation.reward import evaluate
+from opus_pipelines.workflow.evaluation.batch import Figures, evaluate_batch
+from opus_pipelines.workflow.evaluation.reward import evaluate
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 

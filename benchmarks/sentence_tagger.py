@@ -4,10 +4,10 @@
     .venv/bin/python benchmarks/sentence_tagger.py
 
 The tagger is a logistic regression of the sentence's vector. Rules: it learns from the tuning part of
-tests/requirements/procedures, its penalty chosen by cross-validation over procedures, and answers the two held-out
-parts, beside the reader of rules (`benchmarks/rules.py`). Sentences whose rules are all optional are left out. Roles:
-input, output or process context of the sentences in the sample's intakes, one contract held out at a time; there the
-folder of a document tells the role. Intervals: 95 %, bootstrap over procedures; over contracts there are too few.
+tests/intakes/requirements/procedures, its penalty chosen by cross-validation over procedures, and answers the two
+held-out parts, beside the reader of rules (`benchmarks/rules.py`). Sentences whose rules are all optional are left out.
+Roles: input, output or process context of the sentences in the sample's intakes, one contract held out at a time; there
+the folder of a document tells the role. Intervals: 95 %, bootstrap over procedures; over contracts there are too few.
 """
 
 import argparse
@@ -20,10 +20,10 @@ from rules import read_procedure, rows_of  # beside this file
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, cross_val_predict
 
-from opus_pipelines.embedding.encoder import Encoder
 from opus_pipelines.intakes.elements import Element
-from opus_pipelines.requirements.sentences import sentences_of
-from opus_pipelines.sample.intakes import all_contracts
+from opus_pipelines.intakes.requirements.sentences import sentences_of
+from opus_pipelines.language.embedding.encoder import Encoder
+from opus_pipelines.quality.sample.intakes import all_contracts
 
 PENALTIES = (0.1, 1.0, 10.0, 100.0)
 ROLES = {"input": "input", "output": "output", "process": "process"}

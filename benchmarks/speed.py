@@ -190,11 +190,11 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from measuring import Family, own_peak_mib
 from opus_pipelines.core.settings import Paths, Settings
-from opus_pipelines.embedding.encoder import encoder_of
+from opus_pipelines.language.embedding.encoder import encoder_of
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.mining.engines import mine
-from opus_pipelines.mining.queries import Source
-from opus_pipelines.nightly import steps
+from opus_pipelines.wkg.mining.engines import mine
+from opus_pipelines.wkg.mining.queries import Source
+from opus_pipelines.wkg.nightly import steps
 from resources.spark import SparkResource
 root = Path(sys.argv[1])
 settings = Settings(paths=Paths(lake=root / "lake", history=root / "history", intakes=root))
@@ -247,8 +247,8 @@ def index(arguments: argparse.Namespace) -> Figures:
     """Returns recall@10 and the milliseconds of a query of the exact index and of the one of lists, by size."""
     import numpy as np
 
-    from opus_pipelines.embedding.index import VectorIndex
-    from opus_pipelines.wkg.vectors import recall
+    from opus_pipelines.language.embedding.index import VectorIndex
+    from opus_pipelines.wkg.rebuild.vectors import recall
 
     found = {}
     for size in arguments.vectors:
@@ -279,7 +279,7 @@ def encoder(arguments: argparse.Namespace) -> Figures:
 import json, resource, sys
 from pathlib import Path
 from opus_pipelines.core.settings import Encoder as Chosen
-from opus_pipelines.embedding.encoder import Encoder
+from opus_pipelines.language.embedding.encoder import Encoder
 def spent():
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
@@ -293,8 +293,8 @@ print(json.dumps({"load_cpu_s": loaded - began, "encode_cpu_s": done - loaded}))
 """
     import numpy as np
 
-    from opus_pipelines.embedding.encoder import DEFAULT, locate
-    from opus_pipelines.embedding.openvino_bert import can_run
+    from opus_pipelines.language.embedding.encoder import DEFAULT, locate
+    from opus_pipelines.language.embedding.openvino_bert import can_run
 
     taken, vectors = {}, {}
     with tempfile.TemporaryDirectory(prefix="opus-speed-") as folder:

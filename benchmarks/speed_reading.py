@@ -29,12 +29,12 @@ _OURS = """
 import io, sys
 from pathlib import Path
 import pyarrow.csv, pyarrow.parquet
-from opus_pipelines.discovery.edge_log import EdgeLog
-from opus_pipelines.discovery.tallies import Tally
-from opus_pipelines.event_logs.assembler import Assembler, LogFile, OtherFiles, Outlets
-from opus_pipelines.event_logs.formats import format_of
-from opus_pipelines.event_logs.source_settings import SourceSettings
-from opus_pipelines.log_formats import csv_log, parquet_log, xes
+from opus_pipelines.history.discovery.edge_log import EdgeLog
+from opus_pipelines.history.discovery.tallies import Tally
+from opus_pipelines.history.records.assembler import Assembler, LogFile, OtherFiles, Outlets
+from opus_pipelines.history.records.formats import format_of
+from opus_pipelines.history.records.source_settings import SourceSettings
+from opus_pipelines.history.formats import csv_log, parquet_log, xes
 
 SETTINGS = SourceSettings(timezone="UTC")
 
@@ -71,7 +71,7 @@ _IMPLEMENTATIONS = (
     _OURS
     + """
 def read(name):
-    from opus_pipelines.event_logs.files import open_data
+    from opus_pipelines.history.records.files import open_data
     path = Path(name)
     sink = sink_of(path)
     reader = csv_log.read if path.suffix == ".csv" else parquet_log.read if path.suffix == ".parquet" else xes.read

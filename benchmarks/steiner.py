@@ -10,8 +10,8 @@ import statistics
 import sys
 
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
-from opus_pipelines.wkg.steiner_tree import steiner
-from tests.wkg.exact_steiner_tree import least_weight, steiner_weight
+from opus_pipelines.wkg.subgraphs.steiner_tree import steiner
+from tests.wkg.subgraphs.exact_steiner_tree import least_weight, steiner_weight
 
 
 def main() -> int:

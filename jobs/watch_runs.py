@@ -9,8 +9,8 @@ from assets.tables import page_link
 from jobs.run_record import FAILED, run_record
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.operations import report
-from opus_pipelines.operations.runs import RunRecord, is_recorded
+from opus_pipelines.lake.runs import report
+from opus_pipelines.lake.runs.runs import RunRecord, is_recorded
 
 ASSET = dg.AssetKey(["ops", "runs"])
 SECONDS = 30

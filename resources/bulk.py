@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from opus_pipelines.generation.chunks import GenerationSetup
-from opus_pipelines.generation.contracts import contracts_of
-from opus_pipelines.generation.parallel_encoding import SparkEncoder
-from opus_pipelines.generation.run import BulkRun, Progress
+from opus_pipelines.generation.bulk.chunks import GenerationSetup
+from opus_pipelines.generation.bulk.contracts import contracts_of
+from opus_pipelines.generation.bulk.parallel_encoding import SparkEncoder
+from opus_pipelines.generation.bulk.run import BulkRun, Progress
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.lake.layout import Lake
 from resources.encoder import EncoderResource

@@ -2,9 +2,9 @@
 
 from functools import cached_property
 
-from opus_pipelines.embedding.cache import CachedEncoder
-from opus_pipelines.embedding.encoder import TextEncoder, encoder_of
 from opus_pipelines.lake.layout import Lake
+from opus_pipelines.language.embedding.cache import CachedEncoder
+from opus_pipelines.language.embedding.encoder import TextEncoder, encoder_of
 from resources.settings import WithSettings
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opus_pipelines.core.errors import SettingsError
-from opus_pipelines.workers.package_archive import executor_conf, write_archive
+from opus_pipelines.core.workers.package_archive import executor_conf, write_archive
 from resources.settings import WithSettings
 
 if TYPE_CHECKING:

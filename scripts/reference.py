@@ -22,7 +22,7 @@ from assets.flows import FAILED_FLOWS
 from opus_pipelines.cli.main import opus
 from opus_pipelines.core.schemas import DATASETS, TASK_IMPLEMENTATION, Column
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.event_logs.source_settings import SourceSettings
+from opus_pipelines.history.records.source_settings import SourceSettings
 from opus_pipelines.intakes.contract_settings import ContractSettings, IntakeSettings
 
 ROOT = Path(__file__).resolve().parents[1]

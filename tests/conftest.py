@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
-    from opus_pipelines.embedding.encoder import TextEncoder
+    from opus_pipelines.language.embedding.encoder import TextEncoder
 
 # The settings of whoever runs the tests must not change what the tests see. Subprocesses and the workers of
 # pytest-xdist inherit the cleared environment; GraphFrames' jars are kept under another name, for the shared Spark
@@ -110,7 +110,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
 
 @pytest.fixture(scope="session")
 def encoder() -> object:
-    from opus_pipelines.embedding.encoder import Encoder
+    from opus_pipelines.language.embedding.encoder import Encoder
 
     return Encoder()
 
@@ -118,7 +118,7 @@ def encoder() -> object:
 @pytest.fixture(scope="session")
 def sample_files(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The sample as `opus sample` writes it. Shared: copy what a test changes."""
-    from opus_pipelines.sample import write_sample
+    from opus_pipelines.quality.sample import write_sample
 
     return write_sample(tmp_path_factory.mktemp("sample") / "it")
 
@@ -153,8 +153,8 @@ def sample_lake(
 def mine_sample(lake: Any, history: Path, session: Any, encoder: "TextEncoder") -> None:
     """Reads and mines a history, and publishes the snapshot. `session` starts Spark where so much is to be mined."""
     from opus_pipelines.core.settings import Settings
-    from opus_pipelines.embedding.cache import CachedEncoder
-    from opus_pipelines.ingestion.ingest import read_history
+    from opus_pipelines.history.ingestion.ingest import read_history
+    from opus_pipelines.language.embedding.cache import CachedEncoder
     from tests.rebuilding import build_snapshot
 
     now = datetime(2026, 1, 31, tzinfo=UTC)

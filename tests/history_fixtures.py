@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from opus_pipelines.core.schemas import IMPLEMENTATIONS, REJECTS
-from opus_pipelines.ingestion.ingest import HistoryOptions, HistoryState, read_history
+from opus_pipelines.history.ingestion.ingest import HistoryOptions, HistoryState, read_history
 from opus_pipelines.lake.layout import Lake, read_table
 
 NIGHT = datetime(2026, 1, 2, 2, 0, tzinfo=UTC)

@@ -25,14 +25,14 @@ import pandas  # noqa: F401
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.schemas import COST_REPORT, DATASETS, INTAKES, OPTIMIZED, REWARD_REPORT, RUNS
 from opus_pipelines.core.settings import Paths, Retention, Settings
-from opus_pipelines.generation.contract import TABLES, ContractResult, publish_contract, result_table
-from opus_pipelines.ingestion.ingest import read_history
+from opus_pipelines.generation.results.contract import TABLES, ContractResult, publish_contract, result_table
+from opus_pipelines.history.ingestion.ingest import read_history
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lifecycle.retention import prune_results
-from opus_pipelines.lifecycle.rollback import roll_back
-from opus_pipelines.lifecycle.verify import verify
 from opus_pipelines.reporting.views import connect, write_views_sql
-from opus_pipelines.wkg import rebuild as stages
+from opus_pipelines.wkg.rebuild import stages
+from opus_pipelines.wkg.upkeep.retention import prune_results
+from opus_pipelines.wkg.upkeep.rollback import roll_back
+from opus_pipelines.wkg.upkeep.verify import verify
 from tests.rebuilding import build_snapshot
 
 NOW = datetime(2026, 3, 1, 2, tzinfo=UTC)

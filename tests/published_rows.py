@@ -22,7 +22,7 @@ from opus_pipelines.core import schemas
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.versions import ALGORITHM_VERSIONS
-from opus_pipelines.generation.contract import ContractResult
+from opus_pipelines.generation.results.contract import ContractResult
 from opus_pipelines.lake.layout import Lake, read_json, read_table
 from opus_pipelines.reporting.contract_tables import report_tables
 

@@ -6,11 +6,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.embedding.encoder import TextEncoder
-from opus_pipelines.ingestion.ingest import HistoryState
+from opus_pipelines.history.ingestion.ingest import HistoryState
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.wkg import rebuild
-from opus_pipelines.wkg.rebuild_records import (
+from opus_pipelines.language.embedding.encoder import TextEncoder
+from opus_pipelines.wkg.rebuild import stages as rebuild
+from opus_pipelines.wkg.rebuild.records import (
     CheckedSnapshot,
     HistoryRead,
     RebuildContext,

@@ -11,7 +11,7 @@ import pytest
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.schemas import CONTEXTS, RUNS
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_table, slug
-from tests.language_models.chat_server import Body, ChatServer, schema_of, serving
+from tests.lwm.language_models.chat_server import Body, ChatServer, schema_of, serving
 from tests.test_privacy import found
 
 pytestmark = [pytest.mark.spark, pytest.mark.model, pytest.mark.filterwarnings("default")]  # notices of MLflow

@@ -46,7 +46,7 @@ IN_PROCESS = {"OPUS_SPARK_MINE_FROM_MIB": "512"}  # so little is mined without S
 FEW_INTAKES_ON_SPARK = """
 import sys
 if sys.argv[1] == "generate":  # a rebuild does not load what generates
-    from opus_pipelines.generation import run
+    from opus_pipelines.generation.bulk import run
     run.BulkRun.__init__.__defaults__ = (run.BulkSize(many=2, chunk=4),)
 from opus_pipelines.cli.main import main
 sys.exit(main(sys.argv[1:]))

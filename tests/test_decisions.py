@@ -13,12 +13,12 @@ import yaml
 
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.embedding.cache import CachedEncoder
-from opus_pipelines.embedding.encoder import TextEncoder
-from opus_pipelines.generation.contract import publish_contract
-from opus_pipelines.generation.contracts import contracts_of
+from opus_pipelines.generation.bulk.contracts import contracts_of
+from opus_pipelines.generation.results.contract import publish_contract
 from opus_pipelines.generation.results.staleness import is_current
 from opus_pipelines.lake.layout import Lake
+from opus_pipelines.language.embedding.cache import CachedEncoder
+from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.reporting.explain import explanation
 from opus_pipelines.reporting.views import connect, write_views_sql
 from opus_pipelines.reporting.workflows import read_workflow

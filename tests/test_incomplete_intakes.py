@@ -7,22 +7,22 @@ from typing import Any
 import pytest
 
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.embedding.cache import CachedEncoder
-from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.generation.flow import generate
 from opus_pipelines.generation.records import ContractTerms, GenerationContext, Ranked
 from opus_pipelines.intakes.contract_settings import prices
 from opus_pipelines.intakes.discover import discover
 from opus_pipelines.intakes.intake import read_intake
+from opus_pipelines.intakes.requirements.encoder_store import EncoderChampion
 from opus_pipelines.lake.layout import Lake
+from opus_pipelines.language.embedding.cache import CachedEncoder
+from opus_pipelines.language.embedding.encoder import TextEncoder
+from opus_pipelines.lwm.fine_tuning.encoder_training import fit
 from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.lwm.interface import LargeWorkModel
 from opus_pipelines.lwm.pointer.backend import PointerBackend
-from opus_pipelines.requirements.encoder_store import EncoderChampion
-from opus_pipelines.requirements.encoder_training import fit
-from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
-from opus_pipelines.sample import write_sample
-from opus_pipelines.training.train_intention import asked_cases
+from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
+from opus_pipelines.lwm.training.train_intention import asked_cases
+from opus_pipelines.quality.sample import write_sample
 from opus_pipelines.wkg.snapshot import Snapshot
 
 pytestmark = [pytest.mark.spark, pytest.mark.model]

@@ -18,10 +18,10 @@ import pytest
 
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.schemas import IMPLEMENTATIONS
-from opus_pipelines.ingestion.ingest import HistoryOptions, read_history
+from opus_pipelines.history.ingestion.ingest import HistoryOptions, read_history
 from opus_pipelines.lake.layout import Lake, read_table
 from opus_pipelines.lake.search import Word
-from opus_pipelines.lifecycle.erasure import carry_out, look
+from opus_pipelines.wkg.upkeep.erasure import carry_out, look
 
 NIGHT = datetime(2026, 1, 2, tzinfo=UTC)
 EMAIL, PHONE, NATIONAL, BARE = "jan.jansen@privaat.example.nl", "+31 6 87654321", "020-7654321", "612345670"

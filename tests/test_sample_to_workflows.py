@@ -15,29 +15,29 @@ import rustworkx as rx
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.core.schemas import EDGES, OPTIMIZED, TASK_IMPLEMENTATIONS, WORKFLOW_TASKS
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.embedding.cache import CachedEncoder
-from opus_pipelines.embedding.encoder import TextEncoder
-from opus_pipelines.evaluation.reward import evaluate
-from opus_pipelines.evaluation.score import score_file
-from opus_pipelines.generation.contract import publish_contract
+from opus_pipelines.generation.results.contract import publish_contract
 from opus_pipelines.intakes.contract_settings import prices
 from opus_pipelines.intakes.discover import discover
 from opus_pipelines.intakes.intake import read_intake
 from opus_pipelines.lake.layout import Lake, read_table
+from opus_pipelines.language.embedding.cache import CachedEncoder
+from opus_pipelines.language.embedding.encoder import TextEncoder
+from opus_pipelines.lwm.retrieval.case_retriever import CaseRetriever
+from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.reporting.contract_tables import report_tables
 from opus_pipelines.reporting.views import connect, run, write_views_sql
 from opus_pipelines.reporting.workflows import read_workflow
-from opus_pipelines.retrieval.case_retriever import CaseRetriever
-from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.wkg.snapshot import Snapshot
+from opus_pipelines.workflow.evaluation.reward import evaluate
+from opus_pipelines.workflow.evaluation.score import score_file
 from opus_pipelines.workflow.formats.annotated import AnnotatedWorkflow
 from opus_pipelines.workflow.formats.bpmn import as_bpmn
 from opus_pipelines.workflow.formats.bpmn_reader import read_bpmn
 from opus_pipelines.workflow.task_order import INPUT, OUTPUT
 from tests import published_rows
 from tests.generation.contracts import NOW, ContractGenerator
-from tests.planning.chains import chain_workflow
-from tests.sample.simulate import expected_reward, simulate_chain, step_of
+from tests.generation.planning.chains import chain_workflow
+from tests.quality.sample.simulate import expected_reward, simulate_chain, step_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.model]
 

@@ -11,11 +11,11 @@ import pytest
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.schemas import OPTIMIZED, WORKFLOW_TASKS
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.embedding.cache import CachedEncoder
-from opus_pipelines.embedding.encoder import TextEncoder
-from opus_pipelines.ingestion.ingest import read_history
+from opus_pipelines.history.ingestion.ingest import read_history
 from opus_pipelines.intakes.discover import discover
 from opus_pipelines.lake.layout import Lake
+from opus_pipelines.language.embedding.cache import CachedEncoder
+from opus_pipelines.language.embedding.encoder import TextEncoder
 from tests import ugly
 from tests.generation.contracts import ContractGenerator
 from tests.rebuilding import build_snapshot

@@ -3,11 +3,11 @@
 A night with nothing new so loads neither Dagster nor Spark nor a model.
 """
 
-from opus_pipelines.catalogues.file_names import catalogue_files
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.generation.contracts import contracts_of
+from opus_pipelines.generation.bulk.contracts import contracts_of
 from opus_pipelines.generation.results.staleness import changes_since, failed_intakes, is_current
+from opus_pipelines.intakes.catalogues.file_names import catalogue_files
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.lake.damage import damaged_results, require_sound
 from opus_pipelines.lake.layout import Lake
@@ -51,7 +51,9 @@ def declared_tasks(settings: Settings) -> dict[tuple[str, str], int]:
     with_catalogue = [c for c in contracts if catalogue_files(c.folder)]
     if not with_catalogue:
         return {}
-    from opus_pipelines.catalogues.files import read_catalogue  # its parsers take as long as the rest of the command
+    from opus_pipelines.intakes.catalogues.files import (
+        read_catalogue,  # its parsers take as long as the rest of the command
+    )
 
     return {(c.client, c.contract): len(read_catalogue(c.folder).tasks) for c in with_catalogue}
 

@@ -45,8 +45,8 @@ def decide(
         raise click.UsageError(
             "edit needs the FILE with the changed workflow" if decision == "edit" else f"{decision} takes no FILE"
         )
-    from opus_pipelines.decisions import record
-    from opus_pipelines.decisions.edited import read_edited_workflow
+    from opus_pipelines.intakes.decisions import record
+    from opus_pipelines.intakes.decisions.edited import read_edited_workflow
     from opus_pipelines.reporting.decide import WorkflowLookup, known_tasks
     from opus_pipelines.reporting.views import connect
     from opus_pipelines.workflow.files import read_file

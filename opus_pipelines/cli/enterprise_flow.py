@@ -13,12 +13,12 @@ from opus_pipelines.core.errors import InputError, SettingsError
 
 if TYPE_CHECKING:
     from opus_pipelines.core.settings import Settings
-    from opus_pipelines.enterprise_flows.catalogue import Catalogue
-    from opus_pipelines.enterprise_flows.composer import FlowWriter
-    from opus_pipelines.enterprise_flows.documents import FlowDocument, Input
-    from opus_pipelines.enterprise_flows.flow_examples import FlowExample
-    from opus_pipelines.flow_writers.baselines import Known
-    from opus_pipelines.flow_writers.model_comparison import ModelRow
+    from opus_pipelines.flows.enterprise.catalogue import Catalogue
+    from opus_pipelines.flows.enterprise.composer import FlowWriter
+    from opus_pipelines.flows.enterprise.documents import FlowDocument, Input
+    from opus_pipelines.flows.enterprise.flow_examples import FlowExample
+    from opus_pipelines.flows.writers.baselines import Known
+    from opus_pipelines.flows.writers.model_comparison import ModelRow
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _CATALOGUE = click.option(
@@ -45,10 +45,10 @@ def outline(requirement: str, catalogue: Path | None, learn: Path | None, inputs
       opus flow outline "When an incident is created, send an email to the caller."
     """
     from opus_pipelines.cli import show
-    from opus_pipelines.enterprise_flows.composer import Composer
-    from opus_pipelines.enterprise_flows.flow_examples import known, read_examples
-    from opus_pipelines.enterprise_flows.flow_json import write
-    from opus_pipelines.enterprise_flows.world.examples import examples
+    from opus_pipelines.flows.enterprise.composer import Composer
+    from opus_pipelines.flows.enterprise.flow_examples import known, read_examples
+    from opus_pipelines.flows.enterprise.flow_json import write
+    from opus_pipelines.flows.enterprise.world.examples import examples
 
     text = sys.stdin.read() if requirement == "-" else requirement
     if learn is not None:
@@ -79,7 +79,7 @@ def validate(file: Path, catalogue: Path | None) -> None:
       opus flow validate flow.json --catalogue catalogue.toml
     """
     from opus_pipelines.cli import show
-    from opus_pipelines.enterprise_flows.validation import structure_errors
+    from opus_pipelines.flows.enterprise.validation import structure_errors
 
     errors = structure_errors(_flow(file), _catalogue(catalogue))
     if not errors:
@@ -103,7 +103,7 @@ def score(file: Path, references: tuple[Path, ...], catalogue: Path | None) -> N
       opus flow score flow.json reference.json
     """
     from opus_pipelines.cli import show
-    from opus_pipelines.enterprise_flows.scores import flow_scores
+    from opus_pipelines.flows.enterprise.scores import flow_scores
 
     found = flow_scores(_flow(file), [_flow(path) for path in references], _catalogue(catalogue))
     values = dataclasses.asdict(found).items()
@@ -112,14 +112,14 @@ def score(file: Path, references: tuple[Path, ...], catalogue: Path | None) -> N
 
 
 def _catalogue(path: Path | None) -> "Catalogue":
-    from opus_pipelines.enterprise_flows.catalogue import read_catalogue
-    from opus_pipelines.enterprise_flows.world.examples import world_catalogue
+    from opus_pipelines.flows.enterprise.catalogue import read_catalogue
+    from opus_pipelines.flows.enterprise.world.examples import world_catalogue
 
     return world_catalogue() if path is None else read_catalogue(path)
 
 
 def _flow(path: Path) -> "FlowDocument":
-    from opus_pipelines.enterprise_flows.flow_json import read
+    from opus_pipelines.flows.enterprise.flow_json import read
 
     try:
         return read(path.read_text("utf-8"))
@@ -178,10 +178,10 @@ def compare(
     from opus_pipelines.cli import show
     from opus_pipelines.core.ids import digest
     from opus_pipelines.core.progress import Ticker
-    from opus_pipelines.enterprise_flows.catalogue import read_catalogue
-    from opus_pipelines.enterprise_flows.flow_examples import HELD_OUT, known, read_examples
-    from opus_pipelines.enterprise_flows.world.examples import examples, world_catalogue
-    from opus_pipelines.flow_writers.model_comparison import PUBLISHED, sample_lines, table, written
+    from opus_pipelines.flows.enterprise.catalogue import read_catalogue
+    from opus_pipelines.flows.enterprise.flow_examples import HELD_OUT, known, read_examples
+    from opus_pipelines.flows.enterprise.world.examples import examples, world_catalogue
+    from opus_pipelines.flows.writers.model_comparison import PUBLISHED, sample_lines, table, written
 
     if (file is None) != (catalogue_file is None):
         raise InputError("--examples and --catalogue belong together")
@@ -206,7 +206,7 @@ def compare(
         note = "Published, times 100, of other data and catalogues: for orientation only"
         show.table(("model", "what", "FlowSim"), PUBLISHED, note)
     if record:
-        from opus_pipelines.flow_writers.flow_records import publish
+        from opus_pipelines.flows.writers.flow_records import publish
 
         evaluation = publish(options.lake(), [one for own in flows for one in own])
         show.note(f"rows by requirement: evaluation {evaluation} in the view evaluations_flows")
@@ -245,19 +245,19 @@ class _Writers:
     @property
     def known(self) -> "Known":
         """The requirements and flows that may be learnt from."""
-        from opus_pipelines.enterprise_flows.flow_examples import known
+        from opus_pipelines.flows.enterprise.flow_examples import known
 
         return known(self.examples)
 
     def of(self, name: str, prompts: tuple[str, ...]) -> "Iterator[tuple[FlowWriter, str | None]]":
         """Yields the writers of a name, each with the model whose price counts."""
-        from opus_pipelines.flow_writers.model_comparison import plain_writers
+        from opus_pipelines.flows.writers.model_comparison import plain_writers
 
         if name in PLAIN:
             yield plain_writers(self.catalogue, self.examples, [name])[0], None
         elif name == "pointer":
-            from opus_pipelines.embedding.encoder import encoder_of
-            from opus_pipelines.flow_writers.pointer_writer import PointerWriter
+            from opus_pipelines.flows.writers.pointer_writer import PointerWriter
+            from opus_pipelines.language.embedding.encoder import encoder_of
 
             yield PointerWriter(self.catalogue, self.known, encoder_of(self.options.settings().encoder)), None
         elif name == "endpoint":
@@ -266,9 +266,9 @@ class _Writers:
             yield from self._causal(name, prompts)
 
     def _endpoint(self, prompts: tuple[str, ...]) -> "Iterator[tuple[FlowWriter, str | None]]":
-        from opus_pipelines.enterprise_flows.step_choice import learnt
-        from opus_pipelines.flow_writers.decoders import EndpointDecoder
-        from opus_pipelines.flow_writers.language_writers import LanguageWriter, promptings
+        from opus_pipelines.flows.enterprise.step_choice import learnt
+        from opus_pipelines.flows.writers.decoders import EndpointDecoder
+        from opus_pipelines.flows.writers.language_writers import LanguageWriter, promptings
 
         settings: Settings = self.options.settings()
         own = settings.openai_compatible
@@ -281,10 +281,10 @@ class _Writers:
             yield LanguageWriter(self.catalogue, learnt(self.catalogue), decoder, way), self.price or own.model
 
     def _causal(self, name: str, prompts: tuple[str, ...]) -> "Iterator[tuple[FlowWriter, str | None]]":
-        from opus_pipelines.enterprise_flows.step_choice import learnt
-        from opus_pipelines.flow_writers.decoders import CausalDecoder, fine_tuned
-        from opus_pipelines.flow_writers.language_writers import LanguageWriter, promptings
-        from opus_pipelines.language_models.transformer import load
+        from opus_pipelines.flows.enterprise.step_choice import learnt
+        from opus_pipelines.flows.writers.decoders import CausalDecoder, fine_tuned
+        from opus_pipelines.flows.writers.language_writers import LanguageWriter, promptings
+        from opus_pipelines.lwm.language_models.transformer import load
 
         settings = self.options.settings().causal_lm
         if settings.path is None:

@@ -153,7 +153,7 @@ def keep_trace(lake_of: Callable[[], Path]) -> Path | None:
     try:
         folder.mkdir(exist_ok=True)
         path = folder / "opus-errors.log"
-        from opus_pipelines.event_logs.private_text import mask_text  # its patterns take a quarter of a second
+        from opus_pipelines.history.records.private_text import mask_text  # its patterns take a quarter of a second
 
         with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
             file.write(mask_text(traceback.format_exc()) + "\n")

@@ -13,7 +13,7 @@ from opus_pipelines.core.progress import Ticker
 from opus_pipelines.core.settings import Settings
 
 if TYPE_CHECKING:
-    from opus_pipelines.flow_batches.evaluation import MeanScore, UtteranceEvaluation, UtteranceSet
+    from opus_pipelines.flows.batches.evaluation import MeanScore, UtteranceEvaluation, UtteranceSet
     from opus_pipelines.generation.records import GenerationContext
     from opus_pipelines.quality.evaluate import Evaluation, Mean
     from opus_pipelines.quality.task_set import TaskSet
@@ -80,7 +80,7 @@ def evaluate(
       opus evaluate utterances.jsonl --catalogue activities.json
       opus query utterance_scores
     """
-    from opus_pipelines.flow_batches.evaluation import is_utterances
+    from opus_pipelines.flows.batches.evaluation import is_utterances
 
     if is_utterances(task_set):
         _refuse({"--ablate": ablate, "--samples": samples}, "are of workflows, not of flows")
@@ -121,13 +121,13 @@ def _refuse(given: dict[str, Any], why: str) -> None:
 def _evaluate_utterances(
     options: Options, path: Path, catalogue: Path | None, limit: int | None, how: dict[str, Any]
 ) -> None:
-    from opus_pipelines.embedding.cache import CachedEncoder
-    from opus_pipelines.embedding.encoder import encoder_of
-    from opus_pipelines.flow_batches.evaluation import Asking, limited, publish, read_set
-    from opus_pipelines.flow_batches.evaluation import evaluate as run
-    from opus_pipelines.flow_models.backends import RANKER, chosen
-    from opus_pipelines.flow_models.endpoint_writer import Keeping
+    from opus_pipelines.flows.batches.evaluation import Asking, limited, publish, read_set
+    from opus_pipelines.flows.batches.evaluation import evaluate as run
+    from opus_pipelines.flows.models.backends import RANKER, chosen
+    from opus_pipelines.flows.models.endpoint_writer import Keeping
     from opus_pipelines.lake.layout import Lake
+    from opus_pipelines.language.embedding.cache import CachedEncoder
+    from opus_pipelines.language.embedding.encoder import encoder_of
 
     ways = {"examples": how["learning"], "cross domain": how["cross_domain"], "catalogue alone": how["no_learning"]}
     named = [name for name, value in ways.items() if value]
@@ -150,8 +150,8 @@ def _evaluate_utterances(
 
 
 def _print_utterances(evaluation: "UtteranceEvaluation", given: "UtteranceSet") -> None:
-    from opus_pipelines.flow_batches.evaluation import SHOWN, by_tag, means
-    from opus_pipelines.flow_batches.scoring import BASELINE
+    from opus_pipelines.flows.batches.evaluation import SHOWN, by_tag, means
+    from opus_pipelines.flows.batches.scoring import BASELINE
 
     def shown(mean: "MeanScore | None") -> str:
         return "-" if mean is None else f"{mean.mean:.3f} [{mean.low:.3f}, {mean.high:.3f}]"
@@ -191,12 +191,12 @@ def _limited(task_set: "TaskSet", limit: int | None) -> "TaskSet":
 
 
 def _context(settings: Settings) -> "GenerationContext":
-    from opus_pipelines.embedding.cache import CachedEncoder
-    from opus_pipelines.embedding.encoder import encoder_of
     from opus_pipelines.generation.records import ContractTerms, GenerationContext
     from opus_pipelines.lake.layout import Lake
+    from opus_pipelines.language.embedding.cache import CachedEncoder
+    from opus_pipelines.language.embedding.encoder import encoder_of
     from opus_pipelines.lwm.interface import backend_of
-    from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
+    from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
     from opus_pipelines.wkg.snapshot import Snapshot
 
     lake = Lake(settings.paths.lake)
@@ -207,8 +207,8 @@ def _context(settings: Settings) -> "GenerationContext":
 
 
 def _print(evaluation: "Evaluation", task_set: "TaskSet") -> None:
-    from opus_pipelines.metrics.opus_metrics import AXES
     from opus_pipelines.quality.evaluate import COMPARED, SHOWN, areas, changed, differences, means
+    from opus_pipelines.workflow.metrics.opus_metrics import AXES
 
     rows = evaluation.rows
     scores = {score: means(rows, score) for score in SHOWN}

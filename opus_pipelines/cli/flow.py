@@ -14,10 +14,10 @@ from opus_pipelines.cli.write import batch
 from opus_pipelines.core.errors import InputError, OpusError
 
 if TYPE_CHECKING:
-    from opus_pipelines.flow_generation.activities import ActivityCatalogue
-    from opus_pipelines.flow_generation.predictions import Made, Make
-    from opus_pipelines.flows.formats.registry import Loss
-    from opus_pipelines.flows.model import Flow
+    from opus_pipelines.flows.from_text.activities import ActivityCatalogue
+    from opus_pipelines.flows.from_text.predictions import Made, Make
+    from opus_pipelines.workflow.blocks.formats.registry import Loss
+    from opus_pipelines.workflow.blocks.model import Flow
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -57,7 +57,7 @@ def convert(file: Path, form: str, source: str | None, duplicate: bool, output: 
       opus flow convert leads.py --to bpmn -o leads.bpmn
       opus flow convert leads.bpmn --to python
     """
-    from opus_pipelines.flows.formats.registry import read_flow, written
+    from opus_pipelines.workflow.blocks.formats.registry import read_flow, written
 
     content, losses = written(read_flow(file, source, duplicate), form)
     _warn(losses)
@@ -73,7 +73,7 @@ def formats() -> None:
       opus flow formats
     """
     from opus_pipelines.cli import show
-    from opus_pipelines.flows.formats.registry import FLOW_FORMATS, Feature
+    from opus_pipelines.workflow.blocks.formats.registry import FLOW_FORMATS, Feature
 
     rows = []
     for name, form in FLOW_FORMATS.entries().items():
@@ -94,9 +94,9 @@ def check(file: Path, source: str | None) -> None:
     Example:
       opus flow check leads.bpmn
     """
-    from opus_pipelines.flows.expressions import FlowError
-    from opus_pipelines.flows.formats.registry import read_flow
-    from opus_pipelines.flows.traversal import read_before_set
+    from opus_pipelines.workflow.blocks.expressions import FlowError
+    from opus_pipelines.workflow.blocks.formats.registry import read_flow
+    from opus_pipelines.workflow.blocks.traversal import read_before_set
 
     found = read_before_set(read_flow(file, source))
     if found:
@@ -119,15 +119,15 @@ def diff(before: Path, after: Path, as_json: bool, svg: Path | None) -> None:
       opus flow diff before.py after.py --json > operations.json
       opus flow diff before.py after.py --svg difference.svg
     """
-    from opus_pipelines.flows.difference import difference
-    from opus_pipelines.flows.edits import described
-    from opus_pipelines.flows.formats.registry import read_flow
-    from opus_pipelines.flows.operation_files import operation_data
+    from opus_pipelines.workflow.blocks.difference import difference
+    from opus_pipelines.workflow.blocks.edits import described
+    from opus_pipelines.workflow.blocks.formats.registry import read_flow
+    from opus_pipelines.workflow.blocks.operation_files import operation_data
 
     old, new = read_flow(before), read_flow(after)
     operations = difference(old, new)
     if svg is not None:
-        from opus_pipelines.flow_pages.picture import difference_svg
+        from opus_pipelines.reporting.pages.flows.picture import difference_svg
 
         _write(difference_svg(old, new).encode(), svg)
     if as_json:
@@ -154,8 +154,8 @@ def page(file: Path, prior: Path | None, utterance: str, retrieved: Path | None,
     Example:
       opus flow page after.bpmn --prior before.bpmn -o after.html
     """
-    from opus_pipelines.flow_pages.page import FlowPage, flow_page, read_retrieved
-    from opus_pipelines.flows.formats.registry import read_flow
+    from opus_pipelines.reporting.pages.flows.page import FlowPage, flow_page, read_retrieved
+    from opus_pipelines.workflow.blocks.formats.registry import read_flow
 
     try:
         rows = read_retrieved(retrieved.read_bytes()) if retrieved else ()
@@ -198,7 +198,7 @@ def edit(
       opus flow edit leads.bpmn "Send an email at the end" "Remove the first step" --in-place
       opus flow edit leads.bpmn --operations operations.json -o edited.bpmn
     """
-    from opus_pipelines.flow_exchange.turns import edit_file
+    from opus_pipelines.workflow.exchange.turns import edit_file
 
     if bool(utterances) == (operations is not None):
         raise InputError("opus flow edit takes utterances or --operations, one of the two")
@@ -226,7 +226,7 @@ def undo(file: Path, turns: int, only_list: bool) -> None:
       opus flow undo leads.bpmn --list
     """
     from opus_pipelines.cli import show
-    from opus_pipelines.flow_exchange import turns as record
+    from opus_pipelines.workflow.exchange import turns as record
 
     found = list(reversed(record.turns(file))) if only_list else record.undo(file, turns)
     show.table(("turn", "operations"), [(turn.request, "; ".join(turn.operations)) for turn in found])
@@ -238,11 +238,11 @@ def _turns(
     options: Options, file: Path, given: tuple[str, ...] | Path | None, how: dict[str, Any]
 ) -> Iterator[tuple[str, list[str], bytes]]:
     """Yields what each turn asks for, its operations as lines, and the content of the file after it."""
-    from opus_pipelines.flows.edits import applied, described
-    from opus_pipelines.flows.expressions import FlowError
-    from opus_pipelines.flows.formats.bpmn_patch import patched_bpmn
-    from opus_pipelines.flows.formats.registry import flow_format, format_of, read_flow, written
-    from opus_pipelines.flows.operation_files import read_operations
+    from opus_pipelines.workflow.blocks.edits import applied, described
+    from opus_pipelines.workflow.blocks.expressions import FlowError
+    from opus_pipelines.workflow.blocks.formats.bpmn_patch import patched_bpmn
+    from opus_pipelines.workflow.blocks.formats.registry import flow_format, format_of, read_flow, written
+    from opus_pipelines.workflow.blocks.operation_files import read_operations
 
     def after(content: bytes, changed: "Flow") -> bytes:
         if name == "bpmn":
@@ -294,7 +294,7 @@ def new(options: Options, /, utterance: str, form: str, output: Path | None, **h
       opus flow new "Retrieve all leads. For each lead, create an issue in Jira" --catalogue activities.json
       opus --settings opus.toml flow new "Create an issue in Jira" --learn known --backend causal_lm
     """
-    from opus_pipelines.flows.formats.registry import written
+    from opus_pipelines.workflow.blocks.formats.registry import written
 
     made = _maker(options, **how)(utterance, None)
     for step, probability in made.steps:
@@ -316,13 +316,13 @@ def _maker(options: Options, catalogue: Path | None, learning: Path | None, back
     """What makes a flow of an utterance: what is learnt from the catalogue and flows, or a language model."""
     from functools import partial
 
-    from opus_pipelines.flow_generation.activities import read_catalogue
-    from opus_pipelines.flow_generation.flow_folder import read_folder
-    from opus_pipelines.flow_generation.predictions import made_by_ranker
-    from opus_pipelines.flow_learning.writers import flow_writer
-    from opus_pipelines.flow_models.backends import chosen
-    from opus_pipelines.flow_models.endpoint_writer import Keeping
-    from opus_pipelines.flow_models.made_flows import made_by
+    from opus_pipelines.flows.from_text.activities import read_catalogue
+    from opus_pipelines.flows.from_text.flow_folder import read_folder
+    from opus_pipelines.flows.from_text.predictions import made_by_ranker
+    from opus_pipelines.flows.learning.writers import flow_writer
+    from opus_pipelines.flows.models.backends import chosen
+    from opus_pipelines.flows.models.endpoint_writer import Keeping
+    from opus_pipelines.flows.models.made_flows import made_by
 
     model = chosen(options.settings(), backend)
     found = read_catalogue(catalogue) if catalogue else _tasks(options)
@@ -344,7 +344,7 @@ def _tell_usage(made: "Made") -> None:
 
 def _tasks(options: Options) -> "ActivityCatalogue":
     """The tasks of the current snapshot as a catalogue."""
-    from opus_pipelines.flow_batches.inputs import snapshot_activities
+    from opus_pipelines.flows.batches.inputs import snapshot_activities
 
     lake = options.lake()
     snapshot = lake.current_snapshot()

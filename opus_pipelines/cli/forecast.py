@@ -11,7 +11,7 @@ from opus_pipelines.cli.options import Options
 from opus_pipelines.core.errors import InputError
 
 if TYPE_CHECKING:
-    from opus_pipelines.forecasting.publish import SourceForecast
+    from opus_pipelines.forecasts.publish import SourceForecast
 
 MAX_REST, MAX_NEXT = 6, 3  # activities of the rest, and next activities, that the table shows
 MS_PER_HOUR = 3_600_000.0
@@ -65,9 +65,10 @@ def forecast(
       opus forecast --source claims --open status=running --limit-hours 72
       opus query forecasts
     """
-    from opus_pipelines.forecasting.history_traces import OpenRule, export_records
-    from opus_pipelines.forecasting.limits import COST, LEAD_TIME, STEPS, limits_of, stated
-    from opus_pipelines.forecasting.publish import (
+    from opus_pipelines.forecasts.contract_limits import contract_limits
+    from opus_pipelines.forecasts.history_traces import OpenRule, export_records
+    from opus_pipelines.forecasts.limits import COST, LEAD_TIME, STEPS, limits_of, stated
+    from opus_pipelines.forecasts.publish import (
         ForecastOptions,
         LimitSources,
         forecast_source,
@@ -75,7 +76,6 @@ def forecast(
         request_of,
         sources_of,
     )
-    from opus_pipelines.intakes.contract_limits import contract_limits
 
     if export is not None and not export.exists():
         raise InputError(f"{export}: no such file or folder; name an export of running cases")

@@ -14,7 +14,7 @@ from opus_pipelines.intakes.discover import discover
 from opus_pipelines.lake.layout import Lake
 
 if TYPE_CHECKING:
-    from opus_pipelines.lifecycle.erasure import ErasureWork
+    from opus_pipelines.wkg.upkeep.erasure import ErasureWork
 
 
 @click.command()
@@ -49,7 +49,7 @@ def forget(
     Example:
       opus --lake demo/lake forget --client "Northwind Insurance" --history demo/history
     """
-    from opus_pipelines.lifecycle import erasure
+    from opus_pipelines.wkg.upkeep import erasure
 
     settings = options.settings(paths__history=history, paths__intakes=intakes)
     lake = Lake(settings.paths.lake)
@@ -69,8 +69,8 @@ def forget(
 def _carry_out(lake: Lake, settings: Settings, work: "ErasureWork") -> None:
     """Erases and reports. In the rebuild without the client, drift and loss are not checked: they are meant."""
     from opus_pipelines.cli import forget_record, runs
-    from opus_pipelines.lifecycle import erasure
-    from opus_pipelines.training.tracking import Tracking
+    from opus_pipelines.lwm.training.tracking import Tracking
+    from opus_pipelines.wkg.upkeep import erasure
 
     client = work.traces.client
     quiet = settings.model_copy(update={"checks": settings.checks.model_copy(update={"drift": "off"})})

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from opus_pipelines.lake import run_storage
 from opus_pipelines.lake.layout import Lake, slug
+from opus_pipelines.lake.runs import run_storage
 from opus_pipelines.lake.search import Finding, Word, search, unpacked
-from opus_pipelines.lifecycle.erasure import Removed
+from opus_pipelines.wkg.upkeep.erasure import Removed
 
 if TYPE_CHECKING:
     import dagster as dg

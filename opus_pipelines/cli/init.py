@@ -13,7 +13,7 @@ from opus_pipelines.core.errors import CheckFailed, InputError
 from opus_pipelines.core.settings import Settings
 
 if TYPE_CHECKING:
-    from opus_pipelines.discovery.discover import Discovered
+    from opus_pipelines.history.discovery.discover import Discovered
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -109,11 +109,11 @@ def check(options: Options, source: str, history: Path | None) -> None:
     if _is_contract(Path(source)):
         _check_catalogue(Path(source))
         return
-    from opus_pipelines.ingestion.onboarding.column_doubts import column_doubts_of
-    from opus_pipelines.ingestion.onboarding.findings import findings_of
-    from opus_pipelines.ingestion.onboarding.propose import kind_of
-    from opus_pipelines.ingestion.onboarding.report import complaints, report
-    from opus_pipelines.ingestion.onboarding.trial import reading
+    from opus_pipelines.history.ingestion.onboarding.column_doubts import column_doubts_of
+    from opus_pipelines.history.ingestion.onboarding.findings import findings_of
+    from opus_pipelines.history.ingestion.onboarding.propose import kind_of
+    from opus_pipelines.history.ingestion.onboarding.report import complaints, report
+    from opus_pipelines.history.ingestion.onboarding.trial import reading
 
     settings = options.settings(paths__history=history)
     with reading(_folder(settings, source), settings.currency.usd_per_unit) as trial:
@@ -165,7 +165,7 @@ def discover(
       opus discover export.csv --timezone Europe/Berlin --format csv > edges.csv
       opus discover claims --history history --tasks --format json
     """
-    from opus_pipelines.discovery.summary import complaints, headline, tables
+    from opus_pipelines.history.discovery.summary import complaints, headline, tables
 
     columns = {role: column for role, column in (("case", case), ("activity", activity), ("time", time)) if column}
     found = _discovered(options, log, history, timezone, columns)
@@ -188,11 +188,11 @@ def discover(
 def _discovered(
     options: Options, log: str, history: Path | None, timezone: str | None, columns: dict[str, str]
 ) -> "Discovered":
-    from opus_pipelines.discovery.discover import discover as discover_source
-    from opus_pipelines.discovery.discover import discover_file
-    from opus_pipelines.discovery.guess import settings_of_file
-    from opus_pipelines.event_logs.formats import LOG_FORMATS
-    from opus_pipelines.ingestion.onboarding.draft import Stated
+    from opus_pipelines.history.discovery.discover import discover as discover_source
+    from opus_pipelines.history.discovery.discover import discover_file
+    from opus_pipelines.history.discovery.guess import settings_of_file
+    from opus_pipelines.history.ingestion.onboarding.draft import Stated
+    from opus_pipelines.history.records.formats import LOG_FORMATS
 
     if not Path(log).is_file():
         if columns or timezone:
@@ -208,16 +208,16 @@ def _discovered(
 
 
 def _is_contract(folder: Path) -> bool:
-    from opus_pipelines.flow_batches.inputs import utterance_files
+    from opus_pipelines.flows.batches.inputs import utterance_files
     from opus_pipelines.intakes.discover import FLOWS
 
     return (folder / "contract.toml").is_file() or bool(utterance_files(folder / FLOWS))
 
 
 def _check_catalogue(folder: Path) -> None:
-    from opus_pipelines.catalogues.files import read_catalogue
-    from opus_pipelines.catalogues.report import catalogue_complaints, catalogue_lines
-    from opus_pipelines.flow_batches.inputs import check_folder
+    from opus_pipelines.flows.batches.inputs import check_folder
+    from opus_pipelines.intakes.catalogues.files import read_catalogue
+    from opus_pipelines.intakes.catalogues.report import catalogue_complaints, catalogue_lines
     from opus_pipelines.intakes.discover import FLOWS
 
     catalogue = read_catalogue(folder)
@@ -249,11 +249,11 @@ def _source(
     stated: dict[str, str | None],
     columns: dict[str, str],
 ) -> None:
-    from opus_pipelines.event_logs.source_settings import FILE_NAME
-    from opus_pipelines.ingestion.onboarding.column_doubts import column_doubts
-    from opus_pipelines.ingestion.onboarding.draft import Stated
-    from opus_pipelines.ingestion.onboarding.propose import propose_settings
-    from opus_pipelines.ingestion.onboarding.report import complaints, report
+    from opus_pipelines.history.ingestion.onboarding.column_doubts import column_doubts
+    from opus_pipelines.history.ingestion.onboarding.draft import Stated
+    from opus_pipelines.history.ingestion.onboarding.propose import propose_settings
+    from opus_pipelines.history.ingestion.onboarding.report import complaints, report
+    from opus_pipelines.history.records.source_settings import FILE_NAME
 
     names = [file.name for file in files]
     if len(set(names)) < len(names):
@@ -295,7 +295,7 @@ def _assumed(notes: dict[str, str]) -> list[tuple[str, str]]:
 
 def _write(files: tuple[Path, ...], folder: Path, toml: str) -> None:
     """Copies the files first and writes source.toml last, so that a folder with source.toml is complete."""
-    from opus_pipelines.event_logs.source_settings import FILE_NAME
+    from opus_pipelines.history.records.source_settings import FILE_NAME
     from opus_pipelines.lake.atomic_files import write_atomically
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -11,8 +11,8 @@ from opus_pipelines.cli import show
 from opus_pipelines.cli.options import Options
 
 if TYPE_CHECKING:
-    from opus_pipelines.programs.experiment import LanguageModels
-    from opus_pipelines.programs.interpreter import Executor, ProgramRun, ProgramTask
+    from opus_pipelines.flows.programs.experiment import LanguageModels
+    from opus_pipelines.flows.programs.interpreter import Executor, ProgramRun, ProgramTask
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 SHOWN = 60  # characters of an answer in a table
@@ -62,9 +62,9 @@ def run(options: Options, /, file: Path, texts: tuple[str, ...], tasks_file: Pat
       opus program run plan.core --tasks tasks.jsonl --executor openai_compatible --history history/programs
       opus query program_steps
     """
-    from opus_pipelines.programs.interpreter import run as run_program
-    from opus_pipelines.programs.records import publish_runs, read_program, write_history
-    from opus_pipelines.programs.task_files import read_tasks, task_of
+    from opus_pipelines.flows.programs.interpreter import run as run_program
+    from opus_pipelines.flows.programs.records import publish_runs, read_program, write_history
+    from opus_pipelines.flows.programs.task_files import read_tasks, task_of
 
     chosen = read_program(file)
     tasks = [*(task_of(text) for text in texts), *(read_tasks(tasks_file) if tasks_file else ())]
@@ -136,11 +136,11 @@ def improve(options: Options, /, file: Path | None, output: Path | None, **how: 
       opus program improve --method "policy gradient" --method "in context" --interpreter exact --interpreter similar
       opus query programs
     """
-    from opus_pipelines.programs.drafts import program_of
-    from opus_pipelines.programs.experiment import Plan, experiment, log_curves, publish
-    from opus_pipelines.programs.planning_set import MANUAL
-    from opus_pipelines.programs.records import read_program
-    from opus_pipelines.training.tracking import Tracking
+    from opus_pipelines.flows.programs.drafts import program_of
+    from opus_pipelines.flows.programs.experiment import Plan, experiment, log_curves, publish
+    from opus_pipelines.flows.programs.planning_set import MANUAL
+    from opus_pipelines.flows.programs.records import read_program
+    from opus_pipelines.lwm.training.tracking import Tracking
 
     if how["client"] or how["contract"]:
         _improve_contract(options, how["client"], how["contract"], how["scored"])
@@ -170,9 +170,9 @@ def improve(options: Options, /, file: Path | None, output: Path | None, **how: 
 
 def _models(options: Options) -> "LanguageModels":
     from opus_pipelines.core.ids import digest
-    from opus_pipelines.language_models.text_answers import MODELS
-    from opus_pipelines.programs.experiment import LanguageModels
-    from opus_pipelines.programs.language_generator import model_generators
+    from opus_pipelines.flows.programs.experiment import LanguageModels
+    from opus_pipelines.flows.programs.language_generator import model_generators
+    from opus_pipelines.lwm.language_models.text_answers import MODELS
 
     settings, lake = options.settings(), options.lake()
     executors = {name: partial(_executor, options, name, "exact", "") for name in MODELS}
@@ -181,7 +181,7 @@ def _models(options: Options) -> "LanguageModels":
 
 
 def _improve_contract(options: Options, client: str | None, contract: str | None, scored: int) -> None:
-    from opus_pipelines.programs.contract_improvement import Budget, improve_contract, publish_improvement
+    from opus_pipelines.flows.programs.contract_improvement import Budget, improve_contract, publish_improvement
 
     if not client or not contract:
         raise click.UsageError("--contract needs --client, and --client needs --contract")
@@ -208,7 +208,7 @@ def _earns(row: dict[str, Any], when: str) -> str:
 
 
 def _print_summaries(rows: list[dict[str, Any]]) -> None:
-    from opus_pipelines.programs.experiment import summaries
+    from opus_pipelines.flows.programs.experiment import summaries
 
     table = [
         (
@@ -229,15 +229,15 @@ def _print_summaries(rows: list[dict[str, Any]]) -> None:
 
 
 def _executor(options: Options, name: str, reads: str, client: str) -> "Executor":
-    from opus_pipelines.programs.planning_set import toolbox
+    from opus_pipelines.flows.programs.planning_set import toolbox
 
     if name == "tools":
-        from opus_pipelines.programs.branch_choice import letter_cosine
-        from opus_pipelines.programs.tool_executor import ToolExecutor
+        from opus_pipelines.flows.programs.branch_choice import letter_cosine
+        from opus_pipelines.flows.programs.tool_executor import ToolExecutor
 
         return ToolExecutor(toolbox(reads), letter_cosine)
-    from opus_pipelines.language_models.text_answers import MODELS, KeptText
-    from opus_pipelines.programs.language_executor import LanguageExecutor
+    from opus_pipelines.flows.programs.language_executor import LanguageExecutor
+    from opus_pipelines.lwm.language_models.text_answers import MODELS, KeptText
 
     lake = options.lake()
     return LanguageExecutor(KeptText(MODELS[name](options.settings(), lake), lake, client), toolbox(reads))

@@ -135,7 +135,7 @@ def query(options: Options, name_or_sql: str | None, variables: tuple[str, ...],
     """
     from opus_pipelines.core.schemas import DATASETS
     from opus_pipelines.lake.object_store.folders import origin_of_root
-    from opus_pipelines.querying.guard import timed
+    from opus_pipelines.reporting.querying.guard import timed
     from opus_pipelines.reporting.views import connect, run, shipped_queries, store_views_sql, views_sql
 
     if views:
@@ -209,7 +209,7 @@ _OTHER_PAGES = {
 
 def _error_page(samples: Path) -> str:
     from opus_pipelines.quality.error_analysis import analyse, read_samples, scores_of
-    from opus_pipelines.reporting.page.errors import error_page
+    from opus_pipelines.reporting.pages.errors import error_page
 
     found, rejected = read_samples(samples)
     if rejected:
@@ -249,11 +249,11 @@ def report(options: Options, client: str | None, contract: str | None, out: Path
       opus report --client "Northwind Insurance" --out pages
     """
     from opus_pipelines.lake.layout import slug
-    from opus_pipelines.nights.page import nights_page, render_nights
-    from opus_pipelines.program_pages.improvements import improvement_page, render_improvements
-    from opus_pipelines.program_pages.searches import program_page, render_programs
-    from opus_pipelines.reporting.page.contract import contract_pages
-    from opus_pipelines.reporting.page.render import (
+    from opus_pipelines.reporting.pages.contract import contract_pages
+    from opus_pipelines.reporting.pages.nights.page import nights_page, render_nights
+    from opus_pipelines.reporting.pages.programs.improvements import improvement_page, render_improvements
+    from opus_pipelines.reporting.pages.programs.searches import program_page, render_programs
+    from opus_pipelines.reporting.pages.render import (
         flow_rows,
         render,
         render_flows,

@@ -85,16 +85,16 @@ def train(
       opus models
       opus generate --intakes intakes
     """
-    from opus_pipelines.embedding.cache import CachedEncoder
-    from opus_pipelines.embedding.encoder import encoder_of
     from opus_pipelines.lake.layout import Lake
-    from opus_pipelines.language_models.adapter_store import store_of as adapters_of
+    from opus_pipelines.language.embedding.cache import CachedEncoder
+    from opus_pipelines.language.embedding.encoder import encoder_of
+    from opus_pipelines.lwm.language_models.adapter_store import store_of as adapters_of
     from opus_pipelines.lwm.pointer.store import store_of
-    from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
-    from opus_pipelines.training.tracking import Tracking
-    from opus_pipelines.training.train import TrainingOptions
-    from opus_pipelines.training.train import train as run
-    from opus_pipelines.training.train_adapter import train_adapter
+    from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
+    from opus_pipelines.lwm.training.tracking import Tracking
+    from opus_pipelines.lwm.training.train import TrainingOptions
+    from opus_pipelines.lwm.training.train import train as run
+    from opus_pipelines.lwm.training.train_adapter import train_adapter
     from opus_pipelines.wkg.snapshot import Snapshot
 
     settings = options.settings()
@@ -126,8 +126,8 @@ def train(
 
 
 def _train_activity_encoder(settings: "Settings", lake: "Lake", flows: Path) -> None:
-    from opus_pipelines.flow_generation.flow_folder import read_folder
-    from opus_pipelines.flow_learning.activity_encoder import train_encoder
+    from opus_pipelines.flows.from_text.flow_folder import read_folder
+    from opus_pipelines.flows.learning.activity_encoder import train_encoder
 
     found = read_folder(flows)
     lake.ensure_empty()
@@ -162,12 +162,12 @@ def models(options: Options, champion: str | None, backend: str) -> None:
       opus models --champion m0123456789abcdef
       opus models --backend intention
     """
-    from opus_pipelines.flow_learning import activity_encoder
+    from opus_pipelines.flows.learning import activity_encoder
+    from opus_pipelines.intakes.requirements import encoder_store
     from opus_pipelines.lake.layout import Lake
-    from opus_pipelines.language_models import adapter_store
+    from opus_pipelines.lwm.language_models import adapter_store
     from opus_pipelines.lwm.pointer import store as pointer_store
     from opus_pipelines.lwm.step_writing import store as writer_store
-    from opus_pipelines.requirements import encoder_store
 
     kinds: dict[str, Any] = {
         "pointer": pointer_store,
@@ -180,7 +180,7 @@ def models(options: Options, champion: str | None, backend: str) -> None:
     settings = options.settings()
     lake = Lake(settings.paths.lake)
     if champion is not None:
-        from opus_pipelines.training.tracking import Tracking
+        from opus_pipelines.lwm.training.tracking import Tracking
 
         with lake.lock():
             of_kind.store_of(lake).promote(champion)
@@ -208,7 +208,7 @@ def models(options: Options, champion: str | None, backend: str) -> None:
 
 def _encoder_table(lake: "Lake") -> None:
     """Show how the Intention encoder that serves recalls the tasks of held-out cases; nothing where none serves."""
-    from opus_pipelines.requirements.encoder_store import opened
+    from opus_pipelines.intakes.requirements.encoder_store import opened
 
     found = opened(lake)
     for stored in found.stored:

@@ -18,8 +18,8 @@ from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.object_store.folders import origin_in
 
 if TYPE_CHECKING:
-    from opus_pipelines.lifecycle.repair import Repair
-    from opus_pipelines.lifecycle.verify import Verification
+    from opus_pipelines.wkg.upkeep.repair import Repair
+    from opus_pipelines.wkg.upkeep.verify import Verification
 
 
 @click.command()
@@ -60,7 +60,7 @@ def verify(options: Options, repair: bool, history: Path | None, intakes: Path |
 
 def _check(lake: Lake) -> "Verification":
     from opus_pipelines.core.progress import Ticker
-    from opus_pipelines.lifecycle.verify import freshen_lists, verify
+    from opus_pipelines.wkg.upkeep.verify import freshen_lists, verify
 
     began, progress = time.monotonic(), Ticker("files checked", note)
     found = verify(lake, lambda files: progress(files, None))
@@ -105,7 +105,7 @@ def _show(lake: Lake, found: "Verification") -> None:
 
 
 def _repair(lake: Lake, settings: Settings, found: "Verification") -> None:
-    from opus_pipelines.lifecycle.repair import repair
+    from opus_pipelines.wkg.upkeep.repair import repair
 
     with lake.lock():
         work = repair(lake, found.damage, datetime.now(UTC))

@@ -40,7 +40,7 @@ def sample(directory: Path, seed: int, incomplete: bool) -> None:
     Example:
       opus sample demo
     """
-    from opus_pipelines.sample import write_sample
+    from opus_pipelines.quality.sample import write_sample
 
     if directory.is_dir() and any(directory.iterdir()):
         raise InputError(f"{directory} is not empty; name a new folder")
@@ -75,7 +75,7 @@ def rebuild(
       opus --lake demo/lake rebuild --history demo/history
     """
     from opus_pipelines.cli import runs
-    from opus_pipelines.nightly.unchanged import unchanged_history, versions_since
+    from opus_pipelines.wkg.nightly.unchanged import unchanged_history, versions_since
 
     settings = options.settings(paths__history=history)
     if not settings.paths.history.is_dir():
@@ -177,10 +177,10 @@ def batch(
     if contract and not client:
         raise click.UsageError("--contract needs --client: contracts are named within a client")
     from opus_pipelines.cli import runs
-    from opus_pipelines.embedding.encoder import encoder_of
-    from opus_pipelines.flow_batches.batch import is_contract_current
-    from opus_pipelines.flow_batches.inputs import utterance_files
-    from opus_pipelines.generation.contracts import contracts_of
+    from opus_pipelines.flows.batches.batch import is_contract_current
+    from opus_pipelines.flows.batches.inputs import utterance_files
+    from opus_pipelines.generation.bulk.contracts import contracts_of
+    from opus_pipelines.language.embedding.encoder import encoder_of
     from opus_pipelines.reporting import views
 
     settings = options.settings(paths__intakes=intakes, **({"flows__backend": backend} if backend else {}))
@@ -228,7 +228,7 @@ def rollback(options: Options, snapshot: str | None) -> None:
     Example:
       opus rollback w3f9
     """
-    from opus_pipelines.lifecycle import rollback as snapshots
+    from opus_pipelines.wkg.upkeep import rollback as snapshots
 
     lake = options.lake()
     if snapshot is None:

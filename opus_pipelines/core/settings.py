@@ -1,7 +1,7 @@
 """Defines the typed settings of `opus.toml` and reads every TOML file that a person writes.
 
 An unknown key is refused, and the message names the nearest known one. Order of precedence: the command line, then
-`OPUS_<SECTION>_<KEY>` variables, then the file, then the defaults below. `event_logs.source_settings` defines the
+`OPUS_<SECTION>_<KEY>` variables, then the file, then the defaults below. `history.records.source_settings` defines the
 settings of a source, `intakes.contract_settings` those of a contract and an intake.
 """
 

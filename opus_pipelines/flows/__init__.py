@@ -1,5 +1,16 @@
-"""Block-structured flows: sequence, if, for, while, parallel, user task and call; their formats, edits and difference.
+"""Flows: from an utterance, a requirement or a program to a flow with blocks.
 
-In: a file in one of the formats, or edit operations. Out: a `Flow`, or a file. Doors: `formats.registry.read_flow`,
-`formats.registry.written`, `edits.applied` and `difference.difference`.
+In: texts of people, a catalogue of activities or steps, and flows to learn from. Out: flows of the block model, flows
+of an enterprise platform as JSON, and traces of programs. Doors: `from_text.generator.learn`,
+`batches.batch.contract_batch`, `enterprise.composer.compose` and `programs.interpreter.run`.
+
+Inside:
+- `text`: what an utterance says of a flow, without a catalogue: steps, loops, conditions, wishes to edit;
+- `from_text`: flows from utterances: a clause becomes an activity of the catalogue, clauses become a flow or edits;
+- `learning`: models that are trained beside the ranker: a fine-tuned encoder, and a tagger of structure;
+- `models`: flows and edits by a language model, within the catalogue;
+- `batches`: flows for many utterances: those of a contract in the lake, and those of a task set with their scores;
+- `enterprise`: flows of an enterprise platform: trigger, actions and flow logic as JSON, made from a requirement;
+- `writers`: writers of enterprise flows side by side, with their quality, cost and seconds per flow;
+- `programs`: workflow programs, run step by step with tools or a language model, and improved by reward.
 """

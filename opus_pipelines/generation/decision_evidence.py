@@ -9,11 +9,11 @@ from dataclasses import replace
 import numpy as np
 
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.decisions.record import Decision, Decisions, WorkflowContent
+from opus_pipelines.generation.planning.standing_decisions import as_of_today
+from opus_pipelines.intakes.decisions.record import Decision, Decisions, WorkflowContent
 from opus_pipelines.lwm.interface import SimilarCase
-from opus_pipelines.planning.standing_decisions import as_of_today
-from opus_pipelines.retrieval.completeness import Completeness
-from opus_pipelines.retrieval.consensus import Trace, consensus
+from opus_pipelines.lwm.retrieval.completeness import Completeness
+from opus_pipelines.lwm.retrieval.consensus import Trace, consensus
 
 
 def accepted_elsewhere(

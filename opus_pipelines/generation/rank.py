@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from opus_pipelines.core.settings import Cost
+from opus_pipelines.generation.planning.candidates import NEEDED, rank_candidates
+from opus_pipelines.generation.planning.ranking_context import Candidate
+from opus_pipelines.generation.planning.standing_decisions import all_rejected
 from opus_pipelines.generation.records import GenerationContext, Planned, Ranked, Refused, Retrieved
+from opus_pipelines.generation.search.baseline import Baseline, baseline, task_baselines
 from opus_pipelines.lwm.interface import SimilarCase
-from opus_pipelines.optimization.baseline import Baseline, baseline, task_baselines
-from opus_pipelines.planning.candidates import NEEDED, rank_candidates
-from opus_pipelines.planning.ranking_context import Candidate
-from opus_pipelines.planning.standing_decisions import all_rejected
 from opus_pipelines.workflow.files import Weights
 
 BASELINE_CASES = 25

@@ -15,28 +15,28 @@ from pydantic import BaseModel
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.settings import Cost, Settings
-from opus_pipelines.decisions.record import NO_DECISIONS, Decisions
-from opus_pipelines.embedding.encoder import TextEncoder
-from opus_pipelines.embedding.passages import unit
-from opus_pipelines.evaluation.calendar_settings import CalendarSettings
+from opus_pipelines.generation.planning.candidates import PlannedCandidates
+from opus_pipelines.generation.planning.ranking_context import Candidate, Evidence, RankingContext
+from opus_pipelines.generation.search.baseline import Baseline, TaskBaselines
 from opus_pipelines.intakes.contract_settings import Review
+from opus_pipelines.intakes.decisions.record import NO_DECISIONS, Decisions
 from opus_pipelines.intakes.elements import Element
 from opus_pipelines.intakes.intake import Intake
+from opus_pipelines.intakes.requirements.encode import Intention
+from opus_pipelines.language.embedding.encoder import TextEncoder
+from opus_pipelines.language.embedding.passages import unit
 from opus_pipelines.lwm.interface import LargeWorkModel, ProcessDemand, TaskSequence, Usage
-from opus_pipelines.lwm.workflow_graph import WFG
-from opus_pipelines.optimization.baseline import Baseline, TaskBaselines
-from opus_pipelines.planning.candidates import PlannedCandidates
-from opus_pipelines.planning.ranking_context import Candidate, Evidence, RankingContext
-from opus_pipelines.requirements.encode import Intention
-from opus_pipelines.retrieval.case_memory import IndustryMemory, memory_of
-from opus_pipelines.retrieval.contract_catalogue import ContractCatalogue
-from opus_pipelines.retrieval.requested_steps import History, required_groups
-from opus_pipelines.retrieval.routing import Routed
-from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
-from opus_pipelines.stitching.combined_processes import critical_groups
-from opus_pipelines.stitching.plan import Stitched
+from opus_pipelines.lwm.merging.workflow_graph import WFG
+from opus_pipelines.lwm.retrieval.case_memory import IndustryMemory, memory_of
+from opus_pipelines.lwm.retrieval.contract_catalogue import ContractCatalogue
+from opus_pipelines.lwm.retrieval.requested_steps import History, required_groups
+from opus_pipelines.lwm.retrieval.routing import Routed
+from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
+from opus_pipelines.lwm.stitching.combined_processes import critical_groups
+from opus_pipelines.lwm.stitching.plan import Stitched
 from opus_pipelines.wkg.graph import WorkGraph
-from opus_pipelines.wkg.steiner_tree import SubWKG
+from opus_pipelines.wkg.subgraphs.steiner_tree import SubWKG
+from opus_pipelines.workflow.evaluation.calendar_settings import CalendarSettings
 from opus_pipelines.workflow.files import Weights
 
 

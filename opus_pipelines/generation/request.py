@@ -3,7 +3,7 @@
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.generation.records import GenerationContext, Refused, Request
 from opus_pipelines.intakes.intake import Intake
-from opus_pipelines.retrieval.intentions import intentions
+from opus_pipelines.lwm.retrieval.intentions import intentions
 
 
 def read_requests(intake: Intake, context: GenerationContext) -> list[Request]:

@@ -7,16 +7,16 @@ import numpy as np
 
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.generation.decision_evidence import accepted_elsewhere, agreed_with, with_accepted_workflows
+from opus_pipelines.generation.planning.ranking_context import Evidence
+from opus_pipelines.generation.planning.standing_decisions import standing_decisions
 from opus_pipelines.generation.records import GenerationContext, Part, Refused, Request, Retrieved
 from opus_pipelines.intakes.elements import foreign_reason
+from opus_pipelines.intakes.procedures.reading import ParsedProcedure
+from opus_pipelines.intakes.requirements.missing_part import missing_part
 from opus_pipelines.lwm.interface import ProcessDemand, SimilarCase
 from opus_pipelines.lwm.pointer.backend import PointerBackend
-from opus_pipelines.planning.ranking_context import Evidence
-from opus_pipelines.planning.standing_decisions import standing_decisions
-from opus_pipelines.procedures.reading import ParsedProcedure
-from opus_pipelines.requirements.missing_part import missing_part
-from opus_pipelines.retrieval.case_memory import encoded_requests, request_of
-from opus_pipelines.retrieval.completeness import (
+from opus_pipelines.lwm.retrieval.case_memory import encoded_requests, request_of
+from opus_pipelines.lwm.retrieval.completeness import (
     OUTCOMES,
     SUPPORT,
     Completeness,
@@ -24,26 +24,26 @@ from opus_pipelines.retrieval.completeness import (
     outcomes_decide,
     undecided_reason,
 )
-from opus_pipelines.retrieval.consensus import Consensus, Trace, consensus
-from opus_pipelines.retrieval.critical_tasks import critical_tasks
-from opus_pipelines.retrieval.expected_tasks import ExpectedWork, Told, expected_tasks, stretches_of
-from opus_pipelines.retrieval.intentions import with_missing_part
-from opus_pipelines.retrieval.likeness import UNKNOWN_INDUSTRY, likeness_of
-from opus_pipelines.retrieval.requested_steps import PROCEDURAL, procedure_parts, requested_steps
-from opus_pipelines.retrieval.routing import Routed, Router
-from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
-from opus_pipelines.retrieval.stated_names import refuse_misspelt_tasks, unknown_demands
-from opus_pipelines.retrieval.subgraphs import subgraphs_of
-from opus_pipelines.retrieval.unanimous_steps import with_unanimous_steps
-from opus_pipelines.stitching.combined_processes import (
+from opus_pipelines.lwm.retrieval.consensus import Consensus, Trace, consensus
+from opus_pipelines.lwm.retrieval.critical_tasks import critical_tasks
+from opus_pipelines.lwm.retrieval.expected_tasks import ExpectedWork, Told, expected_tasks, stretches_of
+from opus_pipelines.lwm.retrieval.intentions import with_missing_part
+from opus_pipelines.lwm.retrieval.likeness import UNKNOWN_INDUSTRY, likeness_of
+from opus_pipelines.lwm.retrieval.requested_steps import PROCEDURAL, procedure_parts, requested_steps
+from opus_pipelines.lwm.retrieval.routing import Routed, Router
+from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
+from opus_pipelines.lwm.retrieval.stated_names import refuse_misspelt_tasks, unknown_demands
+from opus_pipelines.lwm.retrieval.subgraphs import subgraphs_of
+from opus_pipelines.lwm.retrieval.unanimous_steps import with_unanimous_steps
+from opus_pipelines.lwm.stitching.combined_processes import (
     combined_precedence,
     combined_processes,
     critical_groups,
     demanded_tasks,
     stitch,
 )
-from opus_pipelines.stitching.plan import Stitched
-from opus_pipelines.wkg.steiner_tree import SubWKG
+from opus_pipelines.lwm.stitching.plan import Stitched
+from opus_pipelines.wkg.subgraphs.steiner_tree import SubWKG
 
 _ALONE = {Part.COMPOSITION, Part.SIMILAR_CASES}  # without either, no further process is looked up in cases
 

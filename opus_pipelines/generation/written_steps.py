@@ -6,20 +6,20 @@ from dataclasses import replace
 import numpy as np
 
 from opus_pipelines.core.ids import make_id
-from opus_pipelines.embedding.text_parts import plain
 from opus_pipelines.generation.records import GenerationContext, Part, Retrieved
 from opus_pipelines.intakes.elements import Element
+from opus_pipelines.intakes.procedures.reading import ParsedProcedure, ProcedureStep
+from opus_pipelines.language.embedding.text_parts import plain
 from opus_pipelines.lwm.interface import LargeWorkModel, ProcessDemand
 from opus_pipelines.lwm.pointer.backend import PointerBackend
+from opus_pipelines.lwm.retrieval.case_memory import request_of
+from opus_pipelines.lwm.retrieval.completeness import SUPPORT, Completeness
+from opus_pipelines.lwm.retrieval.consensus import Trace, consensus
+from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
+from opus_pipelines.lwm.retrieval.text_memory import text_memory
 from opus_pipelines.lwm.step_writing.memory import TextMemory
 from opus_pipelines.lwm.step_writing.model import WrittenSteps
 from opus_pipelines.lwm.step_writing.texts import SIMILAR
-from opus_pipelines.procedures.reading import ParsedProcedure, ProcedureStep
-from opus_pipelines.retrieval.case_memory import request_of
-from opus_pipelines.retrieval.completeness import SUPPORT, Completeness
-from opus_pipelines.retrieval.consensus import Trace, consensus
-from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
-from opus_pipelines.retrieval.text_memory import text_memory
 
 BESIDE = ("process", "contract")  # roles of the documents that may list steps
 

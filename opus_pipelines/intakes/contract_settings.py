@@ -13,9 +13,9 @@ from pydantic import Field
 from opus_pipelines.core.errors import SettingsError
 from opus_pipelines.core.settings import Cost, FlowBackendName, Section, Settings, fields_of, parse
 from opus_pipelines.core.settings_files import stated_toml
-from opus_pipelines.evaluation.calendar_settings import CalendarSettings
-from opus_pipelines.visibility.unseen import Aside
+from opus_pipelines.intakes.visibility.unseen import Aside
 from opus_pipelines.workflow.constraints import Constraints
+from opus_pipelines.workflow.evaluation.calendar_settings import CalendarSettings
 
 
 class DocumentReading(Section):
@@ -108,7 +108,7 @@ def prices(settings: Settings, contract: ContractSettings, where: Path) -> Cost:
 
     A number under a name that is no key of `[cost]`, nor spelled like one, is a price per hour: `SUPERVISOR = 60` is
     short for `usd_per_hour = { SUPERVISOR = 60 }`. Whether history knows the name is checked when work begins
-    (`retrieval.stated_names`).
+    (`lwm.retrieval.stated_names`).
     """
     merged = settings.cost.model_dump()
     stated = dict(contract.prices)

@@ -11,13 +11,13 @@ from pathlib import Path
 from opus_pipelines.core.errors import InputError, OpusError
 from opus_pipelines.core.ids import digest, file_hash, make_id
 from opus_pipelines.core.settings_files import stated_toml
-from opus_pipelines.decisions.record import NO_DECISIONS, Decisions
 from opus_pipelines.intakes.contract_settings import ContractSettings, load_contract
+from opus_pipelines.intakes.decisions.record import NO_DECISIONS, Decisions
 from opus_pipelines.intakes.elements import below, is_hidden, shown_name
 from opus_pipelines.lake.layout import slug
 
 DOCUMENTS = "documents"
-FLOWS = "flows"  # utterances that flows are written for (`flow_batches`); it is no intake
+FLOWS = "flows"  # utterances that flows are written for (`flows.batches`); it is no intake
 _NO_NAME = {"Cc", "Cs"}  # control characters, and bytes of a folder's name that are no UTF-8
 
 
@@ -27,7 +27,7 @@ class ContractFolder:
 
     `problem`: why it cannot be used, in words for a person; its names are those that its settings state all the same,
     else those of its folders. `decisions`: the decisions of people on its workflows, which the lake keeps
-    (`generation.contracts`).
+    (`generation.bulk.contracts`).
     """
 
     client: str

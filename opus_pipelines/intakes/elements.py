@@ -17,7 +17,7 @@ from opus_pipelines.intakes.documents.document import Document, DocumentText, cu
 from opus_pipelines.intakes.documents.limits import MAX_CHARACTERS_OF_ALL, MAX_DEPTH, MAX_DOCUMENTS
 from opus_pipelines.intakes.documents.read import preprocess
 from opus_pipelines.intakes.language import foreign_language, language_of_request, languages_of_parts
-from opus_pipelines.visibility.unseen import ASIDES
+from opus_pipelines.intakes.visibility.unseen import ASIDES
 
 INHERITED = "contract"  # the role of the contract's own documents
 ROLES = ("input", "output", "process")
@@ -70,7 +70,7 @@ def read_elements(
 
     `contract_documents` is the folder of the contract's documents, or the result of `contract_elements`, so that many
     intakes share one reading. `also_read`: what is read outside the body of documents that may set something
-    (`visibility.unseen.ASIDES`); the client's input sets no rules, and is read with all of it.
+    (`intakes.visibility.unseen.ASIDES`); the client's input sets no rules, and is read with all of it.
     """
     budget = _ReadingBudget(limits, also_read)
     own = [e for role in ROLES for e in _of_folder(role, intake / role, budget)]

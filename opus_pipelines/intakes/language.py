@@ -9,7 +9,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from opus_pipelines.core.word_stems import EMPTY
+from opus_pipelines.language.word_stems import EMPTY
 
 READ = "en"
 # Natural log of how much likelier the text must be in the named language than in English. Names and product names of

@@ -1,7 +1,7 @@
 """Finds damage in what readers are about to read: the current snapshot with its parts, and the results of contracts.
 
 Damage of the snapshot stops every reader; damage of a result costs its contract alone. These checks are quick
-(`lake.file_lists`); `lifecycle.verify` checks everything thoroughly.
+(`lake.file_lists`); `wkg.upkeep.verify` checks everything thoroughly.
 """
 
 from collections.abc import Iterator, Mapping

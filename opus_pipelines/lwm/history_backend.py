@@ -3,7 +3,7 @@
 It needs no training. A similar case votes for its sequence with its weight, and sequences that succeeded outweigh those
 that failed. The beam search adds sequences that may be in no case at all.
 
-Where an intake demands several processes, the plan that joins them (`stitching.plan`) is added, LWM (9): no case
+Where an intake demands several processes, the plan that joins them (`lwm.stitching.plan`) is added, LWM (9): no case
 ever did them together, so there is no sequence to look up.
 """
 
@@ -16,7 +16,7 @@ from dataclasses import replace
 from opus_pipelines.core.versions import history_backend_version
 from opus_pipelines.lwm.interface import LwmRequest, SimilarCase, TaskSequence
 from opus_pipelines.lwm.markov import beam
-from opus_pipelines.wkg.steiner_tree import SubWKG
+from opus_pipelines.wkg.subgraphs.steiner_tree import SubWKG
 
 PER_SUBGRAPH = 8  # most sequences of similar cases
 BEAMS_PER_SUBGRAPH = 4  # most sequences by beam search

@@ -12,15 +12,15 @@ from opus_pipelines.core.registry import Registry, lacks, takes
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.versions import history_backend_version
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lake.model_store import INTENTION, POINTER, STEP_WRITER, ModelStore
+from opus_pipelines.lake.models.model_store import INTENTION, POINTER, STEP_WRITER, ModelStore
 
 if TYPE_CHECKING:  # the id of a result needs this module, and a command that only reads loads no model
     import numpy as np
 
-    from opus_pipelines.procedures.reading import ParsedProcedure
-    from opus_pipelines.requirements.decode import Decoded
+    from opus_pipelines.intakes.procedures.reading import ParsedProcedure
+    from opus_pipelines.intakes.requirements.decode import Decoded
     from opus_pipelines.wkg.graph import WorkGraph
-    from opus_pipelines.wkg.steiner_tree import SubWKG
+    from opus_pipelines.wkg.subgraphs.steiner_tree import SubWKG
 
 
 @dataclass(frozen=True)
@@ -207,8 +207,8 @@ LWM_BACKENDS: Registry[BackendFactory] = Registry(  # by the name that `generati
     {
         "history": "opus_pipelines.lwm.history_backend:HistoryBackend",
         "pointer": "opus_pipelines.lwm.pointer.backend:PointerBackend",
-        "causal_lm": "opus_pipelines.language_models.causal_lm:CausalLmBackend",
-        "openai_compatible": "opus_pipelines.language_models.endpoint:OpenaiCompatibleBackend",
+        "causal_lm": "opus_pipelines.lwm.language_models.causal_lm:CausalLmBackend",
+        "openai_compatible": "opus_pipelines.lwm.language_models.endpoint:OpenaiCompatibleBackend",
     },
     lambda name, value: takes(value),
 )

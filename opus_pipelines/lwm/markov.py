@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from opus_pipelines.lwm.interface import SimilarCase
 from opus_pipelines.wkg.graph import WorkGraph
-from opus_pipelines.wkg.steiner_tree import SubWKG
+from opus_pipelines.wkg.subgraphs.steiner_tree import SubWKG
 
 WIDTH = 12
 MAX_LENGTH = 60

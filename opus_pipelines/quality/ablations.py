@@ -12,13 +12,13 @@ from statistics import fmean
 
 import numpy as np
 
-from opus_pipelines.embedding.passages import unit
 from opus_pipelines.generation.records import GenerationContext, Part, Request
 from opus_pipelines.intakes.intake import Intake
+from opus_pipelines.language.embedding.passages import unit
 from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.lwm.interface import LargeWorkModel
 from opus_pipelines.lwm.pointer.backend import PointerBackend
-from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
+from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.wkg.graph import Edge, WorkGraph
 from opus_pipelines.wkg.snapshot import Snapshot
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opus_pipelines.core.registry import Registry, lacks
-from opus_pipelines.core.word_stems import stem_set, stems, within
+from opus_pipelines.language.word_stems import stem_set, stems, within
 
 _VAGUE = re.compile(
     r"\b(?:some(?:thing|one|body|how)?|etc|and so on|appropriate(?:ly)?|relevant|as needed|whatever|maybe|probably|"

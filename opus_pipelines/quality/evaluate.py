@@ -18,12 +18,12 @@ from opus_pipelines.core.schemas import EVALUATION_ITEMS
 from opus_pipelines.core.versions import versions_of
 from opus_pipelines.generation.records import GenerationContext
 from opus_pipelines.lake.layout import Lake, table_of, write_table
-from opus_pipelines.metrics.intervals import drawn_means, interval
-from opus_pipelines.metrics.opus_metrics import AXES, MAX_AREA, area_of
 from opus_pipelines.quality.ablations import ABLATIONS
 from opus_pipelines.quality.item_scores import TextVectors, item_scores
 from opus_pipelines.quality.systems import NO_ABLATION, Prediction, controls, predict
 from opus_pipelines.quality.task_set import Item, TaskSet
+from opus_pipelines.workflow.metrics.intervals import drawn_means, interval
+from opus_pipelines.workflow.metrics.opus_metrics import AXES, MAX_AREA, area_of
 
 Row = dict[str, Any]
 Report = Callable[[str, int, int], None]

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from opus_pipelines.embedding.encoder import TextEncoder
-from opus_pipelines.metrics.graph_edit import graph_edit_distance
-from opus_pipelines.metrics.opus_metrics import opus_metrics
-from opus_pipelines.metrics.plan_scores import Plan, plan_scores
-from opus_pipelines.metrics.worfbench import WorkflowText, chain_scores, graph_scores
+from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.quality.task_set import Item
+from opus_pipelines.workflow.metrics.graph_edit import graph_edit_distance
+from opus_pipelines.workflow.metrics.opus_metrics import opus_metrics
+from opus_pipelines.workflow.metrics.plan_scores import Plan, plan_scores
+from opus_pipelines.workflow.metrics.worfbench import WorkflowText, chain_scores, graph_scores
 
 MAX_GRAPH_TASKS = 24  # of either workflow; chains and subgraphs in common of larger ones would take too long
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from opus_pipelines.core.json_lines import read_records
-from opus_pipelines.metrics.plan_scores import Plan, plan_scores
 from opus_pipelines.quality.error_features import Sample
 from opus_pipelines.quality.task_set import Item, TaskSet, read_task_set
+from opus_pipelines.workflow.metrics.plan_scores import Plan, plan_scores
 
 RARE = 3  # plans of history that have a step, up to which the step is called rare
 _KEYS = ("id", "task_key", "uid")

@@ -5,22 +5,22 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from opus_pipelines.catalogues.declared import Catalogue, DeclaredTask
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.ids import digest, make_id
-from opus_pipelines.embedding.passages import unit
-from opus_pipelines.embedding.text_parts import plain
 from opus_pipelines.generation.flow import rank_workflows
 from opus_pipelines.generation.records import GenerationContext, Ranked, Refused, Request
 from opus_pipelines.generation.request import read_requests
+from opus_pipelines.intakes.catalogues.declared import Catalogue, DeclaredTask
 from opus_pipelines.intakes.elements import Element
 from opus_pipelines.intakes.intake import Intake
+from opus_pipelines.language.embedding.passages import unit
+from opus_pipelines.language.embedding.text_parts import plain
 from opus_pipelines.lwm.history_backend import first_occurrences
-from opus_pipelines.metrics.plan_scores import Plan
+from opus_pipelines.lwm.retrieval.contract_catalogue import ContractCatalogue
+from opus_pipelines.lwm.retrieval.likeness import UNKNOWN_INDUSTRY
 from opus_pipelines.quality.ablations import SEED, Ablation
 from opus_pipelines.quality.task_set import Item
-from opus_pipelines.retrieval.contract_catalogue import ContractCatalogue
-from opus_pipelines.retrieval.likeness import UNKNOWN_INDUSTRY
+from opus_pipelines.workflow.metrics.plan_scores import Plan
 
 GENERATED, REFUSED, FAILED = "generated", "refused", "failed"
 NO_PLAN = Plan(())

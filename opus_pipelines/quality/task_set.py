@@ -7,7 +7,7 @@ from typing import Any
 
 from opus_pipelines.core.ids import digest, file_hash
 from opus_pipelines.core.json_lines import lines, read_records
-from opus_pipelines.metrics.plan_scores import Plan
+from opus_pipelines.workflow.metrics.plan_scores import Plan
 
 _TEXTS = ("context", "output", "industry", "group")
 

@@ -1,4 +1,9 @@
 """What people read: ranked workflows, explanations, status, SQL views, pictures and HTML pages.
 
 In: a published lake. Out: rows, text, SVG and HTML. Doors: `best.ranked`, `explain.explanation`, `views.connect`.
+
+Inside:
+- `graphs`: pictures of graphs as SVG or Mermaid: layers, placement, edges, labels;
+- `pages`: HTML pages of contracts, flows, programs, nights and errors;
+- `querying`: questions in SQL: parsed first and held to one SELECT over the views, then run locked and timed.
 """

@@ -18,7 +18,7 @@ from opus_pipelines.core.formatting import (
     within,
 )
 from opus_pipelines.core.safe_text import clean
-from opus_pipelines.decisions.text import decision_text
+from opus_pipelines.intakes.decisions.text import decision_text
 from opus_pipelines.reporting.tasks import select
 from opus_pipelines.reporting.views import only_results_of
 from opus_pipelines.workflow.constraints import NOT_APPLIED

@@ -8,8 +8,8 @@ import duckdb
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.schemas import OPTIMIZED
-from opus_pipelines.decisions.edited import KnownTasks
-from opus_pipelines.decisions.record import Decision, Kind, WorkflowContent, decisions_of, steps_of
+from opus_pipelines.intakes.decisions.edited import KnownTasks
+from opus_pipelines.intakes.decisions.record import Decision, Kind, WorkflowContent, decisions_of, steps_of
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.results import results_of
 from opus_pipelines.reporting.explain import find_workflow

@@ -21,7 +21,7 @@ from opus_pipelines.core.formatting import (
     within,
 )
 from opus_pipelines.core.safe_text import clean
-from opus_pipelines.decisions.text import decision_text
+from opus_pipelines.intakes.decisions.text import decision_text
 from opus_pipelines.reporting.explain_reasons import (
     LEAST_DIFFERENCE,
     before_lines,

@@ -28,7 +28,7 @@ from opus_pipelines.lake.layout import Lake, slug, write_atomically
 from opus_pipelines.lake.object_store.folders import Origin
 from opus_pipelines.lake.replaced_files import REPAIR
 from opus_pipelines.lake.results import columns_of_results
-from opus_pipelines.querying import gate, guard
+from opus_pipelines.reporting.querying import gate, guard
 
 logger = logging.getLogger("opus_pipelines.lake.layout")
 _HEAD = """\

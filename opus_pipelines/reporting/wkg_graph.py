@@ -20,8 +20,8 @@ from opus_pipelines.reporting.graphs.model import Change, Picture, PictureEdge, 
 from opus_pipelines.reporting.graphs.palette import SIGNS
 from opus_pipelines.reporting.graphs.svg import svg
 from opus_pipelines.reporting.tasks import rows
-from opus_pipelines.wkg.drift import Drift
-from opus_pipelines.wkg.rebuild_records import CheckedGraph
+from opus_pipelines.wkg.checks.drift import Drift
+from opus_pipelines.wkg.rebuild.records import CheckedGraph
 
 Row = dict[str, Any]
 SHORT_BASIS = {"observed": "", "estimated": " est.", "prior": " prior"}

@@ -1,5 +1,15 @@
-"""The Work Knowledge Graph: its rebuild, its checks, its drift, and its readers.
+"""The Work Knowledge Graph: from implementations to a published snapshot, its upkeep, and its readers.
 
-In: the history folder. Out: `wkg/<snapshot>`. Doors: `rebuild` (the chain of stages that publishes a snapshot) and
-`snapshot.Snapshot` for readers.
+In: the implementations in the lake. Out: `wkg/<snapshot>`. Doors: `rebuild.stages` (the chain of stages that publishes
+a snapshot), `nightly.steps` (the same as steps that can run alone) and `snapshot.Snapshot` for readers.
+
+Inside:
+- `task_matching`: which raw names of which sources are one task, and the ids that tasks keep;
+- `mining`: the aggregates of sources, counted by DuckDB in this process or by Spark;
+- `estimates`: from counts to figures with intervals;
+- `rebuild`: the stages of a rebuild, their records, and the tables, vectors and manifest that they write;
+- `checks`: what must hold before a snapshot is published, and its drift from the last one;
+- `nightly`: the steps of a rebuild, each of which finds in the lake what earlier steps left there;
+- `subgraphs`: neighbourhoods, Steiner trees and walks on the graph;
+- `upkeep`: the pointer, retention, rollback, the erasure of a client, and the comparison with a rebuild in full.
 """

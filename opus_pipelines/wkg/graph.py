@@ -79,7 +79,7 @@ class Task:
 
 @dataclass(frozen=True)
 class PairShift:
-    """How the figures of a task differ directly behind another one (`estimates.pair_figures`), γ included.
+    """How the figures of a task differ directly behind another one (`wkg.estimates.pair_figures`), γ included.
 
     The log-odds are added to those of p and q; time and cost are multiplied by the factors. The errors are standard
     errors of p and q that come with the pair's own outcomes.

@@ -1,4 +1,12 @@
-"""The Workflow W = (G, Φ) of EVAL A1: its model, checks, constraints, and its file formats in `workflow.formats`.
+"""The Workflow W = (G, Φ) of EVAL A1, and flows with blocks: models, checks, file formats, worth and likeness.
 
-In: nodes and edges, or a file. Out: a valid `Workflow`, or a file. Doors: `model.Workflow` and `files.read_file`.
+In: nodes and edges, statements in blocks, or a file. Out: a valid `Workflow` or `Flow`, its figures, or a file. Doors:
+`model.Workflow`, `files.read_file`, `evaluation.reward.evaluate` and `blocks.formats.registry.read_flow`.
+
+Inside:
+- `formats`: how a workflow is written for another program or a person, and read back: BPMN, Mermaid, JSON, YAML;
+- `evaluation`: what a workflow is worth by EVAL: success, cost, schedule, lead time, Reward, Penalty, uncertainty;
+- `blocks`: flows of sequence, if, for, while, parallel, user task and call; their formats, edits and difference;
+- `exchange`: flows in files of other programs: Mermaid, n8n, DMN tables, and workflows W = (G, Φ);
+- `metrics`: how alike a generated workflow and a reference are.
 """

@@ -1,6 +1,6 @@
 """Defines the constraints on a workflow: the `[constraints]` table of contract.toml and intake.toml, EVAL (12).
 
-The readers of those files use this module; `optimization.constraints` tests a workflow against the constraints.
+The readers of those files use this module; `generation.search.constraints` tests a workflow against the constraints.
 """
 
 import unicodedata

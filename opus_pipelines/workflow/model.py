@@ -1,6 +1,6 @@
 """Defines the Workflow: input, task and output nodes, the edges between them, and the checks of its form.
 
-`evaluation` computes its worth; `optimization` finds the best one.
+`workflow.evaluation` computes its worth; `generation.search` finds the best one.
 """
 
 import heapq
@@ -67,13 +67,13 @@ class TaskNode:
     """One task in one execution mode. The defaults are those of a deterministic task (EVAL A1).
 
     `p` and `q` are P(it succeeds) given that all its parents did, and that at least one did not. The three parts of
-    `cost_usd` may be unknown (None); `evaluation.cost.split_cost` then splits the cost. `consumes` and `holds`: other
-    cumulative and releasable resources by name, r^(g) and r^(r), except dollars, memory and threads.
+    `cost_usd` may be unknown (None); `workflow.evaluation.cost.split_cost` then splits the cost. `consumes` and
+    `holds`: other cumulative and releasable resources by name, r^(g) and r^(r), except dollars, memory and threads.
 
     A cost or a duration with the basis `unknown` is 0 here, so that totals are sums of known figures; `known_cost_usd`
     and `known_duration_ms` read it. `imputed_usd` stands for the unknown figures where workflows are compared
-    (`optimization.imputed_figures`), and is never part of a total. `paid_by_time`: nobody observed the cost, which is
-    the observed duration at a stated price, so that it changes with the duration.
+    (`generation.search.imputed_figures`), and is never part of a total. `paid_by_time`: nobody observed the cost, which
+    is the observed duration at a stated price, so that it changes with the duration.
     """
 
     id: str

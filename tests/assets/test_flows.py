@@ -9,12 +9,12 @@ import pytest
 from assets.flows import write_flows
 from assets.partitions import register
 from opus_pipelines.core.settings import OpenaiCompatible, Paths, Settings
-from opus_pipelines.flow_batches.inputs import METHOD
+from opus_pipelines.flows.batches.inputs import METHOD
 from opus_pipelines.reporting.views import connect, run
 from resources.encoder import EncoderResource
 from resources.lake import LakeRun
-from tests.flow_batches.batches import ADD, CREATE, write_contract
-from tests.language_models.chat_server import ChatServer, serving
+from tests.flows.batches.batches import ADD, CREATE, write_contract
+from tests.lwm.language_models.chat_server import ChatServer, serving
 from tests.staleness import stale
 
 pytestmark = [pytest.mark.long, pytest.mark.model]

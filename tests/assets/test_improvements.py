@@ -10,8 +10,8 @@ import pytest
 from assets.partitions import register
 from assets.programs import improve_contracts
 from opus_pipelines.core.settings import Paths, Settings
+from opus_pipelines.flows.programs.contract_improvement import Budget, Improvement, publish_improvement
 from opus_pipelines.lake.results import ResultKey
-from opus_pipelines.programs.contract_improvement import Budget, Improvement, publish_improvement
 from opus_pipelines.reporting.views import connect
 from resources.lake import LakeRun
 

@@ -7,17 +7,17 @@ import pytest
 import yaml
 
 from benchmarks.flow_bench import fault, main
-from opus_pipelines.flow_batches.scoring import others
-from opus_pipelines.flow_generation.activity_features import FeatureTable
-from opus_pipelines.flow_generation.activity_ranker import ActivityRanker
-from opus_pipelines.flow_generation.flow_folder import FlowTask, FolderError, read_folder
-from opus_pipelines.flow_generation.generator import FlowWriter
-from opus_pipelines.flow_generation.predictions import predictions
-from opus_pipelines.flow_generation.user_tasks import UserTaskClassifier
-from opus_pipelines.flows.formats.bpmn_reader import read_bpmn
-from opus_pipelines.flows.formats.python_ir import parse
-from opus_pipelines.flows.traversal import activities
-from tests.flow_generation.flow_examples import ENTRIES, WordEncoder, catalogue
+from opus_pipelines.flows.batches.scoring import others
+from opus_pipelines.flows.from_text.activity_features import FeatureTable
+from opus_pipelines.flows.from_text.activity_ranker import ActivityRanker
+from opus_pipelines.flows.from_text.flow_folder import FlowTask, FolderError, read_folder
+from opus_pipelines.flows.from_text.generator import FlowWriter
+from opus_pipelines.flows.from_text.predictions import predictions
+from opus_pipelines.flows.from_text.user_tasks import UserTaskClassifier
+from opus_pipelines.workflow.blocks.formats.bpmn_reader import read_bpmn
+from opus_pipelines.workflow.blocks.formats.python_ir import parse
+from opus_pipelines.workflow.blocks.traversal import activities
+from tests.flows.from_text.flow_examples import ENTRIES, WordEncoder, catalogue
 
 JIRA, SLACK = "Jira_Issue__2_0_0__create_Issue", "Slack_message__3_0_0__create_message"
 

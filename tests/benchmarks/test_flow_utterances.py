@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.flow_utterances import FILE, PARTS, read_utterances
-from opus_pipelines.flow_generation.flow_folder import read_folder
-from opus_pipelines.flows.traversal import activities
+from opus_pipelines.flows.from_text.flow_folder import read_folder
+from opus_pipelines.workflow.blocks.traversal import activities
 
 FOLDER = Path(os.environ.get("OPUS_TEST_DATA", Path(__file__).parents[3] / "shared" / "data")) / "flow_bench"
 

@@ -9,8 +9,8 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 from limit_chances import Baseline, chosen, total, undecided, until  # type: ignore[import-not-found]
 
-from opus_pipelines.forecasting.limits import COST, LEAD_TIME, SERVICE_LEVEL, STEPS, Limit
-from opus_pipelines.forecasting.traces import Trace
+from opus_pipelines.forecasts.limits import COST, LEAD_TIME, SERVICE_LEVEL, STEPS, Limit
+from opus_pipelines.forecasts.traces import Trace
 
 SLOW = Trace("slow", ["a", "b", "c"], [0.0, 40.0, 90.0], ["x"] * 3, [1.0, 2.0, 3.0])
 QUICK = Trace("quick", ["a", "c"], [100.0, 110.0], ["x"] * 2, [1.0, 1.0])

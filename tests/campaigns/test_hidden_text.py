@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from opus_pipelines.intakes.elements import read_elements
-from opus_pipelines.requirements.rules import rules_of
+from opus_pipelines.intakes.requirements.rules import rules_of
 from tests.campaigns.hidden_text import RULE, SEEN, Hidden, Maker
 
 SEEDS = 10

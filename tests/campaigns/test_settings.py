@@ -14,7 +14,7 @@ import pytest
 
 from opus_pipelines.core.errors import SettingsError
 from opus_pipelines.core.settings import load
-from opus_pipelines.event_logs.source_settings import load_source
+from opus_pipelines.history.records.source_settings import load_source
 from opus_pipelines.intakes.contract_settings import load_contract, load_intake
 
 SEED = 15

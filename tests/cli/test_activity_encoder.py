@@ -7,10 +7,10 @@ import pytest
 import yaml
 
 from opus_pipelines.cli.main import main
-from opus_pipelines.flows.formats.python_ir import parse
-from opus_pipelines.flows.traversal import activities
-from tests.fine_tuning.tiny_encoder import write_tiny_encoder
-from tests.flow_generation.flow_examples import ENTRIES
+from opus_pipelines.workflow.blocks.formats.python_ir import parse
+from opus_pipelines.workflow.blocks.traversal import activities
+from tests.flows.from_text.flow_examples import ENTRIES
+from tests.lwm.fine_tuning.tiny_encoder import write_tiny_encoder
 
 THINGS = ("Create an issue in Jira", "Post a message in Slack", "Create a board in Trello")
 PLACES = (0, 4, 6)

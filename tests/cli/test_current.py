@@ -10,8 +10,8 @@ import pytest
 from opus_pipelines.cli.current import changes, split_stale, still_failed
 from opus_pipelines.core.schemas import INTAKES
 from opus_pipelines.core.settings import Paths, Settings
-from opus_pipelines.generation.contract import ContractResult, publish_contract, result_table
-from opus_pipelines.generation.contracts import contracts_of
+from opus_pipelines.generation.bulk.contracts import contracts_of
+from opus_pipelines.generation.results.contract import ContractResult, publish_contract, result_table
 from opus_pipelines.generation.results.ids import result_id
 from opus_pipelines.generation.results.rows import broken_row
 from opus_pipelines.intakes.contract_settings import ContractSettings
@@ -88,11 +88,11 @@ NOT_FOR_STATUS = (
     "sklearn",
     "torch",
     "yaml",
-    "opus_pipelines.fine_tuning",
+    "opus_pipelines.lwm.fine_tuning",
     "opus_pipelines.lwm.history_backend",
     "opus_pipelines.lwm.pointer",
     "opus_pipelines.lwm.step_writing",
-    "opus_pipelines.requirements.encoder_store",
+    "opus_pipelines.intakes.requirements.encoder_store",
     "opus_pipelines.wkg",
 )
 

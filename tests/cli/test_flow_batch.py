@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from opus_pipelines.cli.main import main
-from tests.flow_batches.batches import ADD, CREATE, write_contract
+from tests.flows.batches.batches import ADD, CREATE, write_contract
 
 
 def command(folder: Path, *more: str) -> list[str]:

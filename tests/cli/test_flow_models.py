@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from opus_pipelines.cli.main import main
-from opus_pipelines.enterprise_flows.flow_json import json_of
-from opus_pipelines.enterprise_flows.world.examples import CATALOGUE_FILE, examples
+from opus_pipelines.flows.enterprise.flow_json import json_of
+from opus_pipelines.flows.enterprise.world.examples import CATALOGUE_FILE, examples
 
 
 def test_writers_are_compared_on_files_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from opus_pipelines.cli.main import main
-from tests.flow_generation.flow_examples import ENTRIES
+from tests.flows.from_text.flow_examples import ENTRIES
 
 JIRA, SLACK = "Jira_Issue__2_0_0__create_Issue", "Slack_message__3_0_0__create_message"
 

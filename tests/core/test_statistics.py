@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from opus_pipelines.core.settings import Retention, Wkg
 from opus_pipelines.core.statistics import beta_interval, lift, rate_of, smoothed, wilson
-from opus_pipelines.lifecycle.retention import expired
 from opus_pipelines.wkg.gamma import choose_lambda, gamma, lambda_rule
+from opus_pipelines.wkg.upkeep.retention import expired
 
 
 def test_wilson_and_newcombe_give_the_values_of_newcombe_1998() -> None:

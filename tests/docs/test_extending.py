@@ -15,27 +15,27 @@ from opus_pipelines.cli.export import export
 from opus_pipelines.core.errors import CheckFailed, PluginError, SettingsError
 from opus_pipelines.core.schemas import TASKS
 from opus_pipelines.core.settings import Settings, parse
-from opus_pipelines.embedding.encoder import Encoder, encoder_of
-from opus_pipelines.event_logs.assembler import OtherFiles
-from opus_pipelines.event_logs.formats import format_of
-from opus_pipelines.event_logs.source_settings import SourceSettings
-from opus_pipelines.flows.expressions import FlowError
-from opus_pipelines.flows.formats.python_ir import parse as parse_ir
-from opus_pipelines.flows.formats.registry import flow_format, written
-from opus_pipelines.flows.formats.registry import format_of as flow_format_of
 from opus_pipelines.generation.results.ids import settings_hash
-from opus_pipelines.ingestion.plan import FilePlan
-from opus_pipelines.ingestion.read_file import SourceFile, read_file
+from opus_pipelines.history.ingestion.plan import FilePlan
+from opus_pipelines.history.ingestion.read_file import SourceFile, read_file
+from opus_pipelines.history.records.assembler import OtherFiles
+from opus_pipelines.history.records.formats import format_of
+from opus_pipelines.history.records.source_settings import SourceSettings
 from opus_pipelines.intakes.documents.document import Document
 from opus_pipelines.intakes.documents.read import preprocess
 from opus_pipelines.lake.layout import dataset_folder, table_of, write_table
+from opus_pipelines.language.embedding.encoder import Encoder, encoder_of
 from opus_pipelines.lwm.interface import LwmRequest, SimilarCase, TaskSequence, backend_of
-from opus_pipelines.wkg.checks import check_snapshot
+from opus_pipelines.wkg.checks.checks import check_snapshot
 from opus_pipelines.wkg.graph import Task, WorkGraph
 from opus_pipelines.wkg.graph_metrics import Local, choose, task_metrics
-from opus_pipelines.wkg.manifest import settings_that_matter
-from opus_pipelines.wkg.rebuild import require_passed
-from opus_pipelines.wkg.steiner_tree import SubWKG
+from opus_pipelines.wkg.rebuild.manifest import settings_that_matter
+from opus_pipelines.wkg.rebuild.stages import require_passed
+from opus_pipelines.wkg.subgraphs.steiner_tree import SubWKG
+from opus_pipelines.workflow.blocks.expressions import FlowError
+from opus_pipelines.workflow.blocks.formats.python_ir import parse as parse_ir
+from opus_pipelines.workflow.blocks.formats.registry import flow_format, written
+from opus_pipelines.workflow.blocks.formats.registry import format_of as flow_format_of
 from opus_pipelines.workflow.files import InputEntry, OutputEntry, TaskEntry, WorkflowFile
 from opus_pipelines.workflow.formats.annotated import AnnotatedWorkflow
 from opus_pipelines.workflow.formats.export_formats import exported, format_of_suffix

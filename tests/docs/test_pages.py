@@ -44,7 +44,7 @@ SHOWN_ONLY = {  # blocks that a test cannot run: page and first line, and why
     (
         "docs/how-to/programs.md",
         'opus program improve --client "Brightwater Retail" --contract "Supplier Invoices"',
-    ): "it takes a minute; tests/programs/test_contract_improvement.py holds the rows",
+    ): "it takes a minute; tests/flows/programs/test_contract_improvement.py holds the rows",
     (
         "docs/how-to/operator.md",
         "pip install 'dagster-postgres>=0.29.27,<0.30'",

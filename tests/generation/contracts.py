@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.embedding.encoder import TextEncoder
-from opus_pipelines.generation.chunks import GenerationSetup, WorkerState
-from opus_pipelines.generation.contract import ContractResult
-from opus_pipelines.generation.intake_outcome import IntakeOutcome
+from opus_pipelines.core.workers.sandbox import Sandbox
+from opus_pipelines.generation.bulk.chunks import GenerationSetup, WorkerState
+from opus_pipelines.generation.bulk.intake_outcome import IntakeOutcome
+from opus_pipelines.generation.bulk.run import BulkRun
 from opus_pipelines.generation.records import Ranked
-from opus_pipelines.generation.run import BulkRun
+from opus_pipelines.generation.results.contract import ContractResult
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.lake.layout import Lake
+from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.wkg.snapshot import Snapshot
-from opus_pipelines.workers.sandbox import Sandbox
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.embedding.cache import CachedEncoder
-from opus_pipelines.embedding.encoder import TextEncoder
-from opus_pipelines.generation.chunks import GenerationSetup
+from opus_pipelines.generation.bulk.chunks import GenerationSetup
+from opus_pipelines.generation.bulk.run import BulkRun
 from opus_pipelines.generation.results.checks import check_result
 from opus_pipelines.generation.results.ids import result_id
-from opus_pipelines.generation.run import BulkRun
 from opus_pipelines.intakes.discover import ContractFolder, discover
 from opus_pipelines.lake.layout import Lake
+from opus_pipelines.language.embedding.cache import CachedEncoder
+from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.reporting.contract_tables import report_tables
 
 pytestmark = [pytest.mark.spark, pytest.mark.model]

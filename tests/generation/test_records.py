@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from opus_pipelines.core.settings import Cost
-from opus_pipelines.evaluation.calendar_settings import CalendarSettings
 from opus_pipelines.generation.records import ContractTerms, Request, as_plain
 from opus_pipelines.intakes.intake import Intake
-from opus_pipelines.requirements.decode import Decoded
-from opus_pipelines.requirements.encode import Intention
+from opus_pipelines.intakes.requirements.decode import Decoded
+from opus_pipelines.intakes.requirements.encode import Intention
 from opus_pipelines.wkg.graph import WorkGraph
+from opus_pipelines.workflow.evaluation.calendar_settings import CalendarSettings
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from jobs.watch_flows import flows_changed
 from opus_pipelines.core.schemas import FLOWS
 from opus_pipelines.core.settings import Paths, Schedule, Settings
 from opus_pipelines.lake.layout import Lake
-from tests.flow_batches.batches import ADD, CREATE, write_contract
+from tests.flows.batches.batches import ADD, CREATE, write_contract
 
 
 class Ticks:

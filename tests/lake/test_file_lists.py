@@ -108,7 +108,7 @@ def test_a_withdrawn_file_leaves_no_trace(tmp_path: Path) -> None:
 
 
 def test_the_private_key_and_its_copy_are_the_owners_alone(tmp_path: Path) -> None:
-    from opus_pipelines.event_logs.forgotten_clients import private_key
+    from opus_pipelines.history.records.forgotten_clients import private_key
 
     lake = Lake(tmp_path)
     private_key(lake)

@@ -8,19 +8,19 @@ import pytest
 
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.embedding.cache import CachedEncoder
-from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.generation.records import ContractTerms, GenerationContext
 from opus_pipelines.lake.layout import Lake
+from opus_pipelines.language.embedding.cache import CachedEncoder
+from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.lwm.interface import LwmRequest, TaskSequence
-from opus_pipelines.metrics.plan_scores import Plan
+from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.quality.evaluate import changed, differences, evaluate, means
 from opus_pipelines.quality.item_scores import TextVectors, item_scores
 from opus_pipelines.quality.systems import predict
 from opus_pipelines.quality.task_set import Item, TaskSet, read_task_set
-from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.wkg.snapshot import Snapshot
+from opus_pipelines.workflow.metrics.plan_scores import Plan
 
 pytestmark = [pytest.mark.spark, pytest.mark.model]
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.metrics.plan_scores import Plan
 from opus_pipelines.quality.task_set import read_task_set
+from opus_pipelines.workflow.metrics.plan_scores import Plan
 
 GOOD: dict[str, Any] = {"id": "a", "request": "Pay the invoice.", "gold": {"plan": ["check", "pay"]}}
 

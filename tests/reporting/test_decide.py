@@ -8,7 +8,7 @@ import pytest
 
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.schemas import DECISIONS, OPTIMIZED
-from opus_pipelines.decisions.record import decisions_of
+from opus_pipelines.intakes.decisions.record import decisions_of
 from opus_pipelines.lake.layout import Lake, slug
 from opus_pipelines.reporting.views import connect
 from tests.reporting.conftest import CLIENT, CONTRACT, put, workflow
@@ -159,7 +159,7 @@ def test_an_edited_workflow_is_kept_as_the_person_wrote_it(
 
 def test_forgetting_the_client_takes_the_decisions(lake: Lake, tmp_path: Path) -> None:
     assert run(lake, "decide", "fa1", "reject")[0] == 0
-    from opus_pipelines.lifecycle import client_traces, erasure
+    from opus_pipelines.wkg.upkeep import client_traces, erasure
 
     assert CLIENT in client_traces.clients_of(lake)
     erasure.remove_results(lake, CLIENT)
@@ -169,7 +169,7 @@ def test_forgetting_the_client_takes_the_decisions(lake: Lake, tmp_path: Path) -
 
 def test_decisions_of_others_on_tasks_of_the_forgotten_client_alone_go_too(lake: Lake) -> None:
     from opus_pipelines.lake.search import Word
-    from opus_pipelines.lifecycle import erasure
+    from opus_pipelines.wkg.upkeep import erasure
 
     assert run(lake, "decide", "fa1", "reject")[0] == 0
     assert erasure.remove_decisions(lake, "Other", [Word("task", "t_nobody")]) == []

@@ -8,8 +8,8 @@ from opus_pipelines.core.schemas import EDGES, INTAKES, INTENTIONS, NEIGHBOURS, 
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.best import by_contract, ranked
 from opus_pipelines.reporting.explain import explanation, find_workflow
-from opus_pipelines.reporting.page.contract import contract_pages
-from opus_pipelines.reporting.page.render import render
+from opus_pipelines.reporting.pages.contract import contract_pages
+from opus_pipelines.reporting.pages.render import render
 from opus_pipelines.reporting.status import report
 from opus_pipelines.reporting.views import connect, run
 from opus_pipelines.reporting.workflows import evidence_of

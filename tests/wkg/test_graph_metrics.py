@@ -18,7 +18,7 @@ from opus_pipelines.core.settings import Graph as Rules
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.lake.layout import read_table
 from opus_pipelines.wkg import graph_metrics, graphframes_metrics
-from opus_pipelines.wkg.manifest import settings_that_matter
+from opus_pipelines.wkg.rebuild.manifest import settings_that_matter
 
 WITHOUT_JVM_HALF = (
     "GraphFrames' JVM half (graph.graphframes_package) is not among the session's jars: set OPUS_GRAPHFRAMES_JARS"

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from opus_pipelines.core.schemas import CASES, INTAKES, NEIGHBOURS, OPTIMIZED, RUNS, WORKFLOW_CHANGES, WORKFLOW_TASKS
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_table, table_of, write_table
 from opus_pipelines.lake.results import ResultKey
-from opus_pipelines.lifecycle import changes as wkg_changes
+from opus_pipelines.wkg.upkeep import changes as wkg_changes
 
 CASES_NAMED = 20  # implementation ids that a row names; the count beside them is of all
 _COLUMNS = {

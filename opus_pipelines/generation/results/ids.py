@@ -5,9 +5,9 @@ from typing import NamedTuple
 from opus_pipelines.core.ids import digest, make_id
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.versions import versions_of
-from opus_pipelines.embedding.encoder import ENCODERS
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.intakes.documents.formats import DOCUMENT_READERS
+from opus_pipelines.language.embedding.encoder import ENCODERS
 from opus_pipelines.lwm.interface import LargeWorkModel, version_of
 
 

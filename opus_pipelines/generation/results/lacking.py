@@ -7,12 +7,12 @@ only what would otherwise be lost without a word counts: what neither a step of 
 from collections.abc import Collection
 from itertools import product
 
-from opus_pipelines.catalogues.conditions import without_joint
-from opus_pipelines.catalogues.statements import Statement, sentences_of, statements_of
-from opus_pipelines.core.word_stems import same, stems, within
-from opus_pipelines.embedding.text_parts import parts
-from opus_pipelines.procedures.name_coverage import words
-from opus_pipelines.procedures.reading import ParsedProcedure, ProcedureStep
+from opus_pipelines.intakes.catalogues.conditions import without_joint
+from opus_pipelines.intakes.catalogues.statements import Statement, sentences_of, statements_of
+from opus_pipelines.intakes.procedures.name_coverage import words
+from opus_pipelines.intakes.procedures.reading import ParsedProcedure, ProcedureStep
+from opus_pipelines.language.embedding.text_parts import parts
+from opus_pipelines.language.word_stems import same, stems, within
 
 MOST = 20  # statements that are named, and sentences of a procedure up to which each is taken for a step
 MEANT = 0.5  # share of a statement's words above which a title with them stands for it

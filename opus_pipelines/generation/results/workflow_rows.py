@@ -7,17 +7,23 @@ from itertools import pairwise
 from typing import Any
 
 from opus_pipelines.core.schemas import EXPECTED_FLOW, OPTIMIZED, WORKFLOW_EDGES, WORKFLOW_TASKS
-from opus_pipelines.evaluation.assumed_figures import assumed, known_success, success_unknown_steps, total_ms, total_usd
-from opus_pipelines.evaluation.schedule import known_schedule
+from opus_pipelines.generation.planning.ranking_context import Candidate, Edit
 from opus_pipelines.generation.records import GenerationContext, Ranked
 from opus_pipelines.generation.results.lacking import conditional_steps, lacking_steps, unsaid_steps
 from opus_pipelines.generation.results.rows import Row, Rows, edge_origin, node_origin
 from opus_pipelines.generation.results.step_reasons import StepReasons
+from opus_pipelines.generation.search.baseline import TaskBaselines, saving_usd, total
 from opus_pipelines.intakes.intake import Intake
-from opus_pipelines.optimization.baseline import TaskBaselines, saving_usd, total
-from opus_pipelines.planning.ranking_context import Candidate, Edit
-from opus_pipelines.retrieval.requested_steps import procedure_text
-from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
+from opus_pipelines.lwm.retrieval.requested_steps import procedure_text
+from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
+from opus_pipelines.workflow.evaluation.assumed_figures import (
+    assumed,
+    known_success,
+    success_unknown_steps,
+    total_ms,
+    total_usd,
+)
+from opus_pipelines.workflow.evaluation.schedule import known_schedule
 from opus_pipelines.workflow.model import REVIEW, TASK_FIGURES, InputNode, OutputNode, TaskNode, Workflow
 
 _INSTRUCTION_KINDS = {"model": "model inference", "code": "code", "human": "human"}
@@ -176,7 +182,7 @@ def _lead_time(candidate: Candidate, result: Ranked) -> Row:
 
 
 def _saving(steps: Sequence[TaskNode], baselines: TaskBaselines) -> Row:
-    """Sums over the steps that can be compared (`optimization.baseline`)."""
+    """Sums over the steps that can be compared (`generation.search.baseline`)."""
     pairs = [(baselines.of(None if t.is_review else t.task_id), t.known_cost_usd) for t in steps]
     compared = [(then, now) for then, now in pairs if then is not None and now is not None]
     return {

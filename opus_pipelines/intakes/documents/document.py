@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, cast
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.intakes.documents.limits import MAX_BYTES, MAX_CHARACTERS, MIB
-from opus_pipelines.visibility.unseen import ASIDES
+from opus_pipelines.intakes.visibility.unseen import ASIDES
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Document:
     """The name, the size in bytes and the content of a document.
 
     `depth`: how many e-mails it is nested in. `asides`: the kinds of text outside the body that are read
-    (`visibility.unseen.ASIDES`).
+    (`intakes.visibility.unseen.ASIDES`).
     """
 
     name: str

@@ -1,6 +1,6 @@
 """Reads DOCX: its text in order, with tables, text boxes, lists and notes.
 
-Inserted text counts; deleted text does not, nor what `visibility.word_view` finds to be hidden.
+Inserted text counts; deleted text does not, nor what `intakes.visibility.word_view` finds to be hidden.
 """
 
 from collections import Counter
@@ -16,9 +16,9 @@ from opus_pipelines.intakes.documents.document import Document, DocumentText, co
 from opus_pipelines.intakes.documents.limits import MAX_CHARACTERS
 from opus_pipelines.intakes.documents.office_packages import opened
 from opus_pipelines.intakes.documents.text_layout import Layout
-from opus_pipelines.visibility.office import named, theme_of
-from opus_pipelines.visibility.unseen import Unseen
-from opus_pipelines.visibility.word_view import WordView
+from opus_pipelines.intakes.visibility.office import named, theme_of
+from opus_pipelines.intakes.visibility.unseen import Unseen
+from opus_pipelines.intakes.visibility.word_view import WordView
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"

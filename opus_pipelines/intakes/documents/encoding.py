@@ -5,9 +5,9 @@ import io
 from collections.abc import Iterable, Iterator
 
 from opus_pipelines.core.errors import InputError
+from opus_pipelines.history.formats.encoding_detection import marked_encoding
 from opus_pipelines.intakes.documents.document import Document
 from opus_pipelines.intakes.documents.limits import MAX_STREAMED_BYTES, MIB
-from opus_pipelines.log_formats.encoding_detection import marked_encoding
 
 
 def encoding_of(chunks: Iterable[bytes], declared: str | None = None) -> tuple[str, str | None]:

@@ -1,6 +1,6 @@
 """Reads HTML as a browser shows it: without scripts, comments, and what its styles hide.
 
-Nothing is run or fetched. `visibility.html_view` says of each element whether a person sees it.
+Nothing is run or fetched. `intakes.visibility.html_view` says of each element whether a person sees it.
 """
 
 import re
@@ -15,9 +15,9 @@ from opus_pipelines.intakes.documents.document import Document, DocumentText, co
 from opus_pipelines.intakes.documents.encoding import decode
 from opus_pipelines.intakes.documents.limits import MAX_CHARACTERS, MAX_SPACES, MAX_TREE_BYTES
 from opus_pipelines.intakes.documents.text_layout import Layout
-from opus_pipelines.visibility.css import Styles
-from opus_pipelines.visibility.html_view import View, opened
-from opus_pipelines.visibility.unseen import ASIDES, REASONS, Unseen
+from opus_pipelines.intakes.visibility.css import Styles
+from opus_pipelines.intakes.visibility.html_view import View, opened
+from opus_pipelines.intakes.visibility.unseen import ASIDES, REASONS, Unseen
 
 _UNREAD = {
     "script": "script",

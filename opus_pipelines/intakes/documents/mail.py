@@ -15,7 +15,7 @@ from opus_pipelines.intakes.documents.document import Document, DocumentText
 from opus_pipelines.intakes.documents.encoding import decode
 from opus_pipelines.intakes.documents.formats import FORMATS
 from opus_pipelines.intakes.documents.limits import MAX_ATTACHMENTS, MAX_HEAD_LINE, MAX_LINES_SCANNED, MAX_MULTIPARTS
-from opus_pipelines.visibility.unseen import Unseen
+from opus_pipelines.intakes.visibility.unseen import Unseen
 
 _HEAD = ("Subject", "From", "To", "Cc", "Date")
 _SUFFIXES = {f.media_type: f.suffix for f in reversed(FORMATS.values()) if f.media_type}

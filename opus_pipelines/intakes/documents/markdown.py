@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.intakes.documents import html
-from opus_pipelines.visibility.unseen import OFF_PAGE, Unseen
+from opus_pipelines.intakes.visibility.unseen import OFF_PAGE, Unseen
 
 _FENCED = re.compile(r"^(?P<mark> {0,3}(?:`{3,}|~{3,}))[^\n]*\n.*?(?:^(?P=mark)[`~]*[ \t]*$|\Z)", re.M | re.S)
 _SPAN = re.compile(r"(?<!`)(`+)(?!`)[^\n]*?(?<!`)\1(?!`)")

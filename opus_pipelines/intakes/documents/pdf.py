@@ -1,6 +1,6 @@
 """Reads PDF with a text layer page by page, and the filled-in fields of a form. Nothing in it is run.
 
-Hidden text is left out (`visibility.page_view`); the text layer of a scan is read where the
+Hidden text is left out (`intakes.visibility.page_view`); the text layer of a scan is read where the
 document's `asides` name it.
 """
 
@@ -16,8 +16,8 @@ from pypdf.errors import DependencyError, FileNotDecryptedError, PyPdfError
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.intakes.documents.document import Document, DocumentText, counted
 from opus_pipelines.intakes.documents.limits import MAX_CHARACTERS, MAX_PAGES, MIB
-from opus_pipelines.visibility.page_view import SHOW, PageView, reason_of
-from opus_pipelines.visibility.unseen import Unseen
+from opus_pipelines.intakes.visibility.page_view import SHOW, PageView, reason_of
+from opus_pipelines.intakes.visibility.unseen import Unseen
 
 logging.getLogger("pypdf").setLevel(
     logging.CRITICAL

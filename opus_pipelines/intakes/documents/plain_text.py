@@ -6,7 +6,7 @@ from opus_pipelines.intakes.documents.document import Document, DocumentText, cu
 from opus_pipelines.intakes.documents.encoding import open_text, pieces
 from opus_pipelines.intakes.documents.limits import MAX_CHARACTERS
 from opus_pipelines.intakes.documents.markdown import shown
-from opus_pipelines.visibility.unseen import Unseen
+from opus_pipelines.intakes.visibility.unseen import Unseen
 
 
 def read(document: Document) -> DocumentText:

@@ -1,4 +1,4 @@
-"""Reads PPTX slide by slide, title first, with tables, without hidden text (`visibility.slide_view`).
+"""Reads PPTX slide by slide, title first, with tables, without hidden text (`intakes.visibility.slide_view`).
 
 The notes of the speaker stand outside the slide; they are read where the document's `asides` name them.
 """
@@ -15,8 +15,8 @@ from opus_pipelines.intakes.documents.document import Document, DocumentText, co
 from opus_pipelines.intakes.documents.limits import MAX_CHARACTERS, MAX_PAGES
 from opus_pipelines.intakes.documents.office_packages import opened
 from opus_pipelines.intakes.documents.text_layout import Layout
-from opus_pipelines.visibility.slide_view import SlideView
-from opus_pipelines.visibility.unseen import Unseen
+from opus_pipelines.intakes.visibility.slide_view import SlideView
+from opus_pipelines.intakes.visibility.unseen import Unseen
 
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 

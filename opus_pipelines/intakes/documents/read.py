@@ -11,8 +11,8 @@ from opus_pipelines.core.errors import InputError, PluginError
 from opus_pipelines.intakes.documents.document import Document, DocumentText, cut
 from opus_pipelines.intakes.documents.formats import DOCUMENT_READERS, Format, format_of, is_added
 from opus_pipelines.intakes.documents.limits import MAX_CHARACTERS
-from opus_pipelines.visibility.characters import without_invisible
-from opus_pipelines.visibility.unseen import Unseen
+from opus_pipelines.intakes.visibility.characters import without_invisible
+from opus_pipelines.intakes.visibility.unseen import Unseen
 
 _ADDRESS = re.compile(r"<[^<>]* at 0x[0-9a-f]+>|0x[0-9a-f]{6,}")  # an address in memory differs from run to run
 _NO_CHARACTER = re.compile("[\0\ud800-\udfff]")

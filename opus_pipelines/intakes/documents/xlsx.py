@@ -1,6 +1,6 @@
 """Reads Excel .xlsx and .xlsm sheet by sheet and row by row, with the values as last saved.
 
-Nothing is calculated, and macros are never run. Hidden cells are left out (`visibility.sheet_view`).
+Nothing is calculated, and macros are never run. Hidden cells are left out (`intakes.visibility.sheet_view`).
 """
 
 import re
@@ -19,9 +19,9 @@ from opus_pipelines.intakes.documents.document import Document, DocumentText, co
 from opus_pipelines.intakes.documents.limits import MAX_CELLS, MAX_ROWS, MIB
 from opus_pipelines.intakes.documents.office_packages import SHEET, opened
 from opus_pipelines.intakes.documents.tables import beyond, table_text
-from opus_pipelines.visibility.office import theme_of
-from opus_pipelines.visibility.sheet_view import CellView, SheetLayout
-from opus_pipelines.visibility.unseen import Unseen
+from opus_pipelines.intakes.visibility.office import theme_of
+from opus_pipelines.intakes.visibility.sheet_view import CellView, SheetLayout
+from opus_pipelines.intakes.visibility.unseen import Unseen
 
 
 def read(document: Document) -> DocumentText:

@@ -8,9 +8,13 @@ from functools import cache
 from typing import Any
 
 from opus_pipelines.core.settings import Settings
+from opus_pipelines.intakes.requirements.encoder_store import VERSION as ENCODER_VERSION
+from opus_pipelines.intakes.requirements.encoder_store import EncoderChampion
+from opus_pipelines.intakes.requirements.encoder_store import opened as opened_encoder
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lake.model_store import Opened
+from opus_pipelines.lake.models.model_store import Opened
 from opus_pipelines.lwm.history_backend import HistoryBackend
+from opus_pipelines.lwm.next_step.writing import Written
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest
 from opus_pipelines.lwm.pointer.memory import CaseMemory
 from opus_pipelines.lwm.pointer.model import VERSION
@@ -19,10 +23,6 @@ from opus_pipelines.lwm.pointer.transformer import TransformerModel
 from opus_pipelines.lwm.step_writing.store import VERSION as WRITER_VERSION
 from opus_pipelines.lwm.step_writing.store import WriterChampion
 from opus_pipelines.lwm.step_writing.store import opened as opened_writer
-from opus_pipelines.next_step.writing import Written
-from opus_pipelines.requirements.encoder_store import VERSION as ENCODER_VERSION
-from opus_pipelines.requirements.encoder_store import EncoderChampion
-from opus_pipelines.requirements.encoder_store import opened as opened_encoder
 
 logger = logging.getLogger("opus_pipelines.lwm")
 
@@ -115,7 +115,7 @@ def _warn_once(text: str) -> None:
 
 @dataclass(frozen=True)
 class NamedSequence:
-    """A sequence with the ids of its tasks; `probability` and `before` are as in `next_step.writing.Written`."""
+    """A sequence with the ids of its tasks; `probability` and `before` are as in `lwm.next_step.writing.Written`."""
 
     tasks: tuple[str, ...]
     probability: float

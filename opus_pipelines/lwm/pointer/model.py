@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from opus_pipelines.fine_tuning.checkpoints import Checkpoints
-from opus_pipelines.fine_tuning.task_reader import TaskReader
+from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
+from opus_pipelines.lwm.fine_tuning.task_reader import TaskReader
+from opus_pipelines.lwm.next_step.network import Fitting, Network
+from opus_pipelines.lwm.next_step.network import train as train_network
+from opus_pipelines.lwm.next_step.writing import Rules, Written, by_beam, sampled
 from opus_pipelines.lwm.pointer.candidates import FEATURES, Candidates
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest
 from opus_pipelines.lwm.pointer.hiding import Hiding, memories, seen, unknown_tasks, without_their_sets
 from opus_pipelines.lwm.pointer.memory import COVERED, CaseMemory
-from opus_pipelines.next_step.network import Fitting, Network
-from opus_pipelines.next_step.network import train as train_network
-from opus_pipelines.next_step.writing import Rules, Written, by_beam, sampled
 
 LEAST_CANDIDATES = 20  # tasks that a request may be given, at least
 MOST_CANDIDATES = 60
@@ -93,10 +93,10 @@ class Learning:
         hiding: what is hidden from cases beyond themselves; None: tasks alone, see `hiding.unknown_tasks`.
         new_sets: share of the cases that are asked the second time as if no case had their set of tasks.
         clients: for each history the client of each case, None where nobody knows it.
-        links: for each history the links of each case, see `retrieval.case_memory`; () where they are consecutive.
+        links: for each history the links of each case, see `lwm.retrieval.case_memory`; () where they are consecutive.
         most_prefixes: prefixes that are learnt from, at most.
         epochs: passes of the transformer over the cases; None: as many as their number asks for.
-        perceptrons: how many perceptrons make the network, see `next_step.network`.
+        perceptrons: how many perceptrons make the network, see `lwm.next_step.network`.
     """
 
     report: Callable[[int, float], None] | None = None

@@ -9,13 +9,13 @@ import numpy as np
 
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.ids import make_id
-from opus_pipelines.fine_tuning.task_reader import TaskReader
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lake.model_files import content_of, read_tensors, save_tensors, served_industries
-from opus_pipelines.lake.model_store import CARD, POINTER, ModelStore, Opened
+from opus_pipelines.lake.models.model_files import content_of, read_tensors, save_tensors, served_industries
+from opus_pipelines.lake.models.model_store import CARD, POINTER, ModelStore, Opened
+from opus_pipelines.lwm.fine_tuning.task_reader import TaskReader
+from opus_pipelines.lwm.next_step.network import Network
 from opus_pipelines.lwm.pointer.model import VERSION, WIDTH, PointerModel
 from opus_pipelines.lwm.pointer.transformer import TransformerModel
-from opus_pipelines.next_step.network import Network
 
 AnyModel = PointerModel | TransformerModel
 KIND, WEIGHTS, READER = POINTER, "model.safetensors", "reader.safetensors"

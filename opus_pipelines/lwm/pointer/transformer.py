@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from opus_pipelines.core.errors import OpusError
-from opus_pipelines.embedding.torch_threads import one_thread
-from opus_pipelines.fine_tuning.checkpoints import Checkpoint
-from opus_pipelines.fine_tuning.resuming import Resumable
-from opus_pipelines.fine_tuning.task_reader import TaskReader
+from opus_pipelines.language.embedding.torch_threads import one_thread
+from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoint
+from opus_pipelines.lwm.fine_tuning.resuming import Resumable
+from opus_pipelines.lwm.fine_tuning.task_reader import TaskReader
+from opus_pipelines.lwm.next_step.batches import BATCH, Shown, batch_of, before_of, drawn, moments, standardised
+from opus_pipelines.lwm.next_step.network import TrainingError
+from opus_pipelines.lwm.next_step.writing import NextStep, Rules, Written, by_beam, sampled
 from opus_pipelines.lwm.pointer.candidates import Candidates
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest
 from opus_pipelines.lwm.pointer.memory import CaseMemory
@@ -27,12 +30,9 @@ from opus_pipelines.lwm.pointer.model import (
     next_step_features,
     weighted,
 )
-from opus_pipelines.next_step.batches import BATCH, Shown, batch_of, before_of, drawn, moments, standardised
-from opus_pipelines.next_step.network import TrainingError
-from opus_pipelines.next_step.writing import NextStep, Rules, Written, by_beam, sampled
 
 if TYPE_CHECKING:
-    from opus_pipelines.next_step.transformer_network import PointerTransformer
+    from opus_pipelines.lwm.next_step.transformer_network import PointerTransformer
 
 EPOCHS = 12  # passes over the cases, at least
 LEAST_STEPS = 220  # gradient steps; more of them learn the cases by heart
@@ -166,7 +166,7 @@ class TransformerModel:
         """The network with these weights, for evaluation."""
         import torch
 
-        from opus_pipelines.next_step.transformer_network import SIZES, PointerTransformer
+        from opus_pipelines.lwm.next_step.transformer_network import SIZES, PointerTransformer
 
         dimension, features = self.tensors["text.weight"].shape[1], len(self.tensors[CENTER])
         network = PointerTransformer(dimension, features, SIZES[self.size])
@@ -185,7 +185,7 @@ class TransformerModel:
 
         Raises OpusError where an array is missing, is not finite or does not fit the size.
         """
-        from opus_pipelines.next_step.transformer_network import SIZES
+        from opus_pipelines.lwm.next_step.transformer_network import SIZES
 
         if size not in SIZES:
             raise OpusError(f"a transformer of the size {size!r} is unknown; there are {', '.join(SIZES)}")
@@ -206,7 +206,7 @@ class TransformerModel:
 
 def blank_request(model: TransformerModel) -> dict[str, np.ndarray]:
     """Return the arrays of a request of two candidates that says nothing, by name: an example of what is read."""
-    from opus_pipelines.next_step.transformer_network import PAIRS
+    from opus_pipelines.lwm.next_step.transformer_network import PAIRS
 
     dimension = model.tensors["text.weight"].shape[1]
     unit = np.full((1, dimension), dimension**-0.5, np.float32)
@@ -248,7 +248,7 @@ def train(histories: Histories, how: Learning, size: str = "small") -> Transform
 def _fitted(cases: Sequence[Shown], how: Learning, size: str) -> dict[str, np.ndarray]:
     import torch
 
-    from opus_pipelines.next_step.transformer_network import SIZES, PointerTransformer, loss_of, tensors_of
+    from opus_pipelines.lwm.next_step.transformer_network import SIZES, PointerTransformer, loss_of, tensors_of
 
     torch.manual_seed(how.seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"

@@ -8,8 +8,8 @@ from typing import Any
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lake.model_files import content_of
-from opus_pipelines.lake.model_store import CARD, STEP_WRITER, ModelStore, Opened
+from opus_pipelines.lake.models.model_files import content_of
+from opus_pipelines.lake.models.model_store import CARD, STEP_WRITER, ModelStore, Opened
 from opus_pipelines.lwm.pointer.model import PointerModel
 from opus_pipelines.lwm.pointer.store import WEIGHTS, read_network, save
 from opus_pipelines.lwm.step_writing.model import WIDTH, StepWriter

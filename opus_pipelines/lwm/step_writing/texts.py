@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from opus_pipelines.embedding.text_parts import parts
+from opus_pipelines.language.embedding.text_parts import parts
 
 SIMILAR, SENTENCE, CLAUSE, LISTED = "similar case", "sentence", "clause", "listed"
 ORIGINS = (SIMILAR, SENTENCE, CLAUSE, LISTED)

@@ -1,6 +1,6 @@
 """Reads a BPMN file that this package wrote, and returns its workflow.
 
-BPMN files of other programs are history; `log_formats/bpmn.py` reads them.
+BPMN files of other programs are history; `history/formats/bpmn.py` reads them.
 """
 
 from collections import defaultdict

@@ -19,7 +19,7 @@ from opus_pipelines.core.schemas import (
     WORKFLOW_TASKS,
     Dataset,
 )
-from opus_pipelines.generation.contract import ContractResult, publish_contract, result_table
+from opus_pipelines.generation.results.contract import ContractResult, publish_contract, result_table
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_json, read_table, table_of, write_json, write_table
 from opus_pipelines.reporting.views import connect, run, write_views_sql
 

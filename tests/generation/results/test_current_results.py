@@ -9,7 +9,7 @@ import pytest
 
 from opus_pipelines.core.schemas import INTAKES, RUNS
 from opus_pipelines.core.settings import Reward, Settings
-from opus_pipelines.generation.contract import ContractResult, publish_contract, result_table
+from opus_pipelines.generation.results.contract import ContractResult, publish_contract, result_table
 from opus_pipelines.generation.results.ids import result_id
 from opus_pipelines.generation.results.rows import broken_row
 from opus_pipelines.generation.results.staleness import failed_intakes, is_current, next_attempt

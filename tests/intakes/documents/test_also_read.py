@@ -11,7 +11,7 @@ from opus_pipelines.intakes.contract_settings import ContractSettings
 from opus_pipelines.intakes.discover import discover
 from opus_pipelines.intakes.elements import contract_elements
 from opus_pipelines.intakes.intake import read_intake
-from opus_pipelines.requirements.rules import rules_of
+from opus_pipelines.intakes.requirements.rules import rules_of
 
 RULE = "The survey must always be sent."
 PAGE = f"<p>Claims come in.</p><details><summary>More</summary><p>{RULE}</p></details>"

@@ -16,7 +16,7 @@ import pytest
 
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lifecycle.verify import verify
+from opus_pipelines.wkg.upkeep.verify import verify
 from tests.lake.conftest import Machine, Place
 from tests.lake.object_store.test_publication import put
 from tests.object_store_server import FAULTS

@@ -10,7 +10,7 @@ from opus_pipelines.lake.object_store.bucket import Bucket
 from opus_pipelines.lake.object_store.commits import read_files, read_head
 from opus_pipelines.lake.object_store.files import scan
 from opus_pipelines.lake.object_store.folders import origin_in, origin_of
-from opus_pipelines.lifecycle.verify import verify
+from opus_pipelines.wkg.upkeep.verify import verify
 from tests.lake.conftest import Machine, Place
 from tests.published_lake import SNAPSHOT, publish
 

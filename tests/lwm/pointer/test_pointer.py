@@ -12,15 +12,15 @@ from opus_pipelines.core.settings import Paths, Settings
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.lwm.interface import version_of
+from opus_pipelines.lwm.next_step.network import Fitting, Network, TrainingError
+from opus_pipelines.lwm.next_step.network import train as train_network
+from opus_pipelines.lwm.next_step.writing import systematic
 from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.lwm.pointer.candidates import FEATURES
 from opus_pipelines.lwm.pointer.clauses import clauses_of, plain
 from opus_pipelines.lwm.pointer.memory import CaseMemory, IndustryGraph
 from opus_pipelines.lwm.pointer.model import PointerModel, examples, train
 from opus_pipelines.lwm.pointer.store import WEIGHTS, keep, opened, save, store_of
-from opus_pipelines.next_step.network import Fitting, Network, TrainingError
-from opus_pipelines.next_step.network import train as train_network
-from opus_pipelines.next_step.writing import systematic
 from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans, request, vector
 
 pytestmark = pytest.mark.long
@@ -253,7 +253,7 @@ def test_a_network_of_other_shapes_is_refused(model: PointerModel, tmp_path: Pat
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
     from opus_pipelines.core.errors import OpusError
-    from opus_pipelines.lake.model_files import LARGEST
+    from opus_pipelines.lake.models.model_files import LARGEST
     from opus_pipelines.lwm.pointer.store import read_network
 
     with (tmp_path / WEIGHTS).open("wb") as file:

@@ -10,15 +10,15 @@ import pytest
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.settings import Lwm, Paths, Settings
-from opus_pipelines.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lake.layout import Lake
+from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
+from opus_pipelines.lwm.next_step.batches import before_of
+from opus_pipelines.lwm.next_step.network import TrainingError
 from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.lwm.pointer.memory import CaseMemory
 from opus_pipelines.lwm.pointer.model import Learning
 from opus_pipelines.lwm.pointer.store import WEIGHTS, keep, opened, store_of
 from opus_pipelines.lwm.pointer.transformer import TransformerModel, blank_request, shown, train
-from opus_pipelines.next_step.batches import before_of
-from opus_pipelines.next_step.network import TrainingError
 from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans, request
 
 pytestmark = pytest.mark.long  # a transformer is trained

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from opus_pipelines.lake.layout import Lake
+from opus_pipelines.lwm.next_step.network import TrainingError
 from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.lwm.pointer.store import WEIGHTS
 from opus_pipelines.lwm.step_writing.memory import FEATURES, TextCase, TextMemory
@@ -23,7 +24,6 @@ from opus_pipelines.lwm.step_writing.texts import (
     rewritten,
     sentences,
 )
-from opus_pipelines.next_step.network import TrainingError
 from tests.lwm.step_writing.household import WORDS, encode, household
 
 pytestmark = pytest.mark.long

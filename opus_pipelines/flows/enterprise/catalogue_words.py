@@ -1,0 +1,296 @@
+"""Retrieval of tables, columns and values: which entries of the catalogue a text names, and where it names them."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from opus_pipelines.flows.enterprise.catalogue import Catalogue, Column
+from opus_pipelines.language.word_stems import stem
+
+_WORD = re.compile(r"[^\W_]+(?:'s)?")
+_VALUE_CUES = frozenset(
+    ("is", "are", "was", "to", "as", "becomes", "become", "gets", "get", "moves", "in", "into", "still", "with")
+) | {"been", "state", "status", "now", "being", "about", "reaches", "reached"}
+_MORE = frozenset(("above", "over", "exceed", "exceeds", "more", "greater", "beyond"))
+_LESS = frozenset(("below", "under", "less", "fewer"))
+_WINDOW = 5  # words between a column and its value
+_SHORT = {  # abbreviations of the trade
+    "mgr": ("manager",),
+    "grp": ("group",),
+    "inc": ("incident",),
+    "prio": ("priority",),
+    "sev": ("severity",),
+    "dept": ("department",),
+    "emp": ("employee",),
+    "acct": ("account",),
+    "secops": ("security", "operations"),
+    "netops": ("network", "operations"),
+    "dbas": ("database", "team"),
+}
+# Who a record is about comes before who works on it.
+_ABOUT = ("caller", "requested_for", "requested_by", "subject_person", "employee", "affected_user", "account")
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A name that stands at the words `start` to `end` of a text."""
+
+    start: int
+    end: int
+    name: str
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A column with an operator and a value that a text states, and the word at which it does."""
+
+    column: str
+    operator: str
+    value: str
+    place: int
+
+
+@lru_cache(maxsize=8192)
+def words(text: str) -> tuple[str, ...]:
+    """Returns the words of a text in lower case, possessives cut, abbreviations of the trade written out."""
+    found = (word.casefold().removesuffix("'s") for word in _WORD.findall(text.replace("’", "'")))
+    return tuple(part for word in found for part in _SHORT.get(word, (word,)))
+
+
+@lru_cache(maxsize=8192)
+def word_stems(text: str) -> tuple[str, ...]:
+    """Returns the stems of all words of a text, those without a meaning of their own included."""
+    return tuple(stem(word) for word in words(text))
+
+
+def mentions(text: Sequence[str], names: Sequence[tuple[str, tuple[str, ...]]]) -> list[Mention]:
+    """Returns where names stand in the stems of a text; a mention inside a longer one is left out."""
+    found = [
+        Mention(start, start + len(parts), name)
+        for name, parts in names
+        if parts
+        for start in range(len(text) - len(parts) + 1)
+        if tuple(text[start : start + len(parts)]) == parts
+    ]
+    longest = sorted(found, key=lambda m: (m.start - m.end, m.start))
+    kept: list[Mention] = []
+    for one in longest:
+        inside = any(o.start <= one.start and one.end <= o.end and o.end - o.start > one.end - one.start for o in kept)
+        if not inside:
+            kept.append(one)
+    return sorted(kept, key=lambda m: m.start)
+
+
+class CatalogueWords:
+    """The words of one catalogue."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self.catalogue = catalogue
+
+    @cached_property
+    def _tables(self) -> list[tuple[str, tuple[str, ...]]]:
+        return [
+            (table.name, word_stems(name))
+            for table in self.catalogue.tables.values()
+            for name in (table.label, *table.also, table.name.replace("_", " "), *_initials(table.label))
+        ]
+
+    def tables(self, text: str) -> list[Mention]:
+        """Returns the tables that a text names, in its order."""
+        return mentions(word_stems(text), self._tables)
+
+    def table(self, text: str) -> str:
+        """Returns the first table that a text names, "" where it names none."""
+        found = self.tables(text)
+        return found[0].name if found else ""
+
+    def longest_table(self, text: str) -> str:
+        """Returns the table with the longest name in a text, the first of equal ones; "" where there is none."""
+        return max(self.tables(text), key=lambda m: m.end - m.start, default=Mention(0, 0, "")).name
+
+    def columns(self, text: str, table: str) -> list[Mention]:
+        """Returns the columns of a table that a text names."""
+        columns = self._of(table)
+        return mentions(word_stems(text), [(c.name, word_stems(c.label)) for c in columns])
+
+    def conditions(self, text: str, table: str) -> list[Condition]:
+        """Returns what a text says of the columns of a table, one condition for each column, in the text's order."""
+        given, own = word_stems(text), words(text)
+        columns = self.columns(text, table)
+        found: list[Condition] = []
+        doubtful: list[Condition] = []  # words that name the column itself: "the operational status", "its approval"
+        names = [(f"{c.name}={v}", word_stems(label)) for c in self._of(table) for v, label in c.choices.items()]
+        spans: dict[tuple[int, int], list[str]] = {}
+        named = {n for m in self.tables(text) for n in range(m.start, m.end)}
+        taken = {n for m in self.tables(text) if m.end - m.start > 1 for n in range(m.start, m.end)}
+        for mention in mentions(given, names):
+            if taken.issuperset(range(mention.start, mention.end)):
+                continue  # "requested items" is a table, and no value
+            spans.setdefault((mention.start, mention.end), []).append(mention.name)
+        for (start, end), stated in spans.items():
+            near = {m.name for m in columns if -_WINDOW <= m.start - end <= 2 and (start - m.end <= _WINDOW)}
+            pairs = [pair.partition("=")[::2] for pair in stated]
+            chosen = next((pair for pair in pairs if pair[0] in near), None)
+            if chosen is None and self._is_stated(own, start, end, table):
+                chosen = pairs[0]
+            if chosen is not None:
+                is_column = named.issuperset(range(start, end)) or any(
+                    m.name == chosen[0] and m.start <= start and end <= m.end for m in columns
+                )
+                (doubtful if is_column else found).append(Condition(chosen[0], "=", chosen[1], start))
+        sure = {condition.column for condition in found}
+        found += [c for c in doubtful[::-1] if c.column not in sure][:1]
+        found += self._flags(own, table, text)
+        found += self._codes(own, columns, table)
+        found += self._numbers(own, columns, table)
+        first: dict[str, Condition] = {}
+        for condition in sorted(found, key=lambda c: c.place):
+            first.setdefault(condition.column, condition)
+        return list(first.values())
+
+    def _of(self, table: str) -> list[Column]:
+        return list(self.catalogue.tables[table].columns.values()) if table in self.catalogue.tables else []
+
+    def _is_stated(self, own: Sequence[str], start: int, end: int, table: str) -> bool:
+        """Whether words that may be a value are one: after "is" and its like, or right before the table's name."""
+        if end - start > 1 or _VALUE_CUES & set(own[max(0, start - 2) : start]):
+            return True
+        before = " ".join(own[:start])
+        if end == len(own) and any(m.end == start for m in self.tables(before)):
+            return True  # "ticket closed"
+        after = " ".join(own[end : end + 2])
+        return own[start] not in ("new", "open") and any(m.start == 0 for m in self.tables(after))
+
+    def _flags(self, own: Sequence[str], table: str, text: str) -> list[Condition]:
+        found = []
+        for column in self._of(table):
+            if column.type != "boolean":
+                continue
+            for mention in mentions(word_stems(text), [(column.name, word_stems(column.label))]):
+                negated = {"not", "no", "non"} & set(own[max(0, mention.start - 2) : mention.start])
+                found.append(Condition(column.name, "=", "false" if negated else "true", mention.start))
+            if f"in{column.name}" in own:
+                found.append(Condition(column.name, "=", "false", own.index(f"in{column.name}")))
+        return found
+
+    def is_stated_value(self, text: str) -> bool:
+        """Returns whether a text is a column with one of its values and nothing more: "category Network"."""
+        own = tuple(stem(word) for word in words(text) if word not in ("is", "to", "the"))
+        return own in self._stated
+
+    def ended(self, text: str, table: str) -> Condition | None:
+        """Returns the state that the verb of a text brings a record to: "close it", "cancel the change"."""
+        given = word_stems(text)[:1]
+        for column in self._of(table):
+            if column.name.endswith(("state", "status")):
+                labels = [(value, word_stems(label)) for value, label in column.choices.items()]
+                found = [(len(stems), value) for value, stems in labels if given and stems[:1] == given]
+                if found:
+                    return Condition(column.name, "=", min(found)[1], 0)
+        return None
+
+    def is_value(self, text: str) -> bool:
+        """Returns whether a text is the name of a value of two words or more, and nothing else."""
+        own = word_stems(text)
+        return len(own) > 1 and own in self._labels
+
+    @cached_property
+    def _labels(self) -> set[tuple[str, ...]]:
+        columns = [c for table in self.catalogue.tables.values() for c in table.columns.values()]
+        return {word_stems(label) for c in columns for label in c.choices.values()}
+
+    @cached_property
+    def _stated(self) -> set[tuple[str, ...]]:
+        columns = [c for table in self.catalogue.tables.values() for c in table.columns.values()]
+        return {word_stems(f"{c.label} {label}") for c in columns for label in c.choices.values()}
+
+    def related(self, text: str, table: str) -> list[Condition]:
+        """Returns what a text says of records that one of `table` refers to: "by a VIP" is `caller.vip=true`."""
+        given, found = word_stems(text), dict[str, Condition]()
+        columns = {c.name for c in self._of(table)}
+        references = [c for c in self._of(table) if c.reference and c.reference != table]
+        references.sort(key=lambda c: _ABOUT.index(c.name) if c.name in _ABOUT else len(_ABOUT))
+        for reference in references:
+            for column in self._of(reference.reference):
+                if column.name in columns or column.name in found or column.name == "active":
+                    continue
+                named = mentions(given, [(column.name, word_stems(column.label))])
+                if column.type == "boolean" and named:
+                    found[column.name] = Condition(f"{reference.name}.{column.name}", "=", "true", named[0].start)
+                values = mentions(given, [(v, word_stems(label)) for v, label in column.choices.items()])
+                near = [v for v in values for m in named if abs(v.start - m.start) <= _WINDOW]
+                if near:
+                    found[column.name] = Condition(f"{reference.name}.{column.name}", "=", near[0].name, near[0].start)
+        return list(found.values())
+
+    def _codes(self, own: Sequence[str], columns: Sequence[Mention], table: str) -> list[Condition]:
+        """Values that stand as their numbers: "P1", "sev 1", "severity is 2"."""
+        found = []
+        for column in self._of(table):
+            codes = {code for code in column.choices if code.isdigit()}
+            letter = column.label[:1].lower()
+            for place, word in enumerate(own):
+                if word[:1] == letter and word[1:] in codes and column.name in ("priority", "severity"):
+                    found.append(Condition(column.name, "=", word[1:], place))
+            for mention in columns:
+                after = next((n for n, w in enumerate(own[mention.end : mention.end + 2]) if w in codes), None)
+                if mention.name == column.name and after is not None and not column.name.endswith("state"):
+                    found.append(Condition(column.name, "=", own[mention.end + after], mention.end + after))
+        return found
+
+    def _numbers(self, own: Sequence[str], columns: Sequence[Mention], table: str) -> list[Condition]:
+        found = []
+        types = {c.name: c.type for c in self._of(table)}
+        for mention in columns:
+            if types[mention.name] != "integer":
+                continue
+            after = own[mention.end : mention.end + 6]
+            number = next((word for word in after if word.isascii() and word.isdigit()), None)
+            if number is not None:
+                before = set(after[: after.index(number)])
+                operator = ">" if before & _MORE else "<" if before & _LESS else "="
+                found.append(Condition(mention.name, operator, number, mention.start))
+        amounts = [name for name, kind in types.items() if kind == "integer"]
+        place = next((n for n, word in enumerate(own) if word in _MORE | _LESS), None)
+        if not found and len(amounts) == 1 and place is not None:
+            number = next((w for w in own[place : place + 4] if w.isascii() and w.isdigit()), None)
+            if number is not None:
+                found.append(Condition(amounts[0], "<" if own[place] in _LESS else ">", number, place))
+        return found
+
+    def person(self, text: str, table: str) -> str:
+        """Returns the path to the person that a text names, such as `caller.manager`; "" where there is none.
+
+        A person is a column that refers to users, or the manager of one, or of a group.
+        """
+        references = [c for c in self._of(table) if c.reference]
+        names = [(c.name, word_stems(c.label)) for c in references]
+        names += [(c.name, word_stems(c.label.removesuffix(" to").removesuffix(" by"))) for c in references]
+        if any(c.name == "assigned_to" for c in references):
+            names += [("assigned_to", word_stems(word)) for word in ("assignee", "it is assigned to", "assigned to")]
+        employee = next((c.name for c in references if c.name in ("subject_person", "employee", "requested_for")), None)
+        if employee:
+            names += [(employee, word_stems(word)) for word in ("employee", "requester", "person")]
+        own = words(text)
+        found = mentions(word_stems(text), names)
+        has_manager = any(word in ("manager", "managers", "boss") for word in own)
+        for mention in found:
+            column = self.catalogue.column(table, mention.name)
+            users = column is not None and column.reference == "sys_user"
+            if (
+                has_manager
+                and "manager" not in mention.name
+                and self.catalogue.column(table, f"{mention.name}.manager")
+            ):
+                return f"{mention.name}.manager"
+            if users:
+                return mention.name
+        if has_manager:
+            return next((f"{c.name}.manager" for c in references if c.reference == "sys_user"), "")
+        return ""
+
+
+def _initials(label: str) -> tuple[str, ...]:
+    parts = label.split()
+    return ("".join(part[0] for part in parts),) if len(parts) > 1 else ()

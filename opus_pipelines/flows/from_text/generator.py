@@ -1,0 +1,285 @@
+"""Writes a flow for an utterance, and edits one, without a language model.
+
+`learn` trains the ranker, the classifier of user tasks and the habits of conditions on flows whose utterances are
+known, together with clauses made from the catalogue. Only activities of the catalogue can come out.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from opus_pipelines.core.errors import OpusError
+from opus_pipelines.flows.from_text.activities import HTTP_NAME, Activity, ActivityCatalogue, split_words
+from opus_pipelines.flows.from_text.activity_features import FeatureTable, Query, noun_phrase
+from opus_pipelines.flows.from_text.activity_ranker import ActivityRanker, train
+from opus_pipelines.flows.from_text.alignment import habits_of, learning_examples, pairs
+from opus_pipelines.flows.from_text.flow_folder import FlowTask
+from opus_pipelines.flows.from_text.structure import FlowBuilder, Parts
+from opus_pipelines.flows.from_text.synthesis import examples, shown_object
+from opus_pipelines.flows.from_text.things import Thing, result_thing, several_name, singular
+from opus_pipelines.flows.from_text.user_tasks import UserTaskClassifier, user_task_text
+from opus_pipelines.flows.text.clause_words import PREPOSITIONS
+from opus_pipelines.flows.text.clauses import STEP, Clause
+from opus_pipelines.flows.text.conditions import ConditionHabits
+from opus_pipelines.flows.text.operations import operations_of_verb
+from opus_pipelines.language.word_stems import EMPTY, stem
+from opus_pipelines.workflow.blocks.expressions import Comparison, Literal, Path, is_name
+from opus_pipelines.workflow.blocks.model import Block, Call, Flow, Statement, UserTask
+from opus_pipelines.workflow.blocks.traversal import activities, expressions, identified, walk
+
+if TYPE_CHECKING:
+    from opus_pipelines.language.embedding.encoder import TextEncoder
+
+MADE = 400  # clauses made from the catalogue
+SEED = 17
+USER_TASK = 0.6  # the probability from which a clause is a user task
+LEAST_LISTED = 0.25  # the probability of an activity from which the list of a loop is retrieved by a step of its own
+MAX_CLAUSES = 60
+_NUMBERS = {"two": 2, "2": 2, "three": 3, "3": 3, "four": 4, "4": 4, "five": 5, "5": 5, "both": 2}
+
+
+class GenerationError(OpusError):
+    """No flow can be written; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """A flow, and for each of its steps the probability of the activity that was chosen, in the order of reading."""
+
+    flow: Flow
+    steps: tuple[tuple[str, float], ...] = ()
+
+
+class FlowWriter:
+    """What is learnt from a catalogue and example flows. `learn` makes one.
+
+    `reader` makes clauses of a text; None for the rules.
+    """
+
+    def __init__(
+        self,
+        ranker: ActivityRanker,
+        tasks: UserTaskClassifier,
+        habits: ConditionHabits,
+        reader: Callable[[str], list[Clause]] | None = None,
+    ) -> None:
+        self.ranker, self.tasks, self.habits = ranker, tasks, habits
+        self.read = reader or ranker.table.names.clauses
+
+    def with_reader(self, reader: Callable[[str], list[Clause]]) -> "FlowWriter":
+        """Returns a writer with the same weights that reads clauses in another way."""
+        return FlowWriter(self.ranker, self.tasks, self.habits, reader)
+
+    @property
+    def catalogue(self) -> ActivityCatalogue:
+        """The activities that may be called."""
+        return self.ranker.table.catalogue
+
+    def new(self, utterance: str) -> Written:
+        """Returns the flow that an utterance asks for.
+
+        Raises UtteranceError for an utterance that cannot be read, and GenerationError where it asks for no step.
+        """
+        return self.written(utterance, self.read(utterance))
+
+    def written(self, utterance: str, clauses: Sequence[Clause]) -> Written:
+        """Returns the flow of an utterance whose clauses are known. Raises GenerationError where there is no step."""
+        drafter = Drafter(self, utterance, None)
+        block = drafter.block(clauses[:MAX_CLAUSES])
+        if not block:
+            raise GenerationError("the utterance asks for no step; say what the flow should do, verb first")
+        return Written(identified(Flow(block)), tuple(drafter.chosen))
+
+
+class Drafter:
+    """Makes the statements of one utterance and remembers what was used last."""
+
+    def __init__(self, writer: FlowWriter, utterance: str, prior: Flow | None) -> None:
+        self.writer = writer
+        by_id = writer.catalogue.by_id
+        self.used = list(dict.fromkeys(activities(prior))) if prior else []
+        self.prior = frozenset(by_id[a].application for a in self.used if a in by_id) - {""}
+        self.named = writer.ranker.table.names.named(utterance)
+        self.carried = ""
+        self.things = things_of(prior, writer.catalogue) if prior else []
+        self.chosen: list[tuple[str, float]] = []
+        self.taken = {thing.variable for thing in self.things}
+
+    def block(self, clauses: Sequence[Clause]) -> Block:
+        """Returns the statements of the clauses."""
+        clauses = [each for clause in clauses for each in [clause] * times(clause)]
+        table = self.writer.ranker.table
+        table.encode([self.query(clause) for clause in clauses if clause.words])
+        return FlowBuilder(Parts(self.step, self.listing, self.writer.habits), self.things).build(clauses)
+
+    def query(self, clause: Clause) -> Query:
+        """Returns the query of a clause where the drafter stands."""
+        return Query(clause, self.carried, self.named, self.prior, frozenset(self.used))
+
+    def step(self, clause: Clause, things: Sequence[Thing]) -> tuple[Statement, Thing] | None:
+        """Returns the call or user task that a clause asks for."""
+        self.taken |= {thing.variable for thing in things}
+        clause = resolved(clause, things)
+        query = self.query(clause)
+        if self.writer.tasks.probability(query) >= USER_TASK:
+            return self.user_task(clause)
+        found = self.writer.ranker.ranked(query, 1)[0]
+        statement, thing = self.call(found.activity, found.probability)
+        return statement, replace(thing, plural=thing.several and asks_for_several(clause))
+
+    def user_task(self, clause: Clause) -> tuple[Statement, Thing]:
+        """Returns a user task with the clause as its text."""
+        text = user_task_text(clause)
+        noun = next((word.lower() for word in reversed(noun_phrase(clause).words) if is_name(word.lower())), "task")
+        statement = UserTask(text, self.fresh(noun))
+        self.chosen.append((f"user task: {text}", 1.0))
+        stems = frozenset(stem(word) for word in noun_phrase(clause).words)
+        for application in self.writer.ranker.table.names.positions(clause.text):
+            self.carried = application[1]
+        return statement, result_thing(statement, stems, False)
+
+    def call(self, name: str, probability: float) -> tuple[Call, Thing]:
+        """Returns a call of an activity with a new variable."""
+        activity = self.writer.catalogue.by_id[name]
+        self.carried = activity.application or self.carried
+        self.used.append(name)
+        self.chosen.append((name, probability))
+        statement = Call(name, self.fresh(variable_name(activity)))
+        return statement, replace(thing_of(statement, activity), shown=tuple(shown_object(activity)))
+
+    def listing(self, clause: Clause) -> tuple[Call, Thing] | None:
+        """Returns the call that retrieves what a loop or condition speaks of; None where no activity fits."""
+        words = tuple(word for word in clause.words if word.lower() not in ("each", "every"))
+        query = self.query(Clause(STEP, ("retrieve", "all", *words), "retrieve"))
+        named = self.writer.ranker.table.names.named(" ".join(words))
+        found = self.writer.ranker.ranked(query, 1)[0]
+        activity = self.writer.catalogue.by_id[found.activity]
+        stems = {stem(word) for word in words if word.lower() not in EMPTY}
+        fits = activity.operation == "retrieve" and bool(stems & {*activity.object_stems, *activity.described_stems})
+        if not fits or (max(named.values(), default=0.0) < 0.3 and found.probability < LEAST_LISTED):
+            return None
+        statement, thing = self.call(found.activity, found.probability)
+        return statement, replace(thing, plural=True)
+
+    def fresh(self, name: str) -> str:
+        """Returns the name, with a number where it is taken."""
+        number, found = 2, name
+        while found in self.taken:
+            found, number = f"{name}_{number}", number + 1
+        self.taken.add(found)
+        return found
+
+
+def times(clause: Clause) -> int:
+    """Returns how often a step is done: "create two leads" is two steps; 1 where no small number stands by the verb."""
+    place = 0 if clause.shares_verb else 1
+    word = clause.words[place].lower() if clause.kind == STEP and len(clause.words) > place + 1 else ""
+    creates = operations_of_verb(clause.verb)[:1] in (("create",), ("upload",), ("send",), ("add",), ("put",))
+    return _NUMBERS.get(word, 1) if creates else 1
+
+
+def asks_for_several(clause: Clause) -> bool:
+    """Returns whether the object of a clause is plural: "all the users", "files"."""
+    words = noun_phrase(clause).words
+    last = words[-1].lower() if words else ""
+    return last.endswith("s") and not last.endswith(("ss", "us", "is"))
+
+
+def resolved(clause: Clause, things: Sequence[Thing]) -> Clause:
+    """Returns a clause whose pronoun object is replaced by what was made or retrieved last: "invoke it"."""
+    words = list(clause.words)
+    if not things or len(words) < 2:
+        return clause
+    named = list(things[-1].shown) or things[-1].variable.rstrip("_0123456789").split("_")
+    last = words[-1].lower()
+    if last in ("them", "these", "those") and len(words) > 3 and words[-2].lower() == "for":
+        return replace(clause, words=tuple(words[:-2]))  # "open a ticket for them" makes something new
+    if last in ("it", "them", "this", "these", "those"):
+        return replace(clause, words=(*words[:-1], "the", *named))
+    lower = [word.lower() for word in words]
+    if lower[1] == "one" and (len(words) == 2 or lower[2] in PREPOSITIONS):
+        return replace(clause, words=(words[0], "a", *named[:-1], singular(named[-1]), *words[2:]))
+    if last in ("one", "another") and len(words) <= 4:
+        return replace(
+            clause, words=(*words[: -1 if lower[-2:-1] == ["new"] else 1], "new", *named[:-1], singular(named[-1]))
+        )
+    if lower[1] in ("it", "them") and len(words) > 2 and "new" not in lower:
+        return replace(clause, words=(words[0], "the", *named, *words[2:]))
+    return clause
+
+
+def variable_name(activity: Activity) -> str:
+    """Returns a name for the result of an activity: its object, in the plural where it retrieves."""
+    named = activity.object.removesuffix("_model")
+    plain = split_words(named) if named and not HTTP_NAME.fullmatch(named) else shown_object(activity)
+    words = [word.lower() for word in plain if word.isascii() and word.isalnum()][-3:] or ["result"]
+    single = "_".join([*words[:-1], singular(words[-1])])
+    name = several_name(single) if activity.operation == "retrieve" else single
+    return name if is_name(name) else "result"
+
+
+def thing_of(call: Call, activity: Activity | None) -> Thing:
+    """Returns what the variable of a call holds."""
+    own = frozenset(stem(word) for word in call.variable.split("_"))
+    if activity is None:
+        return result_thing(call, own, True)
+    several = activity.operation == "retrieve"
+    stems = own | {*activity.object_stems, *activity.described_stems}
+    return result_thing(call, stems, several, call.variable.endswith("s") and not call.variable.endswith("ss"))
+
+
+def things_of(flow: Flow, catalogue: ActivityCatalogue) -> list[Thing]:
+    """Returns the variables of a flow; an item of a loop is one of the loop's things."""
+    from opus_pipelines.workflow.blocks.model import For
+
+    things: list[Thing] = []
+    for statement in walk(flow.body):
+        if isinstance(statement, Call):
+            things.append(thing_of(statement, catalogue.by_id.get(statement.activity)))
+        elif isinstance(statement, UserTask):
+            things.append(result_thing(statement, frozenset(stem(w) for w in statement.text.split()), False))
+        elif isinstance(statement, For):
+            own = frozenset([stem(statement.variable)])
+            if isinstance(statement.iterable, Path):
+                name = statement.iterable.parts[0]
+                source = next((t for t in reversed(things) if t.variable == name), None)
+                own |= source.stems if source else frozenset()
+            things.append(Thing(statement.variable, own, loop=statement.variable))
+    return things
+
+
+def learn(
+    catalogue: ActivityCatalogue, tasks: Sequence[FlowTask], encoder: "TextEncoder", table: FeatureTable | None = None
+) -> FlowWriter:
+    """Learns from tasks whose flows are known; without any, from the catalogue alone. The same input gives the same.
+
+    `table` is one of the same catalogue, whose vectors are used again.
+    """
+    table = table or FeatureTable(catalogue, encoder)
+    first = ActivityRanker(table)
+    known = [task for task in tasks if task.expected is not None and task.unread_prior is None]
+    made = examples(catalogue, MADE, SEED)
+    ranker = ActivityRanker(table.with_habits(habits_of(known, first)))
+    for _ in range(2):  # the second round aligns with the learnt weights
+        aligned = learning_examples(known, ranker)
+        table = ranker.table.with_examples([(example.query.clause.text, example.activity) for example in aligned])
+        real = [(example, 1.0) for example in aligned]
+        share = max(1.0, float(len(real))) / len(made)
+        ranker = train(table, [*real, *((example, share) for example in made)])
+    classifier = UserTaskClassifier(ranker)
+    classifier.train([pair for task in known for pair in pairs(task, ranker)], made, SEED)
+    return FlowWriter(ranker, classifier, condition_habits(known))
+
+
+def condition_habits(tasks: Sequence[FlowTask]) -> ConditionHabits:
+    """Returns which attribute the flows compare with each constant most often."""
+    found: dict[str, Counter[str]] = {}
+    for task in tasks:
+        for statement in walk(task.expected.body) if task.expected else ():
+            for expression in expressions(statement):
+                if isinstance(expression, Comparison) and isinstance(expression.right, Literal):
+                    left, value = expression.left, expression.right.value
+                    if isinstance(left, Path) and len(left.parts) > 1 and isinstance(value, str):
+                        found.setdefault(value.lower(), Counter())[left.parts[-1]] += 1
+    return ConditionHabits({value: counts.most_common(1)[0][0] for value, counts in found.items()})

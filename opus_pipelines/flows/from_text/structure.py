@@ -1,0 +1,333 @@
+"""From clauses to a block: loops, conditions and else by the order of the clauses, and the variables that they read.
+
+A builder keeps the blocks that are open. What a clause asks for comes from the given functions, so that the builder
+knows nothing of activities: `step` makes a statement of a step clause, `listing` the call that retrieves what a loop
+runs over.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from opus_pipelines.flows.from_text.things import Thing, filter_of, head_of, item_name, several_name, singular
+from opus_pipelines.flows.text.clauses import CONDITION, ELSE, LOOP, STEP, WHILE, Clause
+from opus_pipelines.flows.text.conditions import ConditionHabits, ConditionText, described, read_condition
+from opus_pipelines.flows.text.operations import operations_of_verb
+from opus_pipelines.language.word_stems import EMPTY, stem
+from opus_pipelines.workflow.blocks.expressions import Comparison, Expression, Path, is_name, negated
+from opus_pipelines.workflow.blocks.model import Block, Branch, Call, For, If, Statement, While
+
+_CLOSING = frozenset(["finally", "lastly", "afterwards", "afterward"])
+_PRONOUNS = frozenset(["it", "its", "them", "their", "they", "this", "each", "these"])
+
+
+@dataclass
+class _Scope:
+    """An open block. `kind` is root, for, while, if, or else."""
+
+    kind: str
+    statements: list[Statement] = field(default_factory=list)
+    variable: str = ""
+    expression: Expression | None = None
+    sentence: int = -1
+    branches: list[Branch] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the builder asks for. Each function returns None where the clause asks for nothing of the catalogue."""
+
+    step: Callable[[Clause, Sequence[Thing]], tuple[Statement, Thing] | None]
+    listing: Callable[[Clause], tuple[Call, Thing] | None]
+    habits: ConditionHabits = field(default_factory=ConditionHabits)
+
+
+class FlowBuilder:
+    """Builds one block from clauses. `things` are the variables that are known before the first clause."""
+
+    def __init__(self, parts: Parts, things: Sequence[Thing] = ()) -> None:
+        self.parts, self.things = parts, list(things)
+        self._scopes = [_Scope("root")]
+        self._compared: Thing | None = None
+
+    def build(self, clauses: Sequence[Clause]) -> Block:
+        """Returns the block of the clauses."""
+        for place, clause in enumerate(clauses):
+            self._leave(clause)
+            if clause.kind == STEP:
+                self._step(clause)
+            elif clause.kind == LOOP:
+                self._loop(clause)
+            elif clause.kind == CONDITION:
+                self._condition(clause, clauses[place + 1 :])
+            elif clause.kind == WHILE:
+                self._while(clause)
+            elif clause.kind == ELSE:
+                self._else(clause)
+        while len(self._scopes) > 1:
+            self._close()
+        return tuple(self._scopes[0].statements)
+
+    def _leave(self, clause: Clause) -> None:
+        """Closes the blocks that a new sentence leaves: every if, and a loop of which it does not speak."""
+        if not clause.opens or clause.kind == ELSE:
+            return
+        while len(self._scopes) > 1 and self._scopes[-1].kind in ("if", "else"):
+            self._close()
+        while len(self._scopes) > 1 and not self._speaks_of(clause, self._scopes[-1]):
+            self._close()
+
+    def _speaks_of(self, clause: Clause, scope: _Scope) -> bool:
+        if clause.adverbs and clause.adverbs[0] in _CLOSING:
+            return False
+        words = [word.lower() for word in clause.words]
+        if _PRONOUNS & {word.removesuffix("'s") for word in words}:
+            return True
+        item = next((thing for thing in self.things if thing.variable == scope.variable), None)
+        singular = [stem(word.removesuffix("'s")) for word in words if not word.endswith("s") or word.endswith("'s")]
+        return bool(item and item.stems & set(singular)) or (clause.kind == CONDITION and scope.kind == "for")
+
+    def _add(self, statement: Statement) -> None:
+        self._scopes[-1].statements.append(statement)
+
+    def _close(self) -> None:
+        scope = self._scopes.pop()
+        block = tuple(scope.statements)
+        if scope.kind in ("for", "while") and block and scope.expression is not None:
+            made = (
+                For(scope.variable, scope.expression, block) if scope.kind == "for" else While(scope.expression, block)
+            )
+            self._add(made)
+        elif scope.kind == "if" and block and scope.expression is not None:
+            self._add(If((*scope.branches, Branch(scope.expression, block))))
+        elif scope.kind == "else" and block and scope.branches:
+            self._add(If(tuple(scope.branches), block))
+        elif scope.kind == "else" and scope.branches:
+            self._add(If(tuple(scope.branches)))
+        if scope.kind == "for":
+            self.things = [thing for thing in self.things if thing.loop != scope.variable]
+
+    def _step(self, clause: Clause) -> None:
+        if self._all_of(clause):
+            return
+        made = self.parts.step(clause, self.things)
+        if made is not None:
+            statement, thing = made
+            self._add(statement)
+            self.things.append(thing)
+
+    def _source(self, words: Sequence[str], several: bool = False) -> Thing | None:
+        """The last known variable whose words have the head noun of these words; of several things where asked."""
+        stems = [stem(word.removesuffix("'s")) for word in words if word.lower() not in EMPTY]
+        for wanted in reversed(stems):
+            for thing in reversed(self.things):
+                if wanted in thing.stems and (thing.several or not several):
+                    return thing
+        return self._source(words) if several else None
+
+    def _loop(self, clause: Clause) -> None:
+        head = head_of(clause.words)
+        source = self._source(head, several=True)
+        postfixed = self._scopes[-1].statements.pop() if clause.postfix and self._scopes[-1].statements else None
+        if source is None or not source.several:
+            listed = self.parts.listing(clause) if head else None
+            if listed is not None:
+                call, source = listed
+                self._add(call)
+                self.things.append(source)
+        if source is None and not head:
+            source = next((thing for thing in reversed(self.things) if thing.several), None)
+        variable = item_name(head or ([source.variable] if source else ["item"]), source)
+        iterable = Path((source.variable,)) if source else Path((several_name(variable),))
+        stems = (source.stems if source else frozenset()) | {stem(word) for word in head if word.lower() not in EMPTY}
+        self._scopes.append(_Scope("for", variable=variable, expression=iterable, sentence=clause.sentence))
+        self.things.append(Thing(variable, stems, loop=variable))
+        condition = described(clause.words) if head else None
+        restriction = filter_of(clause.words)
+        if restriction:
+            condition = read_condition(replace(clause, kind=CONDITION, words=restriction), self.parts.habits)
+        if condition is not None:
+            self._scopes.append(_Scope("if", expression=condition.expression(variable), sentence=clause.sentence))
+        if postfixed is not None:
+            self._add(postfixed)
+            if condition is not None:
+                self._close()
+            self._close()
+
+    def _all_of(self, clause: Clause) -> bool:
+        """Reads "delete all tasks that are closed" as a loop over tasks that were retrieved before."""
+        words = [word.lower() for word in clause.words]
+        changes = operations_of_verb(clause.verb)[:1] in (("update",), ("delete",))
+        if changes and self._ones(clause, words):
+            return True
+        if not changes or len(words) < 3 or words[1] not in ("all", "every", "each", "these", "those"):
+            return False
+        if self._scopes[-1].kind == "for":
+            return False
+        head = head_of(clause.words[2:])
+        source = next((t for t in reversed(self.things) if t.several and head and stem(head[-1]) in t.stems), None)
+        if source is None and not (head and filter_of(clause.words[2:])):
+            return False
+        made = self.parts.step(replace(clause, words=(clause.words[0], "the", *head)), self.things)
+        if made is None:
+            return False
+        self._add(made[0])
+        self._loop(replace(clause, kind=LOOP, words=clause.words[2:], marker="all", postfix=True))
+        return True
+
+    def _ones(self, clause: Clause, words: Sequence[str]) -> bool:
+        """Reads "update the ones that are open" as a condition on each of the things that were last spoken of."""
+        start = 2 if words[1:2] == ["those"] else 3 if words[1:3] in (["the", "ones"], ["all", "those"]) else 0
+        restriction = filter_of(("it", *clause.words[start:])) if start and len(words) > start else ()
+        source = next((t for t in reversed(self.things) if t.several or t.loop == t.variable != ""), None)
+        if not restriction or source is None:
+            return False
+        condition = read_condition(replace(clause, kind=CONDITION, words=restriction), self.parts.habits)
+        made = self.parts.step(
+            replace(clause, words=(clause.words[0], "the", *source.variable.split("_"))), self.things
+        )
+        if made is None:
+            return False
+        item = source.variable
+        if source.several:
+            item = item_name([singular(source.variable)], source)
+            self._scopes.append(_Scope("for", variable=item, expression=Path((source.variable,))))
+            self.things.append(Thing(item, source.stems, loop=item))
+        self._add(If((Branch(condition.expression(item), (made[0],)),)))
+        if source.several:
+            self._close()
+        return True
+
+    def subject(self, condition: ConditionText) -> Thing | None:
+        """Returns the variable that a condition speaks of: the one it names, the item of the loop, or the last one."""
+        named = self._source(condition.subject) if condition.subject else None
+        if named is not None and named.several:
+            item = next(
+                (t for t in reversed(self.things) if t.loop == t.variable != "" and t.stems & named.stems), None
+            )
+            return item or named
+        if named is not None:
+            return named
+        items = [thing for thing in self.things if thing.loop and thing.loop == thing.variable]
+        if items and (condition.attribute or condition.pronoun):
+            return items[-1]
+        if not condition.subject and self._compared in self.things:
+            return self._compared
+        return next((thing for thing in reversed(self.things) if thing.stems), None)
+
+    def expression(self, condition: ConditionText) -> Expression:
+        """Returns the condition on the variable that it speaks of."""
+        self._compared = thing = self.subject(condition)
+        if thing is not None:
+            return condition.expression(thing.variable)
+        name = "_".join(word.lower() for word in condition.subject if word.isidentifier()) or "item"
+        return condition.expression(name if is_name(name) else "item")
+
+    def _condition(self, clause: Clause, following: Sequence[Clause]) -> None:
+        condition = read_condition(clause, self.parts.habits)
+        if condition.subject and self._source(condition.subject) is None and not clause.postfix:
+            listed = self.parts.listing(replace(clause, words=condition.subject))
+            if listed is not None:
+                self._add(listed[0])
+                self.things.append(listed[1])
+        if clause.postfix and self._scopes[-1].statements:
+            self._guard(condition)
+            return
+        self._each(condition, clause)
+        expression = self.expression(condition)
+        scope = self._scopes[-1]
+        if scope.kind in ("if", "else") and (clause.alternative or (not clause.opens and self._excludes(expression))):
+            scope = self._reopened()
+        elif clause.alternative or self._excludes(expression):
+            last = scope.statements[-1] if scope.statements else None
+            if isinstance(last, If) and not last.orelse:
+                scope.statements.pop()
+                made = _Scope("if", expression=expression, sentence=clause.sentence, branches=list(last.branches))
+                self._scopes.append(made)
+                return
+        if clause.alternative and scope.kind == "else":
+            scope.kind, scope.expression = "if", expression
+            return
+        self._scopes.append(_Scope("if", expression=expression, sentence=clause.sentence))
+
+    def _guard(self, condition: ConditionText) -> None:
+        """Puts the condition behind a step around it; it does not speak of what the step makes."""
+        inner = self._scopes[-1].statements.pop()
+        made = [thing for thing in self.things if thing.variable == getattr(inner, "variable", "")]
+        self.things = [thing for thing in self.things if thing not in made]
+        opened = self._each(condition, None)
+        self._add(If((Branch(self.expression(condition), (inner,)),)))
+        if opened:
+            self._close()
+        self.things += made
+
+    def _each(self, condition: ConditionText, clause: Clause | None) -> bool:
+        """Opens a loop where the condition compares an attribute of several things."""
+        thing = self.subject(condition)
+        if thing is None or not thing.plural or not condition.attribute:
+            return False
+        while len(self._scopes) > 1 and self._scopes[-1].kind in ("if", "else") and clause and clause.opens:
+            self._close()
+        item = item_name([singular(thing.variable)], thing)
+        self._scopes.append(_Scope("for", variable=item, expression=Path((thing.variable,)), sentence=-1))
+        self.things.append(Thing(item, thing.stems, loop=item))
+        return True
+
+    def _reopened(self) -> _Scope:
+        """Closes the body of the innermost if and opens what comes otherwise."""
+        scope = self._scopes.pop()
+        branches = list(scope.branches)
+        if scope.kind == "if" and scope.expression is not None and scope.statements:
+            branches.append(Branch(scope.expression, tuple(scope.statements)))
+        self._scopes.append(_Scope("else", branches=branches, sentence=scope.sentence))
+        return self._scopes[-1]
+
+    def _excludes(self, expression: Expression) -> bool:
+        """Whether the condition compares what the last if compares with another constant, so that it is an elif."""
+        statements = self._scopes[-1].statements
+        last = statements[-1] if statements else None
+        return isinstance(last, If) and not last.orelse and excludes(last.branches[-1].condition, expression)
+
+    def _while(self, clause: Clause) -> None:
+        condition = read_condition(replace(clause, kind=CONDITION), self.parts.habits)
+        if condition.subject and self._source(condition.subject) is None and not clause.postfix:
+            listed = self.parts.listing(replace(clause, words=condition.subject))
+            if listed is not None:
+                self._add(listed[0])
+                self.things.append(replace(listed[1], plural=False))
+        expression = self.expression(condition)
+        expression = negated(expression) if clause.marker == "until" else expression
+        scope = _Scope("while", expression=expression, sentence=clause.sentence)
+        last = self._scopes[-1].statements.pop() if clause.postfix and self._scopes[-1].statements else None
+        self._scopes.append(scope)
+        if last is not None:
+            self._add(last)
+            self._close()
+
+    def _else(self, clause: Clause) -> None:
+        while len(self._scopes) > 1 and self._scopes[-1].kind not in ("if", "else"):
+            if self._last_if() is not None:
+                break
+            self._close()
+        if self._scopes[-1].kind == "if":
+            self._reopened()
+            return
+        last = self._last_if()
+        if last is not None:
+            self._scopes[-1].statements.pop()
+            self._scopes.append(_Scope("else", branches=list(last.branches), sentence=clause.sentence))
+
+    def _last_if(self) -> If | None:
+        statements = self._scopes[-1].statements
+        last = statements[-1] if statements else None
+        return last if isinstance(last, If) and not last.orelse else None
+
+
+def excludes(one: Expression, other: Expression) -> bool:
+    """Returns whether two conditions compare the same attribute for equality with different constants."""
+    return (
+        isinstance(one, Comparison)
+        and isinstance(other, Comparison)
+        and one.operator == other.operator == "=="
+        and one.left == other.left
+        and one.right != other.right
+    )

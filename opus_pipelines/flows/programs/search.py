@@ -1,0 +1,374 @@
+"""Searches for a better program by reward (AutoFlow 1.4 and 1.5), beside two controls with the same number of calls.
+
+Every method sees rewards of the tasks to select on only. The best program by these is tested once, on tasks that were
+held out by their ids; nothing is chosen by that figure. A reward belongs to the very program that earned it: nothing
+repairs a program between the choice and the run.
+
+All methods share one plan for their calls. The first half is the method's own: programs drawn by the policy, or several
+walks that begin at the same program, of which the better half goes on (successive halving, Jamieson and Talwalkar
+2016); a walk may take a piece of another walk's best program (crossover). Then a coordinate search tries every single
+change. Half of what is left is the method's again, and so on.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.flows.programs.coordinate_search import climb
+from opus_pipelines.flows.programs.drafts import MOST_ITEMS, Bank, Draft, program_of, random_draft, random_edit
+from opus_pipelines.flows.programs.drafts import applied as edited
+from opus_pipelines.flows.programs.edit_policy import EditPolicy
+from opus_pipelines.flows.programs.history_generator import HistoryGenerator
+from opus_pipelines.flows.programs.rewards import INVALID, BudgetSpent, Harness
+from opus_pipelines.flows.programs.task_policy import MOST_LIKELY, TaskPolicy, mentions
+from opus_pipelines.workflow.blocks.formats.core_text import CoreProgram
+
+VERSION = 3
+HEAT, LAST_HEAT = 0.005, 0.002  # mean loss of the reward that is taken at the first call of a walk, and of the last one
+STAGES = ((4, 7 / 60), (2, 5 / 60))  # walks, and the share of their calls that each of them has
+OWN = 0.5  # share of the calls that are left which the method has, before a coordinate search has the others
+TASK_POLICY = "policy gradient"
+CROSSOVERS = 0.15  # share of the proposals that are crossovers, where there are other walks
+LONGEST_PIECE = 4  # items that a crossover inserts at most
+LENGTH = 0.001  # of the reward that an item must earn to be worth its place in the walk
+MOST_IDLE = 3_000  # proposals in a row that were scored before: nothing new is left
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A program that was tried: its call, its reward, the best reward by then, and whether it is valid."""
+
+    call: int
+    reward: float
+    best: float
+    is_valid: bool
+
+
+@dataclass
+class SearchRun:
+    """One run of a method: the best draft, its reward on the tasks to select on, and every proposal in order.
+
+    `has_signal`: the rewards of the proposals differ; without it nothing could be learnt.
+    """
+
+    method: str
+    seed: int
+    best: Draft
+    reward: float
+    begin: float
+    proposals: list[Proposal] = field(default_factory=list)
+
+    @property
+    def valid_share(self) -> float:
+        """The share of the proposals that are valid programs."""
+        return sum(one.is_valid for one in self.proposals) / len(self.proposals) if self.proposals else 1.0
+
+    @property
+    def has_signal(self) -> bool:
+        """Whether the rewards differed."""
+        return len({one.reward for one in self.proposals} | {self.begin}) > 1
+
+    def searched(self) -> "Searched":
+        """Returns it as the record that searches of any kind share."""
+        best = program_of(self.best)
+        return Searched(best, self.begin, self.reward, self.valid_share, self.has_signal, self.curve())
+
+    def curve(self, points: int = 100) -> list[tuple[int, float]]:
+        """Returns (call, best reward by then), at most so many points, the last one included."""
+        if not self.proposals:
+            return [(1, self.begin)]
+        step = max(1, len(self.proposals) // points)
+        chosen = [*self.proposals[::step], self.proposals[-1]]
+        return list(dict.fromkeys((one.call, one.best) for one in chosen))
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What any search came to: the best program, its reward on the tasks to select on, and how it got there."""
+
+    best: CoreProgram
+    begin: float
+    reward: float
+    valid_share: float
+    has_signal: bool
+    curve: list[tuple[int, float]]
+
+
+class Method(Protocol):
+    """A method: proposes the next draft from that of a walk, and learns from its reward."""
+
+    crosses: ClassVar[bool]  # whether its walks exchange pieces
+
+    def propose(self, best: Draft) -> Draft:
+        """Returns the next draft to try."""
+        ...
+
+    def learn(self, gain: float) -> None:
+        """Takes what the draft that was proposed last gained over the one before, 0 where it is worse."""
+        ...
+
+
+class EditPolicyGradient:
+    """Edits drawn by a policy that REINFORCE trains."""
+
+    crosses: ClassVar[bool] = True
+
+    def __init__(self, bank: Bank, seed: int) -> None:
+        self.policy, self._generator = EditPolicy(bank), np.random.default_rng(seed)
+
+    def propose(self, best: Draft) -> Draft:
+        """Returns the best draft after one or two drawn edits."""
+        draft, self._last = self.policy.propose(best, self._generator)
+        return draft
+
+    def learn(self, gain: float) -> None:
+        """Takes one step of the gradient."""
+        self.policy.learn(self._last, gain)
+
+
+class InContext:
+    """Edits by what the history of (program, reward) shows, as the in-context loop has it."""
+
+    crosses: ClassVar[bool] = True
+
+    def __init__(self, bank: Bank, seed: int) -> None:
+        self._generator = HistoryGenerator(bank, np.random.default_rng(seed))
+
+    def propose(self, best: Draft) -> Draft:
+        """Returns the best draft after an edit that history makes likely to help."""
+        return self._generator.propose(best)
+
+    def learn(self, gain: float) -> None:
+        """Adds the gain to the history."""
+        self._generator.learn(gain)
+
+
+class RandomEdits:
+    """A control: edits drawn evenly."""
+
+    crosses: ClassVar[bool] = True
+
+    def __init__(self, bank: Bank, seed: int) -> None:
+        self._bank, self._generator = bank, np.random.default_rng(seed)
+
+    def propose(self, best: Draft) -> Draft:
+        """Returns the best draft after one or two random edits."""
+        for _ in range(int(self._generator.integers(1, 3))):
+            best = edited(best, random_edit(best, self._bank, self._generator))
+        return best
+
+    def learn(self, gain: float) -> None:
+        """Learns nothing."""
+
+
+class RandomPrograms:
+    """A control: every program is drawn anew."""
+
+    crosses: ClassVar[bool] = False
+
+    def __init__(self, bank: Bank, seed: int) -> None:
+        self._bank, self._generator = bank, np.random.default_rng(seed)
+
+    def propose(self, best: Draft) -> Draft:
+        """Returns a random draft."""
+        return random_draft(self._bank, self._generator)
+
+    def learn(self, gain: float) -> None:
+        """Learns nothing."""
+
+
+WALKS: dict[str, Callable[[Bank, int], Method]] = {
+    "edit policy": EditPolicyGradient,
+    "in context": InContext,
+    "random edits": RandomEdits,
+    "random programs": RandomPrograms,
+}
+METHODS = (TASK_POLICY, *WALKS)
+
+
+def improve(method: str, bank: Bank, begin: Draft, harness: Harness, seed: int) -> SearchRun:
+    """Returns what a method found within the calls of the harness, beginning at a draft.
+
+    The first call scores the beginning. Raises InputError where the harness states no limit of calls.
+    """
+    if method == TASK_POLICY:
+        return _searched(
+            lambda calls, drawn, found: _PolicySearch(bank, calls, drawn, found), method, begin, harness, seed
+        )
+    chosen = WALKS[method](bank, seed)
+    return _searched(
+        lambda calls, drawn, found: _WalkSearch(bank, calls, drawn, found, chosen), method, begin, harness, seed
+    )
+
+
+def improve_with(chosen: Method, name: str, begin: Draft, harness: Harness, seed: int) -> SearchRun:
+    """Returns what a method that is given found, as `improve`, with all calls and no coordinate search."""
+    return _searched(
+        lambda calls, drawn, found: _WalkSearch(None, calls, drawn, found, chosen), name, begin, harness, seed
+    )
+
+
+def _searched(
+    made: Callable[[Harness, np.random.Generator, SearchRun], "_Search"],
+    name: str,
+    begin: Draft,
+    harness: Harness,
+    seed: int,
+) -> SearchRun:
+    if harness.most_calls is None:
+        raise InputError("a search needs a limit of calls")
+    first = harness.score(program_of(begin))
+    search = made(harness, np.random.default_rng([seed, 1]), SearchRun(name, seed, begin, first, first))
+    with suppress(BudgetSpent):
+        search.run()
+    return search.found
+
+
+@dataclass
+class _Search:
+    """A search: phases of the method in turn with coordinate searches, until the calls are used up."""
+
+    bank: Bank | None
+    harness: Harness
+    generator: np.random.Generator
+    found: SearchRun
+
+    def run(self) -> None:
+        """Searches until the calls are used up, or nothing new is proposed any more."""
+        before = -1
+        while self.harness.calls > before:
+            before = self.harness.calls
+            left = self.left
+            ended = self.phase(left if self.bank is None else max(1, round(OWN * left)))
+            if self.bank is not None:
+                climb(ended, self.tried, self.bank, self.generator)
+
+    def phase(self, calls: int) -> Draft:
+        """Lets the method propose for so many calls, and returns the draft that the coordinate search begins at."""
+        raise NotImplementedError
+
+    @property
+    def left(self) -> int:
+        """The calls that are left."""
+        return (self.harness.most_calls or 0) - self.harness.calls
+
+    def tried(self, draft: Draft) -> float:
+        """Returns the reward of a draft; keeps the best, and records the proposal where it is a new call."""
+        before = self.harness.calls
+        reward = self.harness.score(program_of(draft))
+        if is_better((reward, draft), (self.found.reward, self.found.best)):
+            self.found.best, self.found.reward = draft, reward
+        if self.harness.calls > before:
+            self.found.proposals.append(Proposal(self.harness.calls, reward, self.found.reward, reward != INVALID))
+        return reward
+
+
+@dataclass
+class _PolicySearch(_Search):
+    """Programs drawn by a policy that sees the tasks; REINFORCE trains it by the rewards of all tasks."""
+
+    def __post_init__(self) -> None:
+        begin = self.found.best
+        rewards = self.harness.scores(program_of(begin))
+        assert self.bank is not None
+        self._policy = TaskPolicy(self.bank, mentions(self.harness, self.bank), begin, rewards)
+        self._drawn = 0
+
+    def phase(self, calls: int) -> Draft:
+        """Draws and learns, and returns the best program of this phase."""
+        start, total, idle = self.harness.calls, self.harness.most_calls or 1, 0
+        best: tuple[float, Draft] = -np.inf, ()
+        while self.harness.calls - start < calls and idle < MOST_IDLE:
+            before, progress = self.harness.calls, self.harness.calls / total
+            self._drawn += 1
+            if self._drawn % MOST_LIKELY == 0:
+                draft = self._policy.most_likely()
+                reward = self.tried(draft)
+            else:
+                draft, drawn = self._policy.draw(self.generator, progress)
+                reward = self.tried(draft)
+                self._policy.learn(drawn, self.harness.scores(program_of(draft)), progress)
+            if is_better((reward, draft), best):
+                best = reward, draft
+            idle = idle + 1 if self.harness.calls == before else 0
+        return best[1]
+
+
+@dataclass
+class _Walk:
+    """A walk: where it stands, and the best draft that it found."""
+
+    current: Draft
+    worth: float
+    best: Draft
+    reward: float
+
+
+@dataclass
+class _WalkSearch(_Search):
+    """Walks by simulated annealing; they share the method, which learns from all of them, and the calls."""
+
+    method: Method
+
+    def phase(self, calls: int) -> Draft:
+        """Walks from the best program: at first several times, then once."""
+        begin, first = self.found.best, self.found.reward
+        if self.found.proposals:
+            walk = _Walk(begin, first, begin, first)
+            self._walk(walk, calls, (), LAST_HEAT)
+            return walk.current if walk.best == begin else walk.best
+        start = self.harness.calls
+        walks = [_Walk(begin, first, begin, first) for _ in range(STAGES[0][0])]
+        others: list[Draft] = []
+        for number, share in STAGES:
+            elites = [walk.best for walk in walks] if others else []
+            walks = sorted(walks, key=lambda walk: -walk.reward)[:number]
+            for walk in walks:
+                self._walk(walk, round(share * calls), elites, HEAT)
+            others = [walk.best for walk in walks]
+        last = max(walks, key=lambda walk: walk.reward)
+        self._walk(last, calls - (self.harness.calls - start), others, LAST_HEAT)
+        return last.best
+
+    def _walk(self, walk: _Walk, calls: int, elites: Sequence[Draft], heat: float) -> None:
+        """Walks by simulated annealing from the walk's best draft.
+
+        A draft that is worse than the one before is taken with a probability that falls to 0 at the last call: a
+        program with a default step cannot be improved by single edits that all help. A reward that is equal takes the
+        shorter program.
+        """
+        walk.current, walk.worth = walk.best, walk.reward
+        harness, start, idle = self.harness, self.harness.calls, 0
+        others = [draft for draft in elites if draft != walk.best] if self.method.crosses else []
+        while harness.calls - start < calls and idle < MOST_IDLE:
+            before = harness.calls
+            is_crossed = bool(others) and self.generator.random() < CROSSOVERS
+            draft = self._crossed(walk.current, others) if is_crossed else self.method.propose(walk.current)
+            reward = self.tried(draft)
+            if not is_crossed:
+                self.method.learn(max(0.0, reward - walk.worth))
+            idle = idle + 1 if harness.calls == before else 0
+            if is_better((reward, draft), (walk.reward, walk.best)):
+                walk.best, walk.reward = draft, reward
+            loss = heat * (1 - (harness.calls - start) / calls) * self.generator.exponential()
+            least = walk.worth - LENGTH * len(walk.current) - loss
+            if reward - LENGTH * len(draft) > least:
+                walk.current, walk.worth = draft, reward
+
+    def _crossed(self, draft: Draft, others: Sequence[Draft]) -> Draft:
+        """Returns the draft with the end of another one, or with a piece of it inserted."""
+        other = others[int(self.generator.integers(len(others)))]
+        place, cut = int(self.generator.integers(len(draft) + 1)), int(self.generator.integers(len(other) + 1))
+        if self.generator.random() < 0.5:
+            return (*draft[:place], *other[cut:])[:MOST_ITEMS]
+        piece = other[cut : cut + int(self.generator.integers(1, LONGEST_PIECE + 1))]
+        return (*draft[:place], *piece, *draft[place:])[:MOST_ITEMS]
+
+
+def is_better(one: tuple[float, Draft], other: tuple[float, Draft]) -> bool:
+    """Returns whether a draft has a higher reward, or the same and is shorter."""
+    return one[0] > other[0] or (one[0] == other[0] and len(one[1]) < len(other[1]))

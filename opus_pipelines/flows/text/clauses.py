@@ -1,0 +1,359 @@
+"""Splits an utterance into clauses: steps, loop headers, conditions and "else", in the order in which they are read.
+
+A step clause begins with an imperative, or with a noun phrase that shares the verb of the clause before it ("create a
+ticket and a task"). The words of a clause keep their order and their case.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import pairwise
+
+from opus_pipelines.core.errors import OpusError
+from opus_pipelines.flows.text import clause_words as lexicon
+from opus_pipelines.flows.text.operations import operations_of_verb
+from opus_pipelines.flows.text.phrasings import rephrased
+from opus_pipelines.flows.text.rewriting import rewritten
+from opus_pipelines.language.grammar.verbs import is_base
+
+MAX_UTTERANCE = 8_000  # characters
+STEP, LOOP, CONDITION, ELSE, WHILE = "step", "loop", "condition", "else", "while"
+
+
+class UtteranceError(OpusError):
+    """An utterance that cannot be read; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A clause. `words` are its words without markers; `verb` the verb in the form that it has, or that it shares.
+
+    `marker` is the phrase that made the kind ("if", "for each"), `adverbs` the connectives that stand before it,
+    `postfix` whether a condition or loop header stands behind the step that it governs, and `opens` whether the clause
+    begins a sentence.
+    """
+
+    kind: str
+    words: tuple[str, ...]
+    verb: str = ""
+    shares_verb: bool = False
+    marker: str = ""
+    adverbs: tuple[str, ...] = ()
+    sentence: int = 0
+    opens: bool = False
+    postfix: bool = False
+    alternative: bool = False
+
+    @property
+    def text(self) -> str:
+        """The clause as text, with the verb that it shares."""
+        words = " ".join(self.words)
+        return f"{self.verb} {words}" if self.shares_verb else words
+
+
+def words_of(utterance: str) -> list[str]:
+    """Returns the words and punctuation marks of an utterance; a quoted text is one word, with its quotes.
+
+    Raises UtteranceError where it is empty or longer than `MAX_UTTERANCE` characters.
+    """
+    if len(utterance) > MAX_UTTERANCE:
+        raise UtteranceError(
+            f"the utterance has {len(utterance):,} characters, and {MAX_UTTERANCE:,} are the most; shorten it"
+        )
+    text = utterance.translate(lexicon.QUOTES)
+    words = []
+    for word in lexicon.TOKEN.findall(text):
+        cut = word[0] not in "\"'" and word.endswith("'")
+        words.append(word[:-1] if cut else word)
+    if not any(any(c.isalpha() for c in word) for word in words):
+        raise UtteranceError("the utterance has no words; say what the flow should do")
+    return words
+
+
+def clauses_of(utterance: str, applications: Collection[str] = ()) -> list[Clause]:
+    """Returns the clauses of an utterance in the order of their steps.
+
+    `applications` are names in lower case, each written as one word. Raises UtteranceError where the utterance is empty
+    or too long.
+    """
+    found: list[Clause] = []
+    for number, sentence in enumerate(sentences_of(utterance, applications)):
+        found += _Reader(sentence, number, last_verb(found), applications).clauses()
+    return found
+
+
+def sentences_of(utterance: str, applications: Collection[str] = ()) -> list[list[str]]:
+    """Returns the words of each sentence as imperatives in the order of their steps; see `clauses_of`."""
+    words_of(utterance)
+    return rewritten(_sentences(utterance), applications)
+
+
+def last_verb(clauses: Sequence[Clause]) -> str:
+    """Returns the verb of the last step clause; "" where there is none."""
+    return next((clause.verb for clause in reversed(clauses) if clause.kind == STEP), "")
+
+
+def _sentences(utterance: str) -> list[list[str]]:
+    sentences: list[list[str]] = [[]]
+    for word in words_of(rephrased(utterance.translate(lexicon.QUOTES))[:MAX_UTTERANCE]):
+        if word in lexicon.ENDS:
+            sentences.append([])
+        else:
+            sentences[-1].append(word)
+    return [_without_politeness(words) for words in sentences if words]
+
+
+def _without_politeness(words: list[str]) -> list[str]:
+    text = " ".join(words)
+    cut = lexicon.POLITE.match(text)
+    return text[cut.end() :].split(" ") if cut and '"' not in cut.group() and cut.end() < len(text) else words
+
+
+@lru_cache(maxsize=8192)
+def _lower(word: str) -> str:
+    return word.lower()
+
+
+class _Reader:
+    """Reads one sentence from left to right."""
+
+    def __init__(self, words: list[str], sentence: int, verb: str, applications: Collection[str]) -> None:
+        self.words, self.sentence, self.verb, self.applications = words, sentence, verb, applications
+        self.lower = [_lower(word) for word in words]
+        self.found: list[Clause] = []
+        self.at = 0
+        self.fronted: tuple[str, ...] = ()
+
+    def clauses(self) -> list[Clause]:
+        while self.at < len(self.words):
+            adverbs = self._skip_connectives()
+            if self.at >= len(self.words):
+                break
+            before = self.at
+            self._clause(adverbs)
+            if self.at == before:
+                self.at += 1
+        if self.found:
+            self.found[0] = replace(self.found[0], opens=True)
+        for place, (step, following) in enumerate(pairwise(self.found)):
+            if step.kind == following.kind == STEP and len(step.words) == 1 and not step.shares_verb:
+                self.found[place] = replace(
+                    step, words=(*step.words, *following.words[1:])
+                )  # "get and delete the folder"
+        for place, (step, loop) in enumerate(pairwise(self.found)):
+            if (
+                step.kind == STEP
+                and loop.postfix
+                and loop.kind == LOOP
+                and loop.marker.split()[0] in lexicon.PREPOSITIONS
+            ):
+                self.found[place] = replace(step, words=(*step.words, loop.marker.split()[0], *loop.words))
+        return self.found
+
+    def _skip_connectives(self) -> tuple[str, ...]:
+        skipped = []
+        while self.at < len(self.words):
+            word = self.lower[self.at]
+            if word in (",", ":", "&", "and", "or", "but", "(", ")", "plus") or word in lexicon.ADVERBS:
+                if (word == "or" and self._matches(lexicon.ELSES)) or (
+                    word in ("after", "once") and not self._is_bare(self.at)
+                ):
+                    break
+                skipped.append(word)
+                self.at += 1
+            elif self.lower[self.at : self.at + 3] == ["as", "well", "as"] or self.lower[self.at : self.at + 2] in (
+                ["along", "with"],
+                ["followed", "by"],
+                ["together", "with"],
+                ["after", "that"],
+            ):
+                skipped.append(word)
+                self.at += 3 if word == "as" else 2
+            else:
+                break
+        return tuple(skipped)
+
+    def _is_bare(self, place: int) -> bool:
+        """Whether "after" or "once" is an adverb: "that", a comma or nothing follows."""
+        return self.lower[place + 1 : place + 2] in ([], [","], ["that"], ["this"])
+
+    def _matches(self, pattern: re.Pattern[str], place: int | None = None) -> int:
+        """The number of words from the place on that the pattern takes; 0 for none."""
+        start = self.at if place is None else place
+        rest = " ".join(self.lower[start : start + 8])
+        match = pattern.match(rest)
+        return len(match.group().split()) if match and match.group() else 0
+
+    def _clause(self, adverbs: tuple[str, ...]) -> None:
+        if size := self._matches(lexicon.ELSE_IFS):
+            self._condition(size, adverbs, alternative=True)
+        elif size := self._matches(lexicon.ELSES):
+            self._add(Clause(ELSE, (), marker=" ".join(self.lower[self.at : self.at + size]), adverbs=adverbs))
+            self.at += size
+        elif self.lower[self.at] in lexicon.CONDITION_WORDS or self.lower[self.at : self.at + 2] == ["in", "case"]:
+            self._condition(1 if self.lower[self.at] in lexicon.CONDITION_WORDS else 2, adverbs)
+        elif self._matches(lexicon.WHILES) and (size := self._matches(lexicon.WHILES)):
+            self._header(WHILE, size, adverbs)
+        elif size := self._matches(lexicon.LOOPS) or self._fronted_plural():
+            self._header(LOOP, size, adverbs)
+        else:
+            self._step(adverbs)
+
+    def _fronted_plural(self) -> int:
+        """1 where "for urgent tickets, …" begins."""
+        if self.lower[self.at] != "for" or "," not in self.lower[self.at + 2 : self.at + 7]:
+            return 0
+        return int(self.lower[self.lower.index(",", self.at) - 1].endswith("s"))
+
+    def _add(self, clause: Clause) -> None:
+        self.found.append(replace(clause, sentence=self.sentence))
+
+    def _condition(self, size: int, adverbs: tuple[str, ...], alternative: bool = False) -> None:
+        marker = " ".join(self.lower[self.at : self.at + size])
+        start = self.at + size
+        end = self._end_of_condition(start)
+        postfix = bool(self.found) and self.found[-1].kind == STEP and end >= len(self.words) and "," not in adverbs
+        last = end
+        while last > start + 1 and self.lower[last - 1] in lexicon.COORDINATORS:
+            last -= 1
+        words = tuple(self.words[start:last])
+        self._add(Clause(CONDITION, words, marker=marker, adverbs=adverbs, postfix=postfix, alternative=alternative))
+        self.at = end
+
+    def _end_of_condition(self, start: int) -> int:
+        """Where a condition ends: before "then", a comma, or the first imperative after a noun."""
+        for place in range(start, len(self.words)):
+            word = self.lower[place]
+            if word == "then" or (word in (",", ":") and place > start):
+                return place
+            if place >= start + 2 and self._is_imperative(place) and self.lower[place - 1] not in lexicon.NOT_BEFORE:
+                return place
+        return len(self.words)
+
+    def _header(self, kind: str, size: int, adverbs: tuple[str, ...]) -> None:
+        marker = " ".join(self.lower[self.at : self.at + size])
+        start = self.at + size
+        end = start
+        while end < len(self.words):
+            word = self.lower[end]
+            boundary = word in (",", ":", "then") or word in lexicon.CONDITION_WORDS
+            if boundary or (end > start and self._is_imperative(end) and self.lower[end - 1] not in lexicon.NOT_BEFORE):
+                break
+            if word == "and" and end + 1 < len(self.words) and self._is_imperative(end + 1):
+                break
+            end += 1
+        # "get the tickets and for each ticket create an issue": a header behind a connective governs what follows
+        governs_next = "," in adverbs or (bool(lexicon.COORDINATORS.intersection(adverbs)) and end < len(self.words))
+        postfix = bool(self.found) and self.found[-1].kind == STEP and not governs_next
+        self._add(Clause(kind, tuple(self.words[start:end]), marker=marker, adverbs=adverbs, postfix=postfix))
+        self.at = end
+
+    def _step(self, adverbs: tuple[str, ...]) -> None:
+        start = self.at
+        shares = bool(self.verb) and not self._begins_with_verb(start) and self._follows_a_step(adverbs)
+        end = start + 1
+        while end < len(self.words) and not self._ends_step(start, end):
+            end += 1
+        words = tuple(self.words[start:end])
+        if self.lower[start] in lexicon.PREPOSITIONS and self.lower[end : end + 1] == [","] and not shares:
+            self.fronted, self.at = words, end  # "in slack, search for it" is "search for it in slack"
+            return
+        if shares and self.lower[start] in lexicon.PREPOSITIONS:
+            before = self.found[-1].words[0 if self.found[-1].shares_verb else 1 :]
+            cut = next((i for i, word in enumerate(before) if word.lower() in lexicon.PREPOSITIONS), len(before))
+            words = (*before[:cut], *words)
+        words, self.fronted = (*words, *self.fronted), ()
+        if not shares:
+            self.verb = words[0]
+        self._add(Clause(STEP, words, verb=self.verb, shares_verb=shares, adverbs=adverbs))
+        self.at = end
+
+    def _follows_a_step(self, adverbs: tuple[str, ...]) -> bool:
+        return bool(self.found) and bool(adverbs) and self.found[-1].kind == STEP
+
+    def _begins_with_verb(self, place: int) -> bool:
+        word = self.lower[place]
+        return (is_base(word) or bool(operations_of_verb(word))) and self._is_imperative(place)
+
+    def _ends_step(self, start: int, place: int) -> bool:
+        word = self.lower[place]
+        if word in (":", "("):
+            return True
+        if word in lexicon.CONDITION_WORDS or self.lower[place : place + 2] == ["in", "case"]:
+            return word != "when" or place > start + 1
+        if self._matches(lexicon.ELSES, place) or self._matches(lexicon.ELSE_IFS, place):
+            return True
+        if self._matches(lexicon.LOOPS, place) and place > start + 1:
+            return True
+        if word in ("while", "until") and place > start + 1:
+            return True
+        if word == "then" or (word == "followed" and self.lower[place + 1 : place + 2] == ["by"]):
+            return True
+        after = self._after_connectives(place)
+        if after == place or after >= len(self.words):
+            return False
+        if self._is_imperative(after) or word == ",":
+            return True
+        marked = (
+            self._matches(lexicon.LOOPS, after)
+            or self._matches(lexicon.ELSES, after)
+            or self._matches(lexicon.ELSE_IFS, after)
+        )
+        if marked or self.lower[after] in lexicon.CONDITION_WORDS:
+            return True
+        return self._is_coordination(start, place, after)
+
+    def _after_connectives(self, place: int) -> int:
+        if self.lower[place : place + 3] == ["as", "well", "as"]:
+            return place + 3
+        if self.lower[place : place + 2] in (["along", "with"], ["together", "with"]):
+            return place + 2
+        if self.lower[place] not in (",", "and", "&", "but", "plus"):
+            return place
+        while place < len(self.words) and (
+            self.lower[place] in (",", "and", "&", "but", "plus") or self.lower[place] in lexicon.ADVERBS
+        ):
+            place += 1
+        return place
+
+    def _is_coordination(self, start: int, place: int, after: int) -> bool:
+        """Whether a noun phrase after "and" is a second object of the verb."""
+        inside = [word for word in self.lower[start + 1 : place] if word in lexicon.PREPOSITIONS]
+        if (
+            inside
+            and inside[-1] in ("with", "of", "between", "about", "for", "by")
+            and self.lower[after] not in lexicon.DETERMINERS - {"the", "its", "their"}
+        ):
+            return False
+        if self.lower[after] in lexicon.PREPOSITIONS:
+            return self._names_application(after + 1)
+        return True
+
+    def _names_application(self, place: int) -> bool:
+        """Whether an application stands at the place: "post it in slack and on teams" is two steps."""
+        return any("".join(self.lower[place : place + size]) in self.applications for size in (1, 2, 3))
+
+    def _is_imperative(self, place: int) -> bool:
+        """Whether the word at the place may be an imperative: a verb's base form that no noun phrase explains."""
+        word = self.lower[place]
+        if not is_base(word) or word in lexicon.AUXILIARIES or word in lexicon.ADVERBS or word in lexicon.PREPOSITIONS:
+            return False
+        before = self.lower[place - 1] if place else ""
+        if before in lexicon.NOT_BEFORE:
+            return False
+        following = self.lower[place + 1] if place + 1 < len(self.words) else ""
+        connected = not place or before in ("", ",", "and", "then", "&", "but") or before in lexicon.ADVERBS
+        if word in lexicon.NOUNS:
+            return (
+                following in lexicon.DETERMINERS
+                or following in ("it", "them", "everyone", "if")
+                or (place == 0 and following not in ("", "and", ",", "is", "are", "of"))
+            )
+        if word in lexicon.VERBS and not connected:
+            return following in lexicon.DETERMINERS or following in ("it", "them")
+        if word in lexicon.VERBS:
+            return following not in ("", "and", ",", "of") and following not in lexicon.AUXILIARIES
+        if not operations_of_verb(word) and not connected:
+            return False
+        return following not in lexicon.AUXILIARIES and following != "of"

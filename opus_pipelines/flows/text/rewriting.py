@@ -1,0 +1,268 @@
+"""Writes sentences as imperatives in the order in which their steps are done, before clauses are read.
+
+"Send a message after creating the issue" → create the issue, then send a message; "the file should be stored" → store
+the file; "finish by updating the topic" → update the topic; "send each member a mail" → for each member, send a mail.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+
+from lemminflect import getAllLemmas
+
+from opus_pipelines.flows.text import clause_words as lexicon
+from opus_pipelines.flows.text.operations import lemma_of_verb, operations_of_verb
+
+_ORDINAL = frozenset(["first", "firstly", "beforehand"])
+_FRAMES = frozenset(
+    ["start", "begin", "finish", "end", "conclude", "close", "proceed", "continue", "follow", "starting"]
+)
+_AFTER = (("after",), ("following",), ("once",), ("as", "soon", "as"), ("upon",))
+_BEFORE = (("before",), ("prior", "to"))
+_MODALS = frozenset(["should", "must", "will", "shall", "needs", "need", "has", "have", "is", "are"])
+_PASSIVE = frozenset(["is", "are", "gets", "get", "was", "were"])
+_BREAKS = frozenset([",", "and", "then", "but", ":"])
+_CHECK = re.compile(r"\b(?:check|see|verify|determine|find out|test)(?: to see)? (?:if|whether)\b")
+_SO = re.compile(
+    r"^(?:if|when) (?:so|yes|true|that is the case|that's the case)\b ?,?|^(?:if|when) (?:it does|it is|they do|they are)(?: ,|$)|^in that case\b ?,?"
+)
+_NOT_SO = re.compile(r"\bif not so\b|\bif (?:that|this) is not the case\b")
+_SPEAKING = frozenset(
+    ["email", "mail", "notify", "message", "inform", "alert", "remind", "contact", "text", "call", "ping"]
+)
+_NO_OBJECT = frozenset(["it", "this", "that", "they", "these", "everything", "all"])
+
+
+_OF_THEM = tuple(["of", pronoun] for pronoun in ("them", "these", "those"))
+
+
+def rewritten(sentences: Sequence[list[str]], applications: Collection[str] = ()) -> list[list[str]]:
+    """Returns the sentences as imperatives in the order of their steps.
+
+    `applications` are names in lower case, written as one word, whose "and" does not separate anything.
+    """
+    found: list[list[str]] = []
+    for number, words in enumerate(sentences):
+        plain = joined_names(words, applications)
+        text = " ".join(plain)
+        match = _SO.match(text.lower())
+        if match and found and any(word.lower() in lexicon.CONDITION_WORDS for word in found[-1]):
+            found[-1] += [",", *text[match.end() :].split()]  # "check if it is so. If so, …"
+            continue
+        plain = _imperative_frame(_checked(plain))
+        plain = _indirect(_passives(_in_order(_by_doing(plain), found)))
+        if number and plain and plain[0].lower() in _ORDINAL and not _counts(sentences):
+            found.insert(0, plain[1:])
+            continue
+        if plain:
+            found.append(plain)
+    return [words for words in found if words]
+
+
+def _counts(sentences: Sequence[list[str]]) -> bool:
+    """Whether the sentences are numbered, so that "first" stands where it belongs."""
+    return any(words and words[0].lower() in ("second", "secondly", "next") for words in sentences)
+
+
+def joined_names(words: list[str], applications: Collection[str]) -> list[str]:
+    """Returns the words with every name that contains "and" written as one word with underscores."""
+    if not applications:
+        return words
+    for place, word in enumerate(words):
+        if word.lower() != "and" or not 0 < place < len(words) - 1:
+            continue
+        for start in range(max(0, place - 4), place):
+            for end in range(min(len(words), place + 3), place + 1, -1):
+                if "".join(words[start:end]).lower() in applications:
+                    return joined_names([*words[:start], "_".join(words[start:end]), *words[end:]], applications)
+    return words
+
+
+def is_gerund(word: str) -> bool:
+    """Returns whether a word is the form in -ing of a verb."""
+    return len(word) > 4 and word.lower().endswith("ing") and lemma_of_verb(word) != word.lower()
+
+
+def is_participle(word: str) -> bool:
+    """Returns whether a word may be the past participle of a verb that asks for an operation."""
+    lower = word.lower()
+    lemma = lemma_of_verb(lower)
+    past = (lower.endswith(("ed", "en", "nt", "de", "ilt", "wn")) and lemma != lower) or lower in ("put", "set", "read")
+    return past and bool(operations_of_verb(lemma)) and "VERB" in getAllLemmas(lower)
+
+
+def imperatives(words: Sequence[str]) -> list[str]:
+    """Returns a phrase in -ing as imperatives: "creating a task and sending it" → create a task and send it."""
+    found = []
+    for place, word in enumerate(words):
+        starts = not place or words[place - 1].lower() in _BREAKS or words[place - 1].lower() in lexicon.ADVERBS
+        found.append(lemma_of_verb(word) if starts and is_gerund(word) else word)
+    return found
+
+
+def _checked(words: list[str]) -> list[str]:
+    """Replaces "check if" by "if" where more follows than the condition."""
+    text = " ".join(words)
+    match = _CHECK.search(text.lower())
+    if match is None or text[: match.start()].strip().lower() in ("and do not", "don't", "do not"):
+        return words
+    return [*text[: match.start()].split(), "if", *text[match.end() :].split()]
+
+
+def _imperative_frame(words: list[str]) -> list[str]:
+    """Reads "finish by updating the topic" as "update the topic"."""
+    lower = [word.lower() for word in words[:3]]
+    if len(words) > 2 and lower[0] in _FRAMES and lower[1] in ("by", "with", "off") and is_gerund(words[2]):
+        return imperatives(words[2:])
+    return imperatives(words) if words and is_gerund(words[0]) and operations_of_verb(words[0]) else words
+
+
+def _by_doing(words: list[str]) -> list[str]:
+    """Reads "onboard a person by adding them and mailing them" as "add them and mail them"."""
+    for place in range(2, len(words) - 1):
+        doing = words[place + 1]
+        if words[place].lower() == "by" and is_gerund(doing) and operations_of_verb(doing) and doing.lower() != "using":
+            if any(word.lower() in lexicon.CONDITION_WORDS or word in (",", "and") for word in words[:place]):
+                return words
+            return imperatives(words[place + 1 :])
+    return words
+
+
+def _in_order(words: list[str], before: Sequence[list[str]]) -> list[str]:
+    """Puts what is said to come before before what is said to come after."""
+    for place in range(len(words)):
+        for phrases, later in ((_AFTER, True), (_BEFORE, False)):
+            size = next((len(p) for p in phrases if tuple(w.lower() for w in words[place : place + len(p)]) == p), 0)
+            if not size or place + size >= len(words):
+                continue
+            begins = not place or words[place - 1] == "," or words[place - 1].lower() in ("and", "then", "but")
+            end = (
+                next((i for i in range(place + size, len(words)) if words[i] == ","), len(words))
+                if begins
+                else len(words)
+            )
+            anchor = _done(words[place + size : end])
+            if anchor is None:
+                continue
+            lead, rest = words[:place], words[end + 1 :]
+            while lead and lead[-1].lower() in _BREAKS:
+                lead = lead[:-1]
+            if begins and not rest:
+                continue
+            known = any(_same_verb(anchor, sentence) for sentence in before) or _same_verb(
+                anchor, lead if begins else []
+            )
+            if not anchor or (known and anchor[1:2] and anchor[1].lower() in ("the", "it", "this", "that", "them")):
+                return [*lead, *([","] if lead and rest else []), *rest] if begins else lead
+            steps = [anchor, rest if begins else lead] if later else [rest if begins else lead, anchor]
+            steps = [lead, *steps] if begins and lead else steps
+            joined: list[str] = []
+            for step in steps:
+                joined += [",", "then", *step] if joined else list(step)
+            return joined
+    return words
+
+
+def _done(words: Sequence[str]) -> list[str] | None:
+    """What "creating the issue" or "the issue is created" does, as an imperative; empty for a pronoun or for "that is
+    done"; None where the words say no such thing.
+    """
+    if not words:
+        return None
+    if is_gerund(words[0]):
+        return imperatives(words)
+    place = next(
+        (i for i, word in enumerate(words) if word.lower() in _PASSIVE or word.lower() in ("has", "have")), None
+    )
+    if place is None or not place:
+        return None
+    rest = [word for word in words[place + 1 :] if word.lower() != "been"]
+    acts = rest[1:2] and rest[1].lower() in lexicon.DETERMINERS and lemma_of_verb(rest[0]) != rest[0].lower()
+    if acts and words[place].lower() in ("has", "have") and words[place + 1] == rest[0]:
+        return ["have", *words[:place], lemma_of_verb(rest[0]), *rest[1:]]  # "the team has signed the contract"
+    if rest and rest[0].lower() in ("done", "finished", "complete", "completed", "ready", "over"):
+        return []
+    if not rest or not is_participle(rest[0]):
+        return None
+    if words[0].lower() in _NO_OBJECT:
+        return []
+    return [lemma_of_verb(rest[0]), *words[:place], *rest[1:]]
+
+
+def _same_verb(anchor: Sequence[str], words: Sequence[str]) -> bool:
+    return bool(anchor) and any(lemma_of_verb(word) == anchor[0] for word in words)
+
+
+def _passives(words: list[str]) -> list[str]:
+    """Reads "the file should be stored in a folder" as "store the file in a folder"."""
+    start = 0
+    for place in range(len(words)):
+        word = words[place].lower()
+        if word in _BREAKS:
+            start = place + 1
+            continue
+        if word in lexicon.CONDITION_WORDS or word in ("while", "until", "that", "which", "whose", "who", "as"):
+            if "," not in words[place:]:
+                return words
+            continue
+        inside = {w.lower() for w in words[:place]} & lexicon.CONDITION_WORDS
+        if (inside and "," not in words[:place]) or place == start:
+            continue
+        be, verb = place, place + 1
+        if word in _MODALS:
+            while verb < len(words) and words[verb].lower() in ("to", "also", "then", "be", "been", "not"):
+                verb += 1
+            if "be" not in [w.lower() for w in words[be:verb]] and word not in _PASSIVE:
+                continue
+            if "not" in [w.lower() for w in words[be:verb]]:
+                continue
+        elif word not in _PASSIVE:
+            continue
+        if verb < len(words) and is_participle(words[verb]) and not _has_verb(words[start:place]):
+            while start < place - 1 and words[start].lower() in ("otherwise", "else", *lexicon.ADVERBS):
+                start += 1
+            subject = words[start:place]
+            if subject[0].lower() in lexicon.PREPOSITIONS:
+                continue
+            done = [lemma_of_verb(words[verb]), *subject]
+            return _passives([*words[:start], *done, *words[verb + 1 :]])
+    return words
+
+
+def _has_verb(words: Sequence[str]) -> bool:
+    return bool(words) and bool(operations_of_verb(words[0])) and words[0].lower() not in lexicon.NOUNS
+
+
+def _indirect(words: list[str]) -> list[str]:
+    """Reads "send each member a mail" as "for each member, send a mail"."""
+    for place in range(1, len(words)):
+        if words[place].lower() not in ("each", "every") or place + 1 >= len(words):
+            continue
+        verb = words[place - 1]
+        start = place - 1
+        opens = not start or words[start - 1].lower() in _BREAKS or words[start - 1].lower() in lexicon.ADVERBS
+        operations = operations_of_verb(verb)
+        if not opens or not operations or operations[0] == "retrieve":
+            continue
+        stops = lexicon.DETERMINERS | lexicon.PREPOSITIONS | {",", "and", "then", "that", "which", "who", "whose"}
+        end = place + 1
+        while end < len(words) and (words[end].lower() not in stops or words[end].lower() in ("one", "new")):
+            end += 1
+        if [word.lower() for word in words[place + 1 : place + 3]] in _OF_THEM:
+            end = place + 3
+        elif words[end : end + 1] and words[end].lower() == "of":
+            continue
+        noun, rest = words[place + 1 : end], words[end:]
+        if not noun or (rest and rest[0].lower() in ("that", "which", "who", "whose", "with")):
+            continue
+        header = [
+            *words[:start],
+            *(["and"] if start and words[start - 1] not in (",",) and words[start - 1].lower() not in _BREAKS else []),
+        ]
+        said = {"one"} & {word.lower() for word in noun}
+        if (rest and rest[0].lower() in lexicon.DETERMINERS) or (lemma_of_verb(verb) in _SPEAKING and said):
+            body = [verb, *rest]
+        else:
+            said |= {"of"} & {word.lower() for word in noun}
+            body = [verb, "the", *noun, *rest] if not said else [verb, "it", *rest]
+        return [*header, "for", "each", *noun, ",", *body]
+    return words

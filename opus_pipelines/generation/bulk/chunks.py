@@ -1,0 +1,344 @@
+"""The two jobs of a chunk of a contract's intakes: read their documents, and, when the passages are encoded, work on
+them.
+
+Each intake is read and worked on in a sandbox; its outcome is a row also where the sandbox ended it.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.settings import Settings
+from opus_pipelines.core.workers.jobs import Report
+from opus_pipelines.core.workers.sandbox import LostWorker, Sandbox
+from opus_pipelines.generation.bulk.intake_outcome import (
+    IntakeOutcome,
+    failed_outcome,
+    outcome_of,
+    unread_outcome,
+)
+from opus_pipelines.generation.records import ContractTerms, GenerationContext
+from opus_pipelines.generation.results.staged import write_part
+from opus_pipelines.generation.written_steps import load_writer, texts_to_write
+from opus_pipelines.intakes.contract_settings import prices
+from opus_pipelines.intakes.discover import ContractFolder
+from opus_pipelines.intakes.elements import INHERITED, shown_name
+from opus_pipelines.intakes.intake import Intake, read_intake
+from opus_pipelines.intakes.requirements.encode import passages_of
+from opus_pipelines.intakes.stored.files import (
+    Inherited,
+    Unread,
+    read_inherited,
+    read_intakes,
+    write_intakes,
+)
+from opus_pipelines.intakes.stored.passage_vectors import StoredVectors
+from opus_pipelines.lake.layout import Lake
+from opus_pipelines.lake.results import Columns, ResultKey
+from opus_pipelines.language.embedding.cache import CachedEncoder
+from opus_pipelines.language.embedding.encoder import encoder_of
+from opus_pipelines.language.embedding.passages import words_of
+from opus_pipelines.lwm.interface import LargeWorkModel, Usage, backend_of
+from opus_pipelines.lwm.pointer.backend import PointerBackend
+from opus_pipelines.lwm.pointer.clauses import texts_of
+from opus_pipelines.lwm.retrieval.case_memory import memory_of, request_of
+from opus_pipelines.lwm.retrieval.contract_catalogue import ContractCatalogue
+from opus_pipelines.lwm.retrieval.likeness import likeness_of
+from opus_pipelines.lwm.retrieval.requested_steps import texts_to_encode
+from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
+from opus_pipelines.wkg.snapshot import Snapshot
+
+Read = tuple[Intake | None, Inherited | None, list[str]]
+
+
+@dataclass(frozen=True)
+class GenerationSetup:
+    """What a worker process must know to work on any contract: the lake, one snapshot of it, the settings.
+
+    `archive` is the name of what Spark unpacked on its executors where they share no folder with the run.
+    """
+
+    lake: Path
+    snapshot: str
+    settings: Settings
+    archive: str | None = None
+
+    @contextmanager
+    def open(self) -> Iterator["WorkerState"]:
+        """Opens the state that the chunks of a worker process share."""
+        state = WorkerState(self)
+        limits = self.settings.generation.seconds_per_intake, self.settings.generation.memory_mb_per_intake
+        with Sandbox(state.read, *limits) as state.reading, Sandbox(state.work, *limits) as state.working:
+            yield state
+
+    def there(self) -> "GenerationSetup":
+        """Returns the setup for the workers of an executor of Spark's, which finds the lake by its path, or what it
+        needs of it in the archive.
+        """
+        if self.archive is None:
+            return self
+        from pyspark import SparkFiles
+
+        lake = Path(SparkFiles.get(self.archive))
+        paths = self.settings.paths.model_copy(update={"lake": lake})
+        return replace(self, lake=lake, settings=self.settings.model_copy(update={"paths": paths}))
+
+
+class WorkerState:
+    """A worker process's index of the snapshot, loaded when the first chunk needs it, and its two sandboxes."""
+
+    reading: Sandbox[tuple[ContractFolder, Path | None], Read]
+    working: Sandbox[tuple[Intake, ContractTerms, Path], tuple[IntakeOutcome, int, float]]
+
+    def __init__(self, setup: GenerationSetup) -> None:
+        self.setup = setup
+        self._encoders: dict[Path, StoredVectors] = {}
+        self._inherited: dict[Path, Inherited] = {}  # of the contract, or the chunk, that is being worked on
+        self._catalogues: dict[Path, ContractCatalogue] = {}
+
+    @cached_property
+    def index(self) -> SnapshotIndex:
+        """The snapshot, whole: what is loaded before a child is forked is loaded once."""
+        index = SnapshotIndex(Snapshot.open(Lake(self.setup.lake), self.setup.snapshot))
+        index.load()
+        return index
+
+    @cached_property
+    def model(self) -> LargeWorkModel:
+        """The backend of the LWM, with the trained model that serves."""
+        return backend_of(self.setup.settings)
+
+    def load(self, industry: str | None) -> None:
+        """Loads what intakes of an industry need, before a child is forked that shares it."""
+        if self.index.unknown_industry_reason(industry):
+            self.index.procedures.load_for_lists()
+            return
+        if industry is None:
+            settings = self.setup.settings.encoder
+            likeness_of(self.index, CachedEncoder(encoder_of(settings), Lake(self.setup.lake).kept / "embeddings"))
+        self.index.load_similar(industry)
+        load_writer(industry, self.model, self.index)
+        if isinstance(self.model, PointerBackend) and industry is not None and self.model.serves(industry):
+            memory = memory_of(self.index, industry)
+            if memory is not None:
+                memory.memory.load()
+                self.model.load()
+
+    def inherited(self, contract: ContractFolder) -> Inherited:
+        """What all intakes of the contract inherit. It is read once, in a child, which keeps it as every later one
+        does.
+        """
+        if contract.folder not in self._inherited:
+            found = self.reading.do((contract, None))[1]
+            assert found is not None
+            self._inherited = {contract.folder: found}
+        return self._inherited[contract.folder]
+
+    def read(self, item: tuple[ContractFolder, Path | None]) -> Read:
+        """In a child: one intake without what it inherits, and its passages; without a folder, what all intakes of the
+        contract inherit.
+        """
+        contract, folder = item
+        if contract.folder not in self._inherited:
+            self._inherited = {contract.folder: Inherited.of(contract)}
+        inherited = self._inherited[contract.folder]
+        if folder is None:
+            return None, inherited, []
+        intake = read_intake(contract, folder, self.setup.settings, inherited.elements)
+        texts: dict[str, None] = {}
+        if not intake.refusal:
+            catalogue = self.catalogue(contract.folder, intake, inherited)
+            history = catalogue.history(intake.industry)
+            texts |= dict.fromkeys(
+                p.text for p in passages_of(intake.elements, words_of(self.setup.settings.encoder.max_tokens))
+            )
+            texts |= dict.fromkeys(texts_to_encode(intake.elements, intake.industry, history))
+            industry, model = intake.industry, self.model
+            if industry is not None and isinstance(model, PointerBackend) and model.serves(industry):
+                texts |= dict.fromkeys(texts_of([request_of(intake.elements)]))
+                texts |= dict.fromkeys(catalogue.texts_to_encode(intake.elements, industry))
+            texts |= dict.fromkeys(texts_to_write(intake.elements, intake.industry, self.model, self.index))
+        own = [element for element in intake.elements if element.role != INHERITED]
+        return replace(intake, elements=own), None, list(texts)
+
+    def catalogue(self, place: Path, intake: Intake, inherited: Inherited) -> ContractCatalogue:
+        """The catalogue of the contract, with what is known of its tools, which all of its intakes share."""
+        if place not in self._catalogues:
+            names = intake.client or "", intake.contract or ""
+            self._catalogues = {place: ContractCatalogue(self.index, *names, inherited.catalogue)}
+        return self._catalogues[place]
+
+    def work(self, item: tuple[Intake, ContractTerms, Path]) -> tuple[IntakeOutcome, int, float]:
+        """In a child: what becomes of one intake of the chunk that was read into a folder, how many texts nobody had
+        encoded for it, and MB of memory.
+        """
+        intake, terms, read = item
+        if read not in self._inherited:
+            self._inherited = {read: read_inherited(read)}
+        encoder = self._encoder(read)
+        before = encoder.missed
+        inherited = self._inherited[read]
+        whole = with_inherited(intake, inherited)
+        context = GenerationContext(
+            self.index,
+            encoder,
+            self.model,
+            self.setup.settings,
+            terms,
+            catalogue=self.catalogue(read, intake, inherited) if inherited.catalogue else None,
+        )
+        outcome = outcome_of(whole, context)
+        return self.passed_on(whole, outcome), encoder.missed - before, peak_mb()
+
+    def passed_on(self, intake: Intake, outcome: IntakeOutcome) -> IntakeOutcome:
+        """What leaves the child: the rows, without the records that they were made from."""
+        return replace(outcome, ranked=[])
+
+    def _encoder(self, read: Path) -> StoredVectors:
+        if read not in self._encoders:
+            settings = self.setup.settings.encoder
+            cached = CachedEncoder(encoder_of(settings), Lake(self.setup.lake).kept / "embeddings")
+            self._encoders = {read: StoredVectors(read, cached)}
+        return self._encoders[read]
+
+
+def with_inherited(intake: Intake, inherited: Inherited) -> Intake:
+    """The intake whole again: its own elements, then the contract's."""
+    return replace(intake, elements=[*intake.elements, *inherited.elements])
+
+
+def peak_mb() -> float:
+    """Returns the peak resident memory of this process in MB; getrusage would count the parent process's too."""
+    status = Path("/proc/self/status").read_text("ascii")
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")) / 1024
+
+
+@dataclass(frozen=True, repr=False)
+class ReadChunk:
+    """Intakes to read; what they hold goes to a file in the folder `into`, their passages come back."""
+
+    ANSWER: ClassVar[Any] = list[str]
+    contract: ContractFolder
+    folders: tuple[Path, ...]
+    into: Path = Path()
+
+    def at(self, read: Path, made: Path) -> "ReadChunk":
+        """Returns the job that writes into the folder `made`; the folders of the intakes stay where they are."""
+        return replace(self, into=made)
+
+    def run(self, state: WorkerState, report: Report) -> list[str]:
+        """The distinct passages of these intakes. Raises OpusError where the contract's own documents cannot
+        be read.
+        """
+        state.index.procedures.load()  # here, so that children share it
+        load_writer(self.contract.settings.industry, state.model, state.index)
+        try:
+            inherited = state.inherited(self.contract)
+        except LostWorker as lost:
+            raise InputError(f"{self.contract.documents}: {lost}") from None
+        found: list[tuple[str, Intake | Unread]] = []
+        texts: dict[str, None] = {}
+        for folder in self.folders:
+            name = shown_name(folder.name)
+            try:
+                intake, _, own = state.reading.do((self.contract, folder))
+            except LostWorker as lost:
+                found.append((name, Unread(self.contract.intake_id(folder), str(lost))))
+                continue
+            assert intake is not None
+            found.append((name, intake))
+            texts |= dict.fromkeys(own)
+        write_intakes(self.into, inherited, found)
+        return list(texts)
+
+    def __repr__(self) -> str:
+        first = shown_name(self.folders[0].name)
+        return f"{len(self.folders)} intakes of {self.contract.client} / {self.contract.contract} from {first} on"
+
+
+@dataclass
+class ChunkResult:
+    """What came of a chunk: rows by dataset, a line for each that failed or was refused, texts that nobody had encoded
+    before, the most memory that server and child took together (what they share counts twice), and what the answers of
+    a language model took, one for each intake.
+    """
+
+    rows: Counter[str] = field(default_factory=Counter)
+    lines: list[tuple[str, str, str]] = field(default_factory=list)
+    texts_missed: int = 0
+    memory_mb: float = 0.0
+    usage: list[Usage] = field(default_factory=list)
+
+
+@dataclass(frozen=True, repr=False)
+class WorkChunk:
+    """Intakes that were read into the folder `read`, with the vectors of their passages, to be worked on; their rows
+    become files called `part` in the datasets' folders below `into`.
+    """
+
+    ANSWER: ClassVar[Any] = ChunkResult
+    contract: ContractFolder
+    heading: ResultKey
+    part: str
+    count_from: int
+    count_of: int
+    read: Path = Path()
+    into: Path = Path()
+
+    def at(self, read: Path, made: Path) -> "WorkChunk":
+        """Returns the job that reads from the one folder and writes into the other."""
+        return replace(self, read=read, into=made)
+
+    def run(self, state: WorkerState, report: Report) -> ChunkResult:
+        """The rows' numbers, and who failed or was refused."""
+        settings = state.setup.settings
+        contract = self.contract
+        terms = ContractTerms(
+            prices(settings, contract.settings, contract.folder),
+            contract.settings.review,
+            contract.decisions,
+            contract.settings.calendar,
+        )
+        state.load(self.contract.settings.industry)
+        worked = ChunkResult()
+        rows: dict[str, Columns] = {}
+        inherited = read_inherited(self.read)
+        for number, (name, intake) in enumerate(read_intakes(self.read), start=self.count_from):
+            outcome = (
+                unread_outcome(intake.intake_id, name, intake.reason)
+                if isinstance(intake, Unread)
+                else self._work(state, intake, inherited, terms, worked)
+            )
+            for dataset, columns in outcome.rows.items():
+                whole = rows.setdefault(dataset, {column: [] for column in columns})
+                for column, values in columns.items():
+                    whole[column] += values
+            if outcome.status != "generated":
+                worked.lines.append((outcome.status, name, outcome.summary.split(": ", 1)[1]))
+            report(
+                f"{self.contract.client} / {self.contract.contract}: intake {number} of {self.count_of}, "
+                f"{name}: {outcome.summary}"
+            )
+        worked.rows = write_part(self.heading, rows, self.into, self.part)
+        worked.memory_mb += peak_mb()
+        return worked
+
+    def _work(
+        self, state: WorkerState, intake: Intake, inherited: Inherited, terms: ContractTerms, worked: ChunkResult
+    ) -> IntakeOutcome:
+        try:
+            outcome, missed, memory_mb = state.working.do((intake, terms, self.read))
+        except LostWorker as lost:
+            return failed_outcome(with_inherited(intake, inherited), str(lost))
+        worked.texts_missed += missed
+        worked.memory_mb = max(worked.memory_mb, memory_mb)
+        worked.usage += [outcome.usage] if outcome.usage else []
+        return outcome
+
+    def __repr__(self) -> str:
+        return f"{self.contract.client} / {self.contract.contract}, part {self.part}"

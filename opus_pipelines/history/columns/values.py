@@ -1,0 +1,203 @@
+"""Columns of cases and events: a column has the position of each record's text in the texts of a block, or -1."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from opus_pipelines.history.records.arrow_arrays import (
+    Bools,
+    Floats,
+    Ints,
+    Longs,
+    array,
+    indices,
+    numbers,
+    strings,
+    typed,
+    validity,
+)
+from opus_pipelines.history.records.money import DOLLAR, Money
+from opus_pipelines.history.records.source_settings import SourceSettings
+
+_MOST_CELLS = 1 << 26
+
+
+class UnusualError(ValueError):
+    """Columns cannot represent the records; they must be read one by one."""
+
+
+class Coded(NamedTuple):
+    """A column in dictionary encoding: the code of each record's value, -1 if it has none, and the distinct values."""
+
+    codes: Ints
+    values: pa.Array
+
+    def array(self, records: Ints | None = None) -> pa.Array:
+        """Returns the values of all records, or of some. A negative position gives NULL."""
+        codes = self.codes if records is None else at(self.codes, records)
+        return self.values.take(indices(codes))
+
+    def numbers(self) -> tuple[Floats, Bools]:
+        """Returns the values as numbers, and which of them are known."""
+        known = self.codes >= 0
+        if not len(self.values):
+            return np.zeros(len(known)), known
+        return np.where(known, numbers(self.values, np.float64)[self.codes], 0.0), known
+
+
+class Texts(Protocol):
+    """The texts of a block of whole cases, which columns refer to by position.
+
+    `traces` is the number of cases, and `event_trace` the case of each event, ascending.
+    """
+
+    traces: int
+    event_trace: Ints
+
+    def values(self, places: Ints) -> pa.Array:
+        """Returns the texts at these positions. A negative position gives NULL."""
+        ...
+
+    def coded(self, places: Ints) -> Coded:
+        """Returns the same in dictionary encoding."""
+        ...
+
+    def replace(self, places: Ints, texts: pa.Array) -> None:
+        """Replaces the texts at ascending positions."""
+        ...
+
+
+@dataclass
+class Level:
+    """The events, or the cases, of a block. `columns` has the columns by key, without empty values.
+
+    `cases`: the case of each event, ascending, where these are not all events of the block.
+    """
+
+    rows: int
+    columns: dict[str, Ints]
+    scanned: Texts
+    cases: Ints | None = None
+
+    @property
+    def event_trace(self) -> Ints:
+        """The case of each event, ascending."""
+        return self.scanned.event_trace if self.cases is None else self.cases
+
+    def places(self, key: str | None) -> Ints:
+        """Returns the column of a key."""
+        column = self.columns.get(key) if key else None
+        return np.full(self.rows, -1, np.int32) if column is None else column
+
+    def coded(self, key: str | None) -> Coded:
+        """Returns the column of a key in dictionary encoding."""
+        return coded(self.scanned, self.places(key))
+
+    def parsed(self, key: str | None, parse: Callable[[str], Any], kind: pa.DataType) -> Coded:
+        """Returns the column of a key with each distinct text parsed once.
+
+        A text without a meaning counts as missing. Raises BadValueError.
+        """
+        return parsed(self.coded(key), parse, kind)
+
+    def some(self, rows: Bools) -> "Level":
+        """Returns some of the events, which refer to the same texts."""
+        columns = {key: places[rows] for key, places in self.columns.items()}
+        return Level(int(np.count_nonzero(rows)), columns, self.scanned, self.event_trace[rows])
+
+    def twice(self, rows: Longs) -> Longs:
+        """Returns which of these events, ascending, equal an earlier one of them: in their case and in every column."""
+        codes = [self.event_trace[rows], *(self.scanned.coded(places[rows]).codes for places in self.columns.values())]
+        _, first = np.unique(np.stack(codes, 1), axis=0, return_index=True)
+        return np.delete(rows, first)
+
+    def redact(self, flat: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        """Removes and replaces values as `flat` does for a record."""
+        for key in list(self.columns):
+            whole = {key: "x"}
+            if flat(whole) is whole:
+                continue
+            column = self.coded(key)
+            shown = [flat({key: text}).get(key) for text in column.values.to_pylist()]
+            places = self.columns.pop(key)
+            if None not in shown:
+                known = places >= 0
+                self.columns[key] = places
+                self.scanned.replace(places[known], strings(shown).take(array(column.codes[known], pa.int32())))
+
+
+def coded(texts: Texts, places: Ints) -> Coded:
+    """Converts a column to dictionary encoding."""
+    return texts.coded(places)
+
+
+def parsed(column: Coded, parse: Callable[[str], Any], kind: pa.DataType) -> Coded:
+    """Parses each distinct text once. A text without a meaning counts as missing."""
+    values = typed([parse(text) for text in column.values.to_pylist()], kind)
+    known = validity(values)
+    codes = (
+        column.codes
+        if known is None
+        else np.where((column.codes >= 0) & known[column.codes], column.codes, np.int32(-1))
+    )
+    return Coded(codes, values)
+
+
+def at(column: Ints, records: Ints) -> Ints:
+    """Returns the column at some records, -1 for a negative record."""
+    return np.where(records >= 0, column[records], np.int32(-1)) if len(column) else np.full(len(records), -1, np.int32)
+
+
+def later(column: Ints, own: Ints, done: Ints) -> Ints:
+    """Returns the column at `done`, and at `own` where `done` has no value."""
+    first = column[own]
+    second = at(column, done)
+    return np.where(second >= 0, second, first)
+
+
+def of_cases(column: Ints, case: Ints, cases: int, last: bool = False) -> Ints:
+    """Returns the value of the first record (or the last) of each case that has one.
+
+    `case` is the case of each record, ascending.
+    """
+    rows = np.flatnonzero(column >= 0)
+    positions = np.full(cases, -1, np.int32)
+    owners = case[rows]
+    edge = np.diff(owners, append=-1) != 0 if last else np.diff(owners, prepend=-1) != 0
+    positions[owners[edge]] = column[rows[edge]]
+    return positions
+
+
+def maps(scanned: Texts, columns: Iterable[tuple[str, Ints]], rows: int) -> pa.MapArray:
+    """Returns the values of several columns as one map per row, by name.
+
+    Raises UnusualError if it would be too large.
+    """
+    filled = sorted((name, places) for name, places in columns if (places >= 0).any())
+    if rows * len(filled) > _MOST_CELLS:
+        raise UnusualError
+    table = np.stack([places for _, places in filled], axis=1) if filled else np.empty((rows, 0), np.int32)
+    present = table >= 0
+    offsets = np.zeros(rows + 1, np.int32)
+    np.cumsum(present.sum(axis=1), out=offsets[1:])
+    names = np.broadcast_to(np.arange(len(filled), dtype=np.int32), table.shape)[present]
+    keys = strings([name for name, _ in filled]).take(array(names, pa.int32()))
+    return pa.MapArray.from_arrays(array(offsets, pa.int32()), keys, scanned.values(table[present]))
+
+
+def dollars(money: Money, key: str, text: str) -> float:
+    """Returns an amount in dollars. Raises UnusualError for another currency, BadValueError for no amount."""
+    amount = money.read(text, None, key)
+    if amount.currency != DOLLAR or amount.usd is None:
+        raise UnusualError
+    return amount.usd
+
+
+def only_dollars(settings: SourceSettings, *currencies: Coded) -> None:
+    """Raises UnusualError if amounts may be in another currency than the dollar."""
+    stated = {text.strip().upper() for column in currencies for text in column.values.to_pylist()}
+    if stated - {DOLLAR} or (settings.currency or DOLLAR) != DOLLAR:
+        raise UnusualError

@@ -1,0 +1,183 @@
+"""Finds the edges and tasks of a log: flat logs by columns, all others by their implementations."""
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property, partial
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.history.columns.flat_log import ColumnLog
+from opus_pipelines.history.columns.values import UnusualError
+from opus_pipelines.history.discovery.edge_log import EdgeLog, UnusualCases
+from opus_pipelines.history.discovery.event_parts import IN_MEMORY
+from opus_pipelines.history.discovery.implementations import COLUMNS, add_implementations
+from opus_pipelines.history.discovery.tallies import Tally
+from opus_pipelines.history.formats import csv_log, parquet_log
+from opus_pipelines.history.formats.table_log import ColumnLogOf, TableLog
+from opus_pipelines.history.records.assembler import Assembler, LogFile, OtherFiles, Outlets
+from opus_pipelines.history.records.files import data_files, open_data
+from opus_pipelines.history.records.formats import Format, format_of
+from opus_pipelines.history.records.records import Counts, Reject
+from opus_pipelines.history.records.source_settings import SourceSettings, load_source
+
+Open = Callable[[], BinaryIO]
+
+
+@dataclass(frozen=True)
+class Discovered:
+    """What a log shows: edges, tasks, the counts of its records, and the rejects by code and reason.
+
+    `without_implementations` is the number of cases that were counted by columns.
+    """
+
+    edges: pa.Table
+    tasks: pa.Table
+    counts: Counts
+    rejects: Counter[tuple[str, str]]
+    without_implementations: int = 0
+
+
+class _ReadByColumns(Protocol):
+    def __call__(self, open_file: Open, settings: SourceSettings, sink: Assembler, *, log_of: ColumnLogOf) -> bool: ...
+
+
+_FLAT: Mapping[str, _ReadByColumns] = {  # small files as well
+    "csv": partial(csv_log.read_by_columns, sizes=(-1, csv_log.BLOCK)),
+    "parquet": partial(parquet_log.read_by_columns, few=0),
+}
+
+
+def discover(place: Path, usd_per_unit: Mapping[str, float]) -> Discovered:
+    """Returns what the source in this folder shows. Raises InputError if nothing of it can be read.
+
+    `usd_per_unit` has the exchange rates of opus.toml.
+    """
+    files, settings = list(data_files(place)), load_source(place)
+    kind = format_of(files[0].name, settings.format) if len(files) == 1 and files[0].is_file() else None
+    if kind is not None and kind.name in _FLAT:
+        return discover_file(files[0], kind, settings)
+    return _of_source(place, usd_per_unit)
+
+
+def discover_file(file: Path, kind: Format, settings: SourceSettings, in_memory: int = IN_MEMORY) -> Discovered:
+    """Returns what one file shows, with the settings of its source. Raises InputError if it cannot be read.
+
+    Events beyond `in_memory` bytes wait on disk.
+    """
+    with tempfile.TemporaryDirectory(prefix="opus-discover-") as folder:
+        once = _Reading(file, kind, settings, Path(folder), in_memory)
+        if kind.name not in _FLAT:
+            once.by_records()
+            return once.found(once.sink.counts)
+        return _by_columns(once)
+
+
+def _by_columns(first: "_Reading") -> Discovered:
+    logs: list[EdgeLog] = []
+    done = first.by_columns(lambda table: first.edge_log(table, logs))
+    if not done or not logs:
+        return first.found(first.sink.counts)
+    log = logs[0]
+    if not log.has_more:
+        return first.found(log.counts, log.counts.implementations)
+    rest = _Reading(first.file, first.kind, first.settings, first.folder, first.in_memory, first.tally, log.has_work)
+    if rest.by_columns(lambda table: _rest_of(table, log)):
+        return rest.found(_sum(log.counts, rest.sink.counts), log.counts.implementations)
+    whole = _Reading(first.file, first.kind, first.settings, first.folder, first.in_memory)
+    whole.by_records()
+    return whole.found(whole.sink.counts)
+
+
+@dataclass
+class _Reading:
+    """One pass over a file, whose implementations are counted and then forgotten."""
+
+    file: Path
+    kind: Format
+    settings: SourceSettings
+    folder: Path
+    in_memory: int
+    tally: Tally = field(default_factory=Tally)
+    has_work: bool = False
+    rejects: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    @cached_property
+    def sink(self) -> Assembler:
+        outlets = Outlets(partial(add_implementations, self.tally), self._reject, folder=self.folder)
+        log = LogFile(self.file.name, self.file.name, self.kind)
+        return Assembler(log, self.settings, OtherFiles(has_work=self.has_work), outlets)
+
+    def by_records(self) -> None:
+        self.kind.reader()(partial(open_data, self.file), self.settings, self.sink)
+        self.sink.finish()
+
+    def by_columns(self, log_of: ColumnLogOf) -> bool:
+        done = _FLAT[self.kind.name](partial(open_data, self.file), self.settings, self.sink, log_of=log_of)
+        self.sink.finish()
+        return done
+
+    def edge_log(self, table: TableLog, logs: list[EdgeLog]) -> ColumnLog | None:
+        """Returns the counting by columns, or where the settings do not allow it, the making of implementations."""
+        weight = self.settings.weight if isinstance(self.settings.weight, int) else 1
+        if (reader := table.row_reader(encodes_cases=False)) is not None:
+            try:
+                logs.append(EdgeLog(reader, self.tally, weight, self.folder, self.in_memory))
+            except UnusualError:
+                return table.by_columns()
+            return logs[0]
+        return None
+
+    def found(self, counts: Counts, without_implementations: int = 0) -> Discovered:
+        edges, tasks = self.tally.edges(), self.tally.tasks()
+        return Discovered(edges, tasks, counts, self.rejects, without_implementations)
+
+    def _reject(self, reject: Reject) -> None:
+        self.rejects[reject.code, reject.reason] += 1
+
+
+def _rest_of(table: TableLog, log: EdgeLog) -> ColumnLog | None:
+    """Returns the ordinary reading of the cases that `log` left out."""
+    reader, ordinary = table.row_reader(encodes_cases=False), table.by_columns(is_whole=False)
+    return None if reader is None or ordinary is None else UnusualCases(reader, ordinary, log.unusual)
+
+
+def _sum(one: Counts, other: Counts) -> Counts:
+    return Counts(**{f.name: getattr(one, f.name) + getattr(other, f.name) for f in fields(Counts)})
+
+
+def _of_source(place: Path, usd_per_unit: Mapping[str, float]) -> Discovered:
+    """Returns what the implementations of a source show that has several files, or files of another format."""
+    from opus_pipelines.history.ingestion.onboarding.trial import reading  # a flat log needs none of it
+
+    tally = Tally()
+    with reading(place, usd_per_unit) as trial:
+        if trial.folder is None:
+            raise InputError("\n".join(trial.failed) or f"{place}: no case can be read of it")
+        for file in sorted(trial.folder.glob("*.parquet")):
+            with pq.ParquetFile(file) as stored:
+                for batch in stored.iter_batches(columns=list(COLUMNS)):
+                    add_implementations(tally, batch)
+        counts = Counts()
+        for name, column in _OF_FILES.items():
+            setattr(counts, name, trial.total(column))
+        return Discovered(tally.edges(), tally.tasks(), counts, trial.rejects)
+
+
+_OF_FILES = {
+    "records": "records",
+    "used": "records_used",
+    "not_work": "records_not_work",
+    "rejected": "records_rejected",
+    "duplicates": "records_duplicate",
+    "corrected": "records_corrected",
+    "quarantined": "cases_quarantined",
+    "caseless": "records_without_case",
+    "implementations": "implementations",
+    "task_implementations": "task_implementations",
+}

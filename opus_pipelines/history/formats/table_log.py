@@ -1,0 +1,171 @@
+"""Reads event logs that are tables, in any file format: a row is an event, and the rows of a case may be anywhere."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.ids import canonical
+from opus_pipelines.history.columns.cases import Maps
+from opus_pipelines.history.columns.flat_log import ColumnLog, FlatLog, only_one_attribute_each
+from opus_pipelines.history.columns.row_reader import RowReader
+from opus_pipelines.history.columns.values import UnusualError
+from opus_pipelines.history.formats.csv_columns import tell_columns
+from opus_pipelines.history.records import values
+from opus_pipelines.history.records.assembler import Assembler
+from opus_pipelines.history.records.case_buckets import CaseBuckets
+from opus_pipelines.history.records.column_mapping import CaseMap, EventMap, case_names
+from opus_pipelines.history.records.duplicate_events import add_fields
+from opus_pipelines.history.records.records import Case, Cause
+from opus_pipelines.history.records.source_settings import CaseNames, EventNames, SourceSettings
+from opus_pipelines.history.records.times import TimeParser
+from opus_pipelines.history.records.values import BadValueError
+
+IN_MEMORY = 1 << 28  # bytes of the events that are collected, before they are stored on disk
+_EVENT = 2_400  # bytes of an event without its texts
+ColumnLogOf = Callable[["TableLog"], ColumnLog | None]
+_STATED = object()  # the value of a field that is stored on disk
+
+
+class TableLog:
+    """Collects the rows of one file into cases. Raises InputError if the columns are unclear.
+
+    Events beyond `in_memory` bytes are stored on disk in buckets of whole cases, so that memory does not grow with the
+    rows. What stays in memory is the id of each case and which fields it has.
+    """
+
+    def __init__(
+        self, header: list[str], settings: SourceSettings, sink: Assembler, in_memory: int = IN_MEMORY
+    ) -> None:
+        names = tell_columns(header, settings.columns)
+        for_case = case_names(
+            settings, {k: v for k, v in names.items() if k in CaseNames.model_fields or k == "success"}
+        )
+        for_event = {k: v for k, v in names.items() if k in EventNames.model_fields}
+        self._case_key = for_case.pop("case")
+        case_map = CaseMap(for_case, settings.columns.attributes, sink.money)
+        self._settings, self._own_map = settings, case_map
+        self.header = header
+        self.times = TimeParser(settings.timezone, settings.time_format)
+        self.time_columns = [header.index(for_event[name]) for name in ("start", "end", "time") if name in for_event]
+        self._case_column = header.index(self._case_key)
+        self._events = EventMap(for_event | {"case": self._case_key}, case_map, settings, self.times)
+        self._cases: dict[str, Case] = {}
+        self._bytes, self._in_memory = 0, in_memory
+        self._stored = CaseBuckets[Case](sink.folder)
+        self._stored_fields: dict[str, frozenset[str]] = {}
+        self._field_sets: dict[frozenset[str], frozenset[str]] = {}  # few, which many cases share
+        self._causes: dict[str, Cause] = {}
+        self._sink = sink
+        self._used = 0
+        self.is_whole = True  # it gets all rows of the file
+
+    def by_columns(self, is_whole: bool = True) -> FlatLog | None:
+        """Returns the reading of the same file by columns, or None if its settings need the reading by records.
+
+        `is_whole`: it gets all rows of the file.
+        """
+        reader = self.row_reader(is_whole=is_whole)
+        return None if reader is None else FlatLog(reader, self._some_rows, self._in_memory)
+
+    def row_reader(self, encodes_cases: bool = True, is_whole: bool = True) -> RowReader | None:
+        """Returns the reading of the columns of rows, or None if the settings need the reading by records."""
+        maps = Maps(
+            CaseMap({"case": self._case_key}, None, self._sink.money), self._own_map, self._events, self._case_key
+        )
+        if not only_one_attribute_each(self.header, maps):
+            return None
+        try:
+            return RowReader(maps, self._settings, self._sink, encodes_cases, is_whole)
+        except UnusualError:
+            return None
+
+    def _some_rows(self) -> "TableLog":
+        table = TableLog(self.header, self._settings, self._sink, self._in_memory)
+        table.times.day_first = self.times.day_first
+        table.is_whole = False
+        return table
+
+    def row(self, position: int, fields: dict[str, Any], is_redacted: bool = False) -> None:
+        """Adds one row by column name. Empty texts and None count as missing."""
+        raw = fields if is_redacted else self._sink.redactor.flat(fields)
+        case_id: str | None = None
+        try:
+            case_id = self._case_id(raw)
+            self._event(position, case_id, raw)
+        except BadValueError as error:
+            written = canonical({k: v for k, v in raw.items() if v not in ("", None)})
+            self.refuse(position, error.code, error.reason, written, case_id)
+        else:
+            self._used += 1
+            self._bytes += _EVENT + sum(len(value) for value in raw.values() if isinstance(value, str))
+            if self._bytes > self._in_memory:
+                self._store()
+
+    def refuse(self, position: int, code: str, reason: str, record: str, case_id: str | None = None) -> None:
+        """Rejects a row that cannot be used and quarantines its case.
+
+        Raises InputError if hardly any row can be used.
+        """
+        cause = self._sink.reject(position, code, reason, record, case_id)
+        if case_id is not None:
+            self._causes.setdefault(case_id, cause)
+        if self.is_whole and self._sink.counts.is_no_log(self._used):
+            raise InputError(f"hardly a row can be used of the first {position:,}; the last: {reason}")
+
+    def finish(self) -> None:
+        """Ends the file and hands over all cases."""
+        for case_id in self._causes:
+            self._cases.setdefault(case_id, Case(case_id, {}, []))
+        for case in self._whole_cases():
+            self._sink.case(case, self._causes.get(case.case_id))
+
+    def case_of(self, fields: list[str]) -> str | None:
+        """Returns the case of a row that could not be read, by its case column, or None."""
+        value = fields[self._case_column] if self._case_column < len(fields) else ""
+        case_id = self._sink.redactor.flat({self._case_key: value}).get(self._case_key)
+        return case_id if isinstance(case_id, str) and case_id.strip() and len(case_id) <= values.LONGEST_NAME else None
+
+    def _case_id(self, raw: dict[str, Any]) -> str:
+        value = raw.get(self._case_key)
+        case_id = "" if value is None else values.name(value)
+        if not case_id.strip():
+            raise BadValueError("no_case", f"{self._case_key} is empty")
+        return case_id
+
+    def _event(self, position: int, case_id: str, raw: dict[str, Any]) -> None:
+        case = self._cases.get(case_id) or Case(
+            case_id, dict.fromkeys(self._stored_fields.get(case_id, ()), _STATED), []
+        )
+        own: dict[str, Any] | None = {} if self._sink.is_held(case_id) else None
+        event = self._events.event(raw, position, case.fields if own is None else own)
+        event.fields = own
+        case.events.append(event)
+        self._cases[case_id] = case
+
+    def _store(self) -> None:
+        """Stores the collected events on disk. Of each case, the names of its fields stay."""
+        for case in self._cases.values():
+            # attributes are merged one by one
+            names = frozenset(case.fields.keys() - {"attributes"})
+            self._stored_fields[case.case_id] = self._field_sets.setdefault(names, names)
+            case.fields = {name: value for name, value in case.fields.items() if value is not _STATED}
+        self._stored.add(self._cases.items())
+        self._cases, self._bytes = {}, 0
+
+    def _whole_cases(self) -> Iterator[Case]:
+        if not self._stored:
+            yield from self._cases.values()
+            return
+        self._store()
+        self._stored_fields = {}  # of each case; no more rows come
+        try:
+            for parts in self._stored.buckets():
+                cases: dict[str, Case] = {}
+                for part in parts:
+                    case = cases.setdefault(part.case_id, part)
+                    if case is not part:
+                        add_fields(case.fields, part.fields)
+                        case.events += part.events
+                yield from cases.values()
+        finally:
+            self._stored.close()

@@ -1,0 +1,277 @@
+"""Proposes a source.toml for a client's export and tries it. `opus init` shows and writes the result."""
+
+import gzip
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.history.formats.encoding_detection import detect_file_delimiter, detect_file_encoding
+from opus_pipelines.history.ingestion.onboarding.column_words import BAD, GOOD, names_role, tells_outcome
+from opus_pipelines.history.ingestion.onboarding.columns import ColumnsFound, find_columns
+from opus_pipelines.history.ingestion.onboarding.draft import ASSUMED_ZONE, Draft, OutcomeColumn, Stated, source_text
+from opus_pipelines.history.ingestion.onboarding.findings import (
+    Findings,
+    attribute_values,
+    findings_of,
+    outcome_candidates,
+)
+from opus_pipelines.history.ingestion.onboarding.record_paths import find_moments, find_records
+from opus_pipelines.history.ingestion.onboarding.report import rejects_by_cause
+from opus_pipelines.history.ingestion.onboarding.table_sample import TableSample, read_sample
+from opus_pipelines.history.ingestion.onboarding.trial import Trial, trial_lake
+from opus_pipelines.history.records.activity_kinds import classify_source
+from opus_pipelines.history.records.activity_words import words_of
+from opus_pipelines.history.records.column_mapping import CASE_PREFIXES
+from opus_pipelines.history.records.files import BUFFER, open_data
+from opus_pipelines.history.records.formats import format_of
+from opus_pipelines.history.records.values import FALSE, TRUE
+
+TABLES = ("csv", "parquet")
+MOST_OUTCOMES = 8  # distinct values of a column that plainly is an outcome
+CLEAR_OUTCOMES = 0.95  # share of the cases whose value is known to be good or bad
+_HEAD = 1 << 20
+SEE_QUERY = ", see `opus query rejects_by_reason`"  # of the rebuild; a trial leaves no lake to ask
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """The proposed text, the result of a reading with it, and what remains to be stated.
+
+    `source` is the temporary folder of the files and source.toml.
+    """
+
+    draft: Draft
+    toml: str
+    trial: Trial
+    findings: Findings
+    source: Path
+    sample: TableSample | None = None
+
+
+@contextmanager
+def propose_settings(name: str, files: Sequence[Path], stated: Stated) -> Iterator[Proposal]:
+    """Yields a tried proposal for a source `name` with these files.
+
+    The proposal is valid as long as the context lasts. Raises InputError if the files cannot be read.
+    """
+    kinds = [_readable_kind(file) for file in files]
+    with trial_lake(name, files, stated.rates) as trials:
+        sample = read_sample(files[0], kinds[0]) if kinds[0] in TABLES else None
+        draft = _for_all(first_draft(files, kinds, sample, stated), files, kinds, sample)
+        trial = trials.read(source_text(draft))
+        if any(code == "no_timezone" for code, _ in trial.rejects):
+            zone = stated.timezone or ASSUMED_ZONE
+            draft = _with_zone(draft, zone, None, stated)
+            trial = trials.read(source_text(draft))
+        if trial.folder is None:
+            raise InputError(
+                "\n".join([*trial.failed, *rejects_by_cause(trial)]).replace(SEE_QUERY, "")
+                or f"{files[0]}: nothing in it is a case"
+            )
+        second = _second_draft(draft, files, kinds[0], trial)
+        if source_text(second) != source_text(draft):
+            draft, trial = second, trials.read(source_text(second))
+        findings = findings_of(trial)
+        kinds_found = classify_source(trial.evidence, trial.whole)
+        special = {name: kind for name, kind in kinds_found.items() if kind.kind != "step"}
+        draft = replace(draft, kinds=special, candidates=tuple(outcome_candidates(findings, kinds_found, trial)))
+        toml = source_text(draft)
+        (trials.source / "source.toml").write_text(toml, "utf-8")
+        yield Proposal(draft, toml, trial, findings, trials.source, sample)
+
+
+def _readable_kind(file: Path) -> str:
+    """Returns the format of a file whose whole content can be unpacked. Raises InputError where it cannot."""
+    try:
+        kind = kind_of(file)
+        if file.name.lower().endswith(".gz"):
+            with open_data(file) as opened:
+                while opened.read(BUFFER):
+                    pass
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{file}: the gzip file is broken or cut off ({error}); fetch it again") from None
+    return kind
+
+
+def kind_of(file: Path) -> str:
+    """Returns the format of a file: by its name, else by its first character."""
+    if format_ := format_of(file.name):
+        return format_.name
+    with open_data(file) as opened:
+        head = opened.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")
+    if head.startswith(b"<"):
+        return "bpmn" if b"bpmn" in head.lower() else "xes"
+    return "jsonl" if head.startswith(b"{") else "csv"
+
+
+def first_draft(files: Sequence[Path], kinds: Sequence[str], sample: TableSample | None, stated: Stated) -> Draft:
+    """Returns what the first rows of the files show, before anything is read with it."""
+    plain: dict[str, str | list[str]] = {k: v for k in ("industry", "client", "contract") if (v := getattr(stated, k))}
+    draft = Draft(plain)
+    if format_of(files[0].name) is None:
+        draft.plain["format"] = kinds[0]
+    if stated.timezone:
+        draft.plain["timezone"] = stated.timezone
+    if sample is not None:
+        return _of_table(draft, sample, stated)
+    if kinds[0] == "jsonl":
+        tables = find_records(files[0])
+        roles, formats = find_moments(files[0], tables)
+        if roles:
+            tables = tables | {"task": tables.get("task", {}) | roles}
+        return replace(draft, tables=tables, plain=draft.plain | ({"time_format": list(formats)} if formats else {}))
+    return draft
+
+
+def _for_all(draft: Draft, files: Sequence[Path], kinds: Sequence[str], sample: TableSample | None) -> Draft:
+    """Removes an encoding or a delimiter that not all files have. The reader then detects them for each file."""
+    if sample is None or sample.encoding is None:
+        return draft
+    others = [file for file, kind in zip(files[1:], kinds[1:], strict=True) if kind == "csv"]
+    plain = dict(draft.plain)
+    for file in others:
+        encoding = detect_file_encoding(file)
+        if encoding.name != sample.encoding.name:
+            plain.pop("encoding", None)
+        if detect_file_delimiter(file, encoding.name) != sample.delimiter:
+            plain.pop("delimiter", None)
+    return replace(draft, plain=plain)
+
+
+def _of_table(draft: Draft, sample: TableSample, stated: Stated) -> Draft:
+    """Adds to the draft what the columns of a table show."""
+    table_columns = find_columns(sample, stated.columns)
+    plain, notes = dict(draft.plain), dict(draft.notes)
+    if sample.encoding is not None and sample.encoding.name not in ("utf-8", "utf-8-sig", "utf-16"):
+        plain["encoding"] = sample.encoding.name
+        notes["encoding"] = "detected" if sample.encoding.certain else "the best guess: look at the names below"
+    if sample.encoding is not None and sample.encoding.mixed and sample.encoding.legacy:
+        plain["encoding"] = ["utf-8", sample.encoding.legacy]
+        notes["encoding"] = "the file mixes encodings; each line is read in the first that fits"
+    if sample.delimiter not in (None, ","):
+        plain["delimiter"] = str(sample.delimiter)
+    formats = list(dict.fromkeys(form for seen in table_columns.times.values() for form in seen.formats))
+    if formats:
+        plain["time_format"] = formats
+        guessed = [form for seen in table_columns.times.values() for form in seen.guessed]
+        notes["time_format"] = "times that are written in another form are read as well" + (
+            "; that the day comes first is assumed, no date shows it" if guessed else ""
+        )
+    if table_columns.decimal:
+        plain["decimal"] = table_columns.decimal
+    if table_columns.currency:
+        plain["currency"] = table_columns.currency
+    outcome, unclear = _outcome_column(
+        (name, sample.columns[name].counts)
+        for name in sample.header
+        if name not in table_columns.roles.values() and sample.changes_within(table_columns.roles["case"], name) <= 0.02
+    )
+    columns: dict[str, str | list[str]] = dict(table_columns.roles)
+    if description := _description(sample, table_columns, outcome):
+        columns["description"] = description
+    if title := _title(table_columns, description):
+        columns["title"] = title
+    # An outcome is not known when a case starts, even if every row of the case repeats it.
+    others = {description, title, outcome.name if outcome else None}
+    attributes = [name for name in table_columns.attributes if name not in others and not tells_outcome(name)]
+    if outcome is not None and outcome.is_boolean:
+        columns["success"] = outcome.name
+    if attributes:
+        columns["attributes"] = attributes
+        notes["attributes"] = "the same in all events of a case, and known at its first event"
+    draft = replace(draft, plain=plain, notes=notes, tables={"columns": columns}, outcome=outcome, unclear=unclear)
+    if any(not seen.states_zone for seen in table_columns.times.values()):
+        return _with_zone(draft, stated.timezone or table_columns.zone or ASSUMED_ZONE, table_columns, stated)
+    return draft
+
+
+def _with_zone(draft: Draft, zone: str, columns: ColumnsFound | None, stated: Stated) -> Draft:
+    if stated.timezone:
+        why = "as stated"
+    elif columns is not None and columns.zone:
+        why = "assumed by the language of the columns; the times state no zone"
+    else:
+        why = "assumed; the times state no zone"
+    return replace(draft, plain=draft.plain | {"timezone": zone}, notes=draft.notes | {"timezone": why})
+
+
+def _second_draft(draft: Draft, files: Sequence[Path], kind: str, trial: Trial) -> Draft:
+    """Adds to the draft what only a reading shows: attributes and outcomes of logs that are no tables."""
+    if kind in TABLES or trial.folder is None:
+        return draft
+    findings = findings_of(trial)
+    tables = {name: dict(table) for name, table in draft.tables.items()}
+    notes = dict(draft.notes)
+    if kind == "xes" and findings.constant_attributes:
+        names = [*findings.constant_attributes, *findings.case_attributes]
+        tables.setdefault("columns", {})["attributes"] = sorted(set(_written(files[0], names)))
+        notes["attributes"] = "the same in all events of a case, and known at its first event"
+    outcome, unclear = _outcome_column(
+        (name, attribute_values(trial.folder, name)) for name in sorted(findings.case_attributes)
+    )
+    if outcome is not None and findings.succeeded + findings.failed:
+        outcome = None  # the source tells it already
+    if outcome is not None and kind == "jsonl" and "." in outcome.name:
+        # Attributes next to an outcome became known with it, and not when the case started.
+        siblings = outcome.name.rpartition(".")[0] + "."
+        named = {value for value in tables.get("record", {}).values() if isinstance(value, str)}
+        names = sorted(name for name in findings.case_attributes if not name.startswith(siblings) and name not in named)
+        tables.setdefault("record", {})["attributes"] = names
+        notes["attributes"] = f"all but those under {siblings}"
+    if outcome is not None and outcome.is_boolean:
+        tables.setdefault("record" if kind == "jsonl" else "columns", {})["success"] = outcome.name
+    return replace(draft, tables=tables, notes=notes, outcome=outcome, unclear=unclear)
+
+
+def _written(file: Path, names: Sequence[str]) -> list[str]:
+    """Returns the names as the log writes them, because the readers remove prefixes such as `case:`."""
+    with open_data(file) as opened:
+        keys = set(re.findall(r'key="([^"]*)"', opened.read(_HEAD).decode("utf-8", "replace")))
+    return [f"{prefix}{name}" for name in names for prefix in ("", *CASE_PREFIXES) if f"{prefix}{name}" in keys]
+
+
+def _outcome_column(
+    columns: Iterable[tuple[str, Counter[str]]],
+) -> tuple[OutcomeColumn | None, tuple[tuple[str, Counter[str]], ...]]:
+    """Returns the one column that clearly is an outcome, and those that only have such a name."""
+    plain, unclear = [], []
+    for name, values in columns:
+        if not names_role(name, "outcome") or not 2 <= len(values) <= MOST_OUTCOMES:
+            continue
+        good = tuple(sorted(value for value in values if _word(value) in GOOD | TRUE))
+        bad = tuple(sorted(value for value in values if _word(value) in BAD | FALSE))
+        known = sum(values[value] for value in (*good, *bad))
+        if good and bad and known >= CLEAR_OUTCOMES * values.total():
+            plain.append(OutcomeColumn(name, good, bad))
+        else:
+            unclear.append((name, values))
+    if len(plain) == 1:
+        return plain[0], tuple(unclear)
+    return None, tuple(unclear)
+
+
+def _word(value: str) -> str:
+    """Returns a value as one word. A value of several words is never a known word."""
+    return value.strip().lower() if value.strip() in "10" else " ".join(words_of(value)) or value.strip().lower()
+
+
+def _description(sample: TableSample, columns: ColumnsFound, outcome: OutcomeColumn | None) -> str | None:
+    """Returns the column of the case that describes the request in words."""
+    for name in columns.attributes:
+        column = sample.columns[name]
+        words = sum(len(value.split()) for value in column.counts) / max(1, len(column.counts))
+        if names_role(name, "description") and words >= 3 and (outcome is None or name != outcome.name):
+            return name
+    return None
+
+
+def _title(columns: ColumnsFound, description: str | None) -> str | None:
+    """Returns the column of the case that is named as its title."""
+    return next(
+        (name for name in columns.attributes if words_of(name) in (["title"], ["titel"]) and name != description), None
+    )

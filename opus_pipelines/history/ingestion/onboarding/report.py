@@ -1,0 +1,246 @@
+"""Shows what was understood of a source as tables for a person. `opus init` and `opus check` show the same."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from opus_pipelines.core.formatting import grid, share
+from opus_pipelines.history.ingestion.exchanged_columns import more_activities
+from opus_pipelines.history.ingestion.onboarding.findings import Findings, outcome_candidates
+from opus_pipelines.history.ingestion.onboarding.trial import Trial
+from opus_pipelines.history.ingestion.rate_names import unpriced_steps
+from opus_pipelines.history.records.activity_kinds import KINDS, Classified, classify_source
+from opus_pipelines.history.records.money import remark
+
+MANY = 30  # activities that are listed
+MANY_FILES = 10
+ASIDE = "case_quarantined"  # the code of usable records whose case is put aside
+WIDE = 100  # characters of a line of names
+SURE_STEP = 0.9
+
+
+def report(trial: Trial, findings: Findings, notes: Sequence[tuple[str, str]] = ()) -> list[str]:
+    """Returns the lines: what was understood, the activities, and what is missing.
+
+    `notes` has more rows (what, how) for the first table.
+    """
+    kinds = classify_source(trial.evidence, trial.whole, trial.settings.activities.stated)
+    rows = [
+        *_files(trial),
+        *notes,
+        *_counts(trial, findings, kinds),
+        *_outcomes(trial, findings, kinds),
+        *_missing(trial, findings),
+        *_doubts(trial, findings),
+    ]
+    return [
+        f"Source {trial.name}: what was understood",
+        *grid([list(row) for row in rows]),
+        "",
+        "Activities",
+        *grid(_activities(trial, findings, kinds)),
+    ]
+
+
+def complaints(trial: Trial) -> list[str]:
+    """Returns a message for each problem of the source; none if a rebuild would use all of it."""
+    return [*trial.failed, *rejects_by_cause(trial)]
+
+
+def rejects_by_cause(trial: Trial) -> list[str]:
+    """Returns a line for each of the most frequent causes of rejected records, with one example of its reason.
+
+    Records that are put aside because of another one of their case are no cause, and are counted in the last line.
+    """
+    causes, example = Counter[str](), dict[str, str]()
+    for (code, reason), count in trial.rejects.items():
+        causes[code] += count
+        example.setdefault(code, reason)
+    total, aside = trial.total("records"), causes.pop(ASIDE, 0)
+    lines = [
+        f"{count:,} of {total:,} records rejected ({code}): {example[code]}" for code, count in causes.most_common(3)
+    ]
+    return lines + ([f"{aside:,} more are put aside with the cases of these records"] if aside else [])
+
+
+def _files(trial: Trial) -> list[tuple[str, str]]:
+    rows = []
+    for row in trial.files[:MANY_FILES]:
+        if row["status"] == "rejected":
+            rows.append((f"file {row['path']}", f"REJECTED: {row['reason']}"))
+        else:
+            repeated = (row["records_duplicate"] or 0) + (row["records_corrected"] or 0)
+            summary = (
+                f"{row['format']}, {row['records']:,} records: {row['records_used']:,} used, "
+                f"{(row['records_not_work'] or 0) - repeated:,} no work"
+            ) + (f", {repeated:,} repeated" if repeated else "")
+            rows.append((f"file {row['path']}", f"{summary}, {row['records_rejected']:,} rejected"))
+    if more := trial.files[MANY_FILES:]:
+        rejected = sum(row["status"] == "rejected" for row in more)
+        rows.append(
+            (
+                f"{len(more):,} more files",
+                f"{rejected:,} of them rejected whole; {trial.total('records'):,} records in all files",
+            )
+        )
+    return rows
+
+
+def _counts(trial: Trial, findings: Findings, kinds: dict[str, Classified]) -> list[tuple[str, str]]:
+    per_kind = [sum(classified.kind == kind for classified in kinds.values()) for kind in KINDS]
+    by_kind = ", ".join(
+        f"{count:,} {kind}{'' if count == 1 else 's'}" for kind, count in zip(KINDS, per_kind, strict=True)
+    )
+    period = (
+        (f"{findings.first:%Y-%m-%d} to {findings.last:%Y-%m-%d}")
+        if findings.first and findings.last
+        else "unknown: no times"
+    )
+    attributes = [f"{name} ({count:,})" for name, count in findings.case_attributes.most_common()]
+    return [
+        ("cases", f"{findings.cases:,}"),
+        ("activities", f"{len(kinds):,}: {by_kind}; {findings.tasks:,} occurrences"),
+        ("period", period),
+        ("resources", _resources(trial, findings)),
+        (
+            "working time",
+            f"{share(findings.timed / findings.tasks)} of the occurrences state it"
+            if findings.timed
+            else "unknown: no start and end",
+        ),
+        ("costs", _costs(trial, findings)),
+        ("case attributes", _cut(", ".join(attributes)) or "none"),
+    ]
+
+
+def _resources(trial: Trial, findings: Findings) -> str:
+    automatic = sum(evidence.automatic for evidence in trial.evidence.values())
+    drawn = f"{findings.with_drawn_actor:,} drawn tasks name who does them: {_cut(', '.join(findings.drawn_actors))}"
+    drawn = drawn if findings.with_drawn_actor else ""
+    if not findings.tasks or not findings.named + automatic:
+        return drawn or "unknown: nothing names who did it"
+    text = f"{share(findings.named / findings.tasks)} of the occurrences name who did it"
+    program = f"{share(automatic / findings.tasks)} were done by a program" if automatic else ""
+    return ", ".join(filter(None, (text, program, drawn)))
+
+
+def _costs(trial: Trial, findings: Findings) -> str:
+    text = (
+        f"{share(findings.priced / findings.tasks)} of the occurrences have a cost in dollars"
+        if findings.priced
+        else "none in dollars"
+    )
+    currencies = sorted({code for row in trial.files for code in row["currencies"] or ()})
+    return text + (f"; amounts in {', '.join(currencies)}" if currencies else "")
+
+
+def _outcomes(trial: Trial, findings: Findings, kinds: dict[str, Classified]) -> list[tuple[str, str]]:
+    if findings.succeeded or findings.failed:
+        unknown = findings.cases - findings.succeeded - findings.failed
+        rest = f", {unknown:,} unknown" if unknown else ""
+        return [("outcomes", f"{findings.succeeded:,} cases succeeded, {findings.failed:,} did not{rest}")]
+    rows = [("outcomes", "unknown: nothing states whether a case succeeded")]
+    for candidate in outcome_candidates(findings, kinds, trial):
+        rows.append(
+            ("  candidate", f"{_cut(candidate.toml)}: {candidate.succeeded:,} successful, {candidate.failed:,} not")
+        )
+    return rows
+
+
+def _missing(trial: Trial, findings: Findings) -> list[tuple[str, str]]:
+    """Returns what would improve the plans if it were known."""
+    rows: list[tuple[str, str]] = []
+    if not trial.whole.cases:
+        return rows  # process models have neither costs nor outcomes
+    currencies = {code for row in trial.files for code in row["currencies"] or ()}
+    if findings.tasks and findings.first is None:
+        rows.append(("missing", "times: name their column or field with time under [columns] or [task]"))
+    if lacking := remark(currencies, trial.settings):
+        rows.append(("missing", lacking))
+    if missing := _missing_costs(trial, findings, is_stated=bool(currencies)):
+        rows.append(("missing", missing))
+    if not findings.succeeded and not findings.failed:
+        rows.append(
+            ("missing", "outcomes: state a rule under [success]; without one, plans follow what most similar cases did")
+        )
+    known_actors = findings.named + sum(evidence.automatic for evidence in trial.evidence.values())
+    if known_actors < findings.tasks:
+        rows.append(("missing", f"who did it, in {share(1 - known_actors / findings.tasks)} of the occurrences"))
+    if not findings.case_attributes and not findings.with_text:
+        rows.append(("missing", "attributes and texts of the cases: nothing tells which cases are alike"))
+    if trial.settings.industry is None:
+        rows.append(
+            (
+                "missing",
+                'industry = "..." at the top of source.toml: tasks merge with other sources of the same industry',
+            )
+        )
+    return rows
+
+
+def _missing_costs(trial: Trial, findings: Findings, is_stated: bool) -> str | None:
+    """Returns what would tell the costs that are unknown; `is_stated`: the source states amounts of its own."""
+    rates = trial.settings.rates
+    if trial.folder and (unpriced := unpriced_steps(rates, trial.folder)):
+        return f"costs: {unpriced}"
+    if findings.priced or is_stated:
+        return None
+    if any(isinstance(rate, float) for rate in rates.values()) and not findings.timed:
+        return "costs: [rates] prices working time, and nothing states it; name start and end under [columns]"
+    return "costs: name their column with cost under [columns], or prices an hour under [rates]"
+
+
+def _doubts(trial: Trial, findings: Findings) -> list[tuple[str, str]]:
+    """Returns what was read without an error and may yet be wrong."""
+    rows: list[tuple[str, str]] = []
+    if names := findings.ids_as_activities:
+        which = f"{_few(names)}: both a case and an activity"
+        rows.append(("doubt", f"{which}; are the columns of case and activity exchanged in one of the files?"))
+    elif doubt := more_activities(len(trial.evidence), findings.cases):
+        rows.append(("doubt", doubt))
+    if alike := findings.alike_ids:
+        which = f"{len(alike):,} ids of cases differ from another one in blanks, leading zeros or Unicode form alone"
+        rows.append(("doubt", f"{which}, as {alike[0]!r}; each is a case of its own; {_joined(alike)}"))
+    return rows
+
+
+def _joined(alike: Sequence[str]) -> str:
+    """Returns how ids that are alike become one case."""
+    if all(ident.strip().isdecimal() for ident in alike):
+        return "strip_zeros = true beside case under [columns] reads them without leading zeros"
+    return "correct them in the export"
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 2:,} more" if len(names) > 2 else ""
+    return ", ".join(repr(_cut(name, 40)) for name in names[:2]) + more
+
+
+def _activities(trial: Trial, findings: Findings, kinds: dict[str, Classified]) -> list[list[str]]:
+    """Returns the most frequent activities, and every activity that is no certain step."""
+    names = sorted(kinds, key=lambda name: (-trial.evidence[name].occurrences, name))
+    special = [
+        name
+        for name in names
+        if kinds[name].kind != "step" or kinds[name].confidence < SURE_STEP or kinds[name].is_stated
+    ]
+    shown = [name for name in names if name in set(names[:MANY]) | set(special)]
+    often = Counter(findings.titles.values())
+    rows = [["activity", "kind", "occurrences", "why"]]
+    for name in shown:
+        why = kinds[name].reason if name in special else ""
+        rows.append(
+            [_cut(_shown(name, findings, often), 60), kinds[name].kind, f"{trial.evidence[name].occurrences:,}", why]
+        )
+    if len(shown) < len(names):
+        rows.append([f"{len(names) - len(shown):,} more", "step", "", ""])
+    return rows
+
+
+def _shown(key: str, findings: Findings, often: Counter[str]) -> str:
+    """Returns the title of an activity, with its key where several activities have that title."""
+    title = findings.titles.get(key, key)
+    return f"{title} ({key})" if often[title] > 1 else title
+
+
+def _cut(text: str, wide: int = WIDE) -> str:
+    return text if len(text) <= wide else text[: wide - 3] + "..."

@@ -1,0 +1,162 @@
+"""Reads all files of one source: each independently, then again those whose result depends on other files.
+
+Files of a source share three things: cases that stand in several of them (or in several places of one), whether the log
+has a start or a complete anywhere, and what a date like 03/04/2020 means. A log therefore gives the same cases whether
+it comes as one file or as many.
+"""
+
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from opus_pipelines.core.schemas import IMPLEMENTATIONS, REJECTS
+from opus_pipelines.history.ingestion.case_parts import CasePartJoiner, CaseParts
+from opus_pipelines.history.ingestion.parallel_files import FileReadPool
+from opus_pipelines.history.ingestion.plan import FilePlan, SourcePlan
+from opus_pipelines.history.ingestion.read_file import FileResult, RejectRows
+from opus_pipelines.history.ingestion.spool import SmallSpools, Spool
+from opus_pipelines.history.records.assembler import Assembler, LogFile, OtherFiles, Outlets
+from opus_pipelines.history.records.forgotten_clients import Forgotten
+from opus_pipelines.history.records.formats import FORMATS, LOG_FORMATS, Format
+from opus_pipelines.history.records.source_settings import SourceSettings
+
+ONE_FILE_EACH = frozenset({"ocel"})  # formats whose cases are not joined, because an event may belong to several cases
+
+
+@dataclass
+class SourceResult:
+    """The result of a source: the results of its files, the joined cases, and the forgotten clients that occurred.
+
+    `joined_cases` is the number of the joined cases.
+    """
+
+    files: list[FileResult]
+    joined: FileResult
+    left_out: set[str]
+    joined_cases: int = 0
+
+    @property
+    def implementations(self) -> int:
+        """The number of cases of all files."""
+        return sum(file.counts.implementations for file in self.files)
+
+    def spools(self) -> tuple[list[Spool], list[Spool]]:
+        """Returns the rows of implementations and of rejects."""
+        results = [*self.files, self.joined]
+        implementations = [r.implementations for r in results if r.implementations is not None]
+        return implementations, [r.rejects for r in results if r.rejects is not None]
+
+    def drop(self) -> None:
+        """Deletes the rows."""
+        for result in (*self.files, self.joined):
+            result.drop()
+
+
+def read_source(plan: SourcePlan, forgotten: Forgotten, reading: FileReadPool) -> SourceResult:
+    """Reads every file of a source whose settings are valid."""
+    other_files = OtherFiles(forgotten=forgotten)
+    small = (SmallSpools(IMPLEMENTATIONS.schema), SmallSpools(REJECTS.schema))
+    results = [_together(reading.read(plan, file, other_files), small) for file in plan.files]
+    held = _held(plan.files, results)
+    has_work = any(result.has_work for result in results)
+    day_first = _agreed(results)
+    parts = CaseParts(reading.folder / "parts")
+    again = [_must_be_read_again(result, held, has_work, day_first) for result in results]
+    others: set[str] = set()
+    for place, (file, is_needed) in enumerate(zip(plan.files, again, strict=True)):
+        first_names = results[place]
+        if is_needed or (file.format in ONE_FILE_EACH and not others.isdisjoint(first_names.case_ids)):
+            first_names.drop()
+            known = others if file.format in ONE_FILE_EACH else set()
+            aware = OtherFiles(
+                known,
+                held if file.format not in ONE_FILE_EACH else frozenset(),
+                has_work,
+                day_first,
+                other_files.names,
+                forgotten,
+            )
+            results[place] = _together(reading.again(plan, file, aware), small)
+            other_files.left_out |= aware.left_out
+            parts.add(results[place].parts)
+            results[place].parts = []
+        others |= first_names.case_ids
+    for spools in small:
+        spools.flush()
+    joined = _join(
+        plan, results, parts, OtherFiles(forgotten=forgotten, has_work=has_work, left_out=other_files.left_out), reading
+    )
+    return SourceResult(results, joined, other_files.left_out, len(held))
+
+
+def _together(result: FileResult, small: tuple[SmallSpools, SmallSpools]) -> FileResult:
+    """Returns the result, whose rows may from now on share a batch with those of other small files."""
+    for spools, spool in zip(small, (result.implementations, result.rejects), strict=True):
+        spools.add(spool)
+    return result
+
+
+def _held(files: Sequence[FilePlan], results: Sequence[FileResult]) -> frozenset[str]:
+    """Returns the cases that stand in several places."""
+    places: Counter[str] = Counter()
+    repeated: set[str] = set()
+    for file, result in zip(files, results, strict=True):
+        if file.format not in ONE_FILE_EACH:
+            places.update(result.case_ids | result.quarantined_ids)
+            repeated |= result.repeated
+    return frozenset({case_id for case_id, count in places.items() if count > 1} | repeated)
+
+
+def _agreed(results: Sequence[FileResult]) -> bool | None:
+    shown = {result.day_first for result in results if result.day_first is not None}
+    return shown.pop() if len(shown) == 1 else None
+
+
+def _must_be_read_again(result: FileResult, held: frozenset[str], has_work: bool, day_first: bool | None) -> bool:
+    if result.reason is not None:
+        return False
+    shares = not (held.isdisjoint(result.case_ids) and held.isdisjoint(result.quarantined_ids))
+    is_told_work = has_work and result.waited_for_work
+    is_told_dates = day_first is not None and result.asks_day_first and result.day_first is None
+    return shares or is_told_work or is_told_dates
+
+
+def _join(
+    plan: SourcePlan, results: Sequence[FileResult], parts: CaseParts, other_files: OtherFiles, reading: FileReadPool
+) -> FileResult:
+    """Returns the rows of the joined cases, and counts their records at their files."""
+    settings = plan.settings or SourceSettings()
+    by_path = {file.path: result for file, result in zip(plan.files, results, strict=True)}
+    kinds = {file.path: _kind(file) for file in plan.files}
+    name = uuid.uuid4().hex
+    implementations = Spool(reading.folder / f"{name}.implementations", IMPLEMENTATIONS.schema)
+    rejects = RejectRows(plan.name, Spool(reading.folder / f"{name}.rejects", REJECTS.schema))
+    sinks: dict[str, Assembler] = {}
+    joiners: dict[str, CasePartJoiner] = {}
+    try:
+        for case in parts.cases():
+            kind = kinds[case[-1].path]
+            if kind.name not in joiners:
+                outlets = Outlets(implementations.add, lambda reject: None)
+                sink = Assembler(LogFile(plan.name, case[0].path, kind), settings, other_files, outlets)
+                counts = {path: result.counts for path, result in by_path.items()}
+                sinks[kind.name] = sink
+                joiners[kind.name] = CasePartJoiner(
+                    sink,
+                    settings,
+                    counts,
+                    kind.record_is_case,
+                    lambda path, reject: rejects.add(path, kinds[path], reject),
+                )
+            joiners[kind.name].case(case)
+        for sink in sinks.values():
+            sink.finish()
+        rejects.flush()
+    finally:
+        parts.close()
+    return FileResult(implementations=implementations.finish(), rejects=rejects.spool.finish())
+
+
+def _kind(file: FilePlan) -> Format:
+    return LOG_FORMATS.get(file.format or FORMATS[0].name)

@@ -1,0 +1,387 @@
+"""Receives cases and rejects from the format readers, one file at a time.
+
+The assembler pairs lifecycle transitions, computes costs and outcomes, and counts what became of each record.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import fsum
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from opus_pipelines.core.ids import canonical, make_id, make_ids
+from opus_pipelines.history.records.arrow_arrays import repeated, strings
+from opus_pipelines.history.records.arrow_batches import ImplementationBuilder
+from opus_pipelines.history.records.column_mapping import OUTCOME
+from opus_pipelines.history.records.costing import price
+from opus_pipelines.history.records.duplicate_events import Part, without_duplicates
+from opus_pipelines.history.records.forgotten_clients import Forgotten
+from opus_pipelines.history.records.formats import TABLES, Format
+from opus_pipelines.history.records.lifecycles import has_work, tasks_of, undecided
+from opus_pipelines.history.records.money import Money
+from opus_pipelines.history.records.outcome import succeeded
+from opus_pipelines.history.records.records import Case, Cause, Counts, Event, Reject, Task
+from opus_pipelines.history.records.redaction import Redactor
+from opus_pipelines.history.records.source_settings import SourceSettings
+
+TICK = 20_000  # records between two looks at the clock
+
+
+@dataclass
+class OtherFiles:
+    """The state of a source's other files that the reading of a file depends on.
+
+    `case_ids` are the cases of earlier files, for a format whose cases cannot be joined from several files. `held` are
+    the cases that are joined from several files and so are not finished with this file. `has_work`: another file has a
+    start or a complete. `day_first` is the order of day and month in the other files.
+    """
+
+    case_ids: set[str] = field(default_factory=set)
+    held: frozenset[str] = frozenset()
+    has_work: bool = False
+    day_first: bool | None = None
+    names: dict[str, str] = field(default_factory=dict)
+    forgotten: Forgotten = field(default_factory=Forgotten)
+    left_out: set[str] = field(default_factory=set)  # forgotten clients that were met
+
+
+@dataclass(frozen=True)
+class Block:
+    """Whole cases of a log as columns of IMPLEMENTATIONS, without the columns that the assembler fills in.
+
+    `records` is the number of their events, with the duplicates that were dropped.
+    """
+
+    columns: Mapping[str, pa.Array]
+    records: int
+    not_work: int
+    tasks: int
+    has_work: bool
+    duplicates: int = 0
+
+
+@dataclass(frozen=True)
+class LogFile:
+    """The file that is read: its source, its path in the source, its format, and the records of the file that stand
+    before the part that is read.
+    """
+
+    source: str
+    path: str
+    kind: Format
+    skipped: int = 0
+
+
+@dataclass(frozen=True)
+class Outlets:
+    """Takes what an assembler makes of a file; `tick` gets the number of records from time to time.
+
+    Data that does not fit into memory is stored in `folder`; None is the system's temporary folder.
+    """
+
+    implementations: Callable[[pa.RecordBatch], None]
+    rejects: Callable[[Reject], None]
+    tick: Callable[[int], None] = lambda records: None
+    folder: Path | None = None
+
+
+class Assembler:
+    """Assembles the cases of one file.
+
+    Readers call `case` and `reject`. They call `known` before they read a case that would be refused.
+    """
+
+    def __init__(self, file: LogFile, settings: SourceSettings, other_files: OtherFiles, outlets: Outlets) -> None:
+        padded = settings.columns.case if settings.columns.strip_zeros and file.kind.name in TABLES else None
+        self.redactor = Redactor(settings.redact, other_files.forgotten.key, padded)
+        self.money = Money(settings)
+        self.counts = Counts()
+        self.builder = ImplementationBuilder(self.redactor.batch, outlets.implementations)
+        self.case_ids: set[str] = set()
+        self.asked: set[str] = set()  # ids that `known` was asked about
+        self.quarantined_ids: set[str] = set()
+        self.repeated: set[str] = set()
+        self.parts: list[Part] = []
+        self.path, self.skipped = file.path, file.skipped
+        self.encoding: str | None = None
+        self.mixed_encodings: str | None = None
+        self.day_first: bool | None = None
+        self.asks_day_first = False
+        self._source, self._settings, self._kind = file.source, settings, settings.kind or file.kind.kind
+        self._other_files, self._outlets = other_files, outlets
+        self._record_is_case = file.kind.record_is_case
+        self._reported = 0
+        self._undecided: list[Case] = []
+        self.log_has_work = other_files.has_work
+        self.waited_for_work = False
+
+    def known(self, case_id: str) -> bool:
+        """Tells whether a case of this id was read before, in this file or in an earlier file of the source.
+
+        Earlier files count only if the cases of the format stand in one file each.
+        """
+        self.asked.add(case_id)
+        return case_id in self._other_files.case_ids or case_id in self.case_ids or case_id in self.quarantined_ids
+
+    def any_known(self, case_ids: set[str]) -> bool:
+        """Tells whether any of these cases was read before or is joined from several files."""
+        return not all(
+            ids.isdisjoint(case_ids)
+            for ids in (self.case_ids, self.quarantined_ids, self._other_files.case_ids, self._other_files.held)
+        )
+
+    @property
+    def folder(self) -> Path | None:
+        """Returns the folder of data that does not fit into memory; None is the system's temporary folder."""
+        return self._outlets.folder
+
+    @property
+    def held(self) -> frozenset[str]:
+        """Returns the cases that are joined from several files or places."""
+        return self._other_files.held
+
+    def is_held(self, case_id: str) -> bool:
+        """Tells whether this case is joined from several files or places.
+
+        Each of its events must then keep its own case values.
+        """
+        return case_id in self._other_files.held
+
+    def is_repeated(self, case_id: str) -> bool:
+        """Tells whether the case occurs in this file a second time, and records that it does.
+
+        The source then reads the file again and joins the case.
+        """
+        if self.is_held(case_id) or not (case_id in self.case_ids or case_id in self.quarantined_ids):
+            return False
+        self.repeated.add(case_id)
+        return True
+
+    def day_first_of(self, shown: bool | None) -> bool | None:
+        """Returns whether the day comes first in dates such as 03/04/2020.
+
+        `shown` is what this file shows; if it is None, the other files of the source decide.
+        """
+        self.asks_day_first, self.day_first = True, shown
+        return self._other_files.day_first if shown is None else shown
+
+    def is_forgotten(self, client: str | None) -> bool:
+        """Tells whether this client is forgotten."""
+        return self._other_files.forgotten.holds(client)
+
+    def unique_key(self, key: str, name: str) -> str:
+        """Returns a key for a task of a model that is unique within the source.
+
+        If an earlier model gave the same id to another task, as copied models do, the name is added to the key.
+        """
+        return key if key and self._other_files.names.setdefault(key, name) == name else f"{key} {name}".strip()
+
+    def reject(self, position: int, code: str, reason: str, record: str, case_id: str | None = None) -> Cause:
+        """Rejects a record that cannot be used, and returns the cause for its case.
+
+        `record` is its text, redacted already where it could be parsed. The reader passes the rest of the case on with
+        the cause, and the whole case is quarantined.
+        """
+        self._count(1)
+        self.counts.rejected += 1
+        if self._record_is_case:
+            self.counts.quarantined += 1
+        elif case_id is None:
+            self.counts.caseless += 1
+        for client in self._other_files.forgotten.names_in(record):
+            self.is_left_out(client)
+        shown = case_id and self.redactor.identity(case_id)
+        self._outlets.rejects(Reject(position, code, self.redactor.reason(reason), self.redactor.record(record), shown))
+        return Cause(self.path, position, code)
+
+    def reject_with_case(self, position: int, record: str, case_id: str, cause: Cause) -> None:
+        """Rejects a usable record because another record of its case is rejected."""
+        self._count(1)
+        self.counts.rejected += 1
+        self._outlets.rejects(_quarantined_record(position, record, case_id, cause, self.redactor))
+
+    def count_repeated(self, is_corrected: bool) -> None:
+        """Counts a record that a later one of the same file repeats, either equal or corrected."""
+        self.not_work(1)
+        self.counts.corrected += is_corrected
+        self.counts.duplicates += not is_corrected
+
+    def not_work(self, records: int) -> None:
+        """Counts records outside all cases because they are no work: notes, disabled steps, events of other objects."""
+        self._count(records)
+        self.counts.not_work += records
+
+    def case(self, case: Case, cause: Cause | None = None) -> None:
+        """Adds a case with its usable events.
+
+        `cause` is a record of the case that cannot be used; the whole case is then quarantined. The id of the case must
+        not be known, unless the case is held.
+        """
+        self._count(self._records_of(case))
+        if not self.log_has_work and has_work(case.events):
+            self.log_has_work = True
+            self._add_undecided()
+        if self.is_held(case.case_id):
+            self.case_ids.add(case.case_id)
+            self.parts.append(Part(self.path, case, cause))
+            return
+        if cause is not None:
+            self._quarantine(case, cause)
+            return
+        self.case_ids.add(case.case_id)
+        if not self.log_has_work and undecided(case.events):
+            self._undecided.append(case)
+        else:
+            self._add(case)
+
+    def block(self, block: Block) -> None:
+        """Adds whole cases as columns. None of their ids may be known.
+
+        As long as no start or complete was read, no event of the block may depend on whether the log has one.
+        """
+        if block.has_work and not self.log_has_work:
+            self.log_has_work = True
+            self._add_undecided()
+        rows = len(block.columns["case_id"])
+        names: list[str] = block.columns["case_id"].to_pylist()
+        self.case_ids.update(names)
+        not_work = block.not_work + block.duplicates
+        self.counts.used += block.records - not_work
+        self.counts.not_work += not_work
+        self.counts.duplicates += block.duplicates
+        self.counts.implementations += rows
+        self.counts.task_implementations += block.tasks
+        constants = {"source": self._source, "path": self.path, "kind": self._kind}
+        own = {name: repeated(value, pa.string(), rows) for name, value in constants.items()}
+        own["implementation_id"] = strings(make_ids("i", names, self._source))
+        self.builder.block({**block.columns, **own})
+        self._count(block.records)
+
+    def finish(self) -> None:
+        """Ends the file. Cases that waited for a start or a complete are added without one."""
+        self.waited_for_work = bool(self._undecided)
+        self._add_undecided()
+        self.builder.flush()
+        self.counts.currencies = sorted(self.money.foreign_currencies)
+
+    def _add_undecided(self) -> None:
+        waiting, self._undecided = self._undecided, []
+        for case in waiting:
+            self._add(case)
+
+    def report_progress(self, records: int) -> None:
+        """Reports progress: `records` is the number of records read so far.
+
+        Readers that hold cases back call it themselves.
+        """
+        if records - self._reported >= TICK:
+            self._reported = records
+            self._outlets.tick(records)
+
+    def _count(self, records: int) -> None:
+        self.counts.records += records
+        self.report_progress(self.counts.records)
+
+    def is_left_out(self, client: str | None) -> bool:
+        """Tells whether this client is forgotten, and records that one of its cases was read."""
+        if not self._other_files.forgotten.holds(client):
+            return False
+        self._other_files.left_out.add(str(client))
+        return True
+
+    def is_left_out_case(self, case: Case) -> bool:
+        """Tells whether the case belongs to a forgotten client."""
+        return self.is_left_out(self._settings.constant("client") or case.fields.get("client"))
+
+    def _records_of(self, case: Case) -> int:
+        return 1 if self._record_is_case else len(case.events) - case.shared
+
+    def _quarantine(self, case: Case, cause: Cause) -> None:
+        self.quarantined_ids.add(case.case_id)
+        if self.is_left_out_case(case):
+            self.counts.not_work += self._records_of(case)
+            return
+        self.counts.quarantined += 1
+        for event in case.events:
+            self.counts.rejected += 1
+            self._outlets.rejects(quarantined_event(case.case_id, event, cause, self.redactor))
+
+    def _add(self, case: Case) -> None:
+        if self.is_left_out_case(case):
+            self.counts.not_work += self._records_of(case)
+            return
+        if not self._record_is_case:
+            before = len(case.events)
+            case.events = without_duplicates(case.events, keep=self._settings.duplicates == "keep")
+            self.counts.duplicates += before - len(case.events)
+            self.counts.not_work += before - len(case.events)
+        tasks, not_work = self.add(case, self.path)
+        self.counts.used += self._records_of(case) - not_work
+        self.counts.not_work += not_work
+        self.counts.implementations += 1
+        self.counts.task_implementations += len(tasks)
+
+    def add(self, case: Case, path: str) -> tuple[list[Task], int]:
+        """Writes a whole case as an implementation, without counting it.
+
+        Returns its tasks and the number of its events that are no work.
+        """
+        tasks, not_work = tasks_of(case.events, self.log_has_work)
+        for task in tasks:
+            price(task, self._settings.rates)
+            task.attributes = dict(sorted(task.attributes.items()))
+        self.builder.add(self._row(case, tasks, path), tasks)
+        return tasks, 0 if self._record_is_case else not_work
+
+    def _row(self, case: Case, tasks: list[Task], path: str) -> dict[str, Any]:
+        fields, settings = case.fields, self._settings
+        costs = [t.cost_usd for t in tasks if t.cost_usd is not None]
+        return {
+            "implementation_id": make_id("i", self._source, case.case_id),
+            "source": self._source,
+            "case_id": case.case_id,
+            "path": path,
+            "kind": self._kind,
+            "process_context": fields.get("process_context"),
+            "expected_outcome": fields.get("expected_outcome"),
+            "industry": settings.constant("industry") or fields.get("industry"),
+            "client": settings.constant("client") or fields.get("client"),
+            "contract": settings.constant("contract") or fields.get("contract"),
+            "title": fields.get("title"),
+            "description": fields.get("description"),
+            "attributes": dict(sorted(fields.get("attributes", {}).items())),
+            "started_at": min((t.started_at for t in tasks if t.started_at is not None), default=None),
+            "ended_at": max((t.ended_at for t in tasks if t.ended_at is not None), default=None),
+            "success": succeeded(settings.success, fields, fields.get(OUTCOME), tasks),
+            "weight": settings.weight if isinstance(settings.weight, int) else fields.get("weight", 1),
+            "cost_usd": fields.get("case_cost", fsum(costs) if costs else None),
+            "tasks": None,
+        }
+
+
+def quarantined_event(case_id: str, event: Event, cause: Cause, redactor: Redactor) -> Reject:
+    """Builds the reject of a usable record whose case is quarantined because of another record."""
+    return _quarantined_record(event.position, event_record(case_id, event), case_id, cause, redactor)
+
+
+def event_record(case_id: str, event: Event) -> str:
+    """Returns what was read of an event, as text."""
+    task = event.task
+    return canonical({"case": case_id, "activity": task.task_key, "time": event.time, "attributes": task.attributes})
+
+
+def _quarantined_record(position: int, record: str, case_id: str, cause: Cause, redactor: Redactor) -> Reject:
+    reason = (
+        f"it is usable, but its case is put aside whole: {cause.path}, position {cause.position:,} cannot be "
+        f"used ({cause.code})"
+    )
+    return Reject(
+        position,
+        "case_quarantined",
+        redactor.reason(reason),
+        redactor.record(record),
+        redactor.identity(case_id),
+        cause,
+    )

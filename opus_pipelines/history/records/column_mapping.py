@@ -1,0 +1,336 @@
+"""Maps raw records (flat, attribute name to value) to events and case values by the column map of a source."""
+
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+from opus_pipelines.history.records import values
+from opus_pipelines.history.records.costing import UNRATED
+from opus_pipelines.history.records.money import Money
+from opus_pipelines.history.records.records import Event, Task
+from opus_pipelines.history.records.source_settings import SourceSettings
+from opus_pipelines.history.records.times import TimeParser
+from opus_pipelines.history.records.values import BadValueError
+
+CASE_PREFIXES = ("case:", "(case)_")  # how pm4py and Disco mark a case's attributes in a flat table
+OUTCOME = "outcome"  # the raw value that [success].column names
+LAST_WINS = frozenset({"success", OUTCOME})
+_UNIQUE = ("activity", "start", "end", "time", "transition", "instance", "task_title", "event_id")
+ATTRIBUTE, KNOWN, OF_CASE = 1, 2, 3
+
+Parse = Callable[[Any], Any]
+
+
+AMOUNTS = {
+    "cost": "cost_usd",
+    "cost_compute": "cost_compute_usd",
+    "cost_model": "cost_model_usd",
+    "cost_human": "cost_human_usd",
+}
+
+
+class CasePlan(NamedTuple):
+    """The keys that a `CaseMap` reads, for readers that work on whole columns.
+
+    It has (name, key, parser) of each value, and the keys of cost and currency.
+    """
+
+    fields: list[tuple[str, str, Parse]]
+    cost: str | None
+    currency: str | None
+
+
+class EventPlan(NamedTuple):
+    """The keys that an `EventMap` reads, for readers that work on whole columns.
+
+    It has the keys by name, (field of Task, parser, key) of each field, (name, field, key) of each amount, and the keys
+    of the currency and of the group of an actor. `interval`: a record states start and end itself. `template`: the task
+    key is put together from several attributes.
+    """
+
+    keys: Mapping[str, str]
+    fields: list[tuple[str, Parse, str]]
+    amounts: list[tuple[str, str, str]]
+    currency: str | None
+    times: TimeParser
+    interval: bool
+    template: str | None
+    group: str | None
+
+    @property
+    def combines(self) -> bool:
+        """Tells whether several attributes of an event are combined into one value."""
+        return self.interval or self.template is not None or self.group is not None
+
+
+def _parsers(decimal: str | None) -> dict[str, tuple[str, Parse]]:
+    """Returns, by event-level name, the field of Task and the parser of its value, without the `AMOUNTS` of money."""
+    amount, count = partial(values.amount, decimal=decimal), partial(values.count, decimal=decimal)
+    return {
+        "task_description": ("description", values.text),
+        "instructions": ("instructions", values.instructions),
+        "actor": ("actor", values.text),
+        "actor_kind": ("actor_kind", values.actor_kind),
+        "model": ("model", values.text),
+        "task_success": ("success", values.boolean),
+        "inputs": ("inputs", values.texts),
+        "outputs": ("outputs", values.texts),
+        "result": ("outputs", values.field_names),
+        "duration_ms": ("duration_ms", partial(values.duration, decimal=decimal)),
+        "tokens_in": ("tokens_in", count),
+        "tokens_out": ("tokens_out", count),
+        "memory_gb": ("memory_gb", amount),
+        "threads": ("threads", amount),
+        "predecessors": ("predecessors", values.places),
+    }
+
+
+def _as_stated(value: Any) -> Any:
+    """Returns a value with its type unchanged, because a rule compares it."""
+    values.text(value)
+    return value
+
+
+def _case_parsers() -> dict[str, Parse]:
+    plain = dict.fromkeys(
+        ("case", "title", "description", "process_context", "industry", "client", "contract"), values.text
+    )
+    rest = {"expected_outcome": values.boolean, "success": values.boolean, "weight": values.weight, OUTCOME: _as_stated}
+    return {**plain, **rest}
+
+
+def case_names(settings: SourceSettings, stated: Mapping[str, str]) -> dict[str, str]:
+    """Returns the raw key of each case-level name.
+
+    It takes the names that the settings state and adds industry, client, contract, weight and the column of the success
+    rule.
+    """
+    names = dict(stated)
+    for name in ("industry", "client", "contract", "weight"):
+        if settings.constant(name) is not None:
+            names.pop(name, None)
+        elif column := settings.column_of(name):
+            names[name] = column
+    if settings.success.column:
+        names[OUTCOME] = settings.success.column
+    return names
+
+
+class CaseMap:
+    """Collects the values of a case from its own record or from its events."""
+
+    def __init__(self, names: Mapping[str, str], attributes: list[str] | None, money: Money) -> None:
+        parsers = _case_parsers()
+        self._fields = [(name, key, parsers[name]) for name, key in names.items() if name in parsers]
+        self._cost, self._currency = names.get("case_cost"), names.get("currency")
+        of_cost = (self._cost, self._currency) if self._cost else ()
+        self.keys = frozenset(key for key in (*(key for _, key, _ in self._fields), *of_cost) if key)
+        self.attributes = attributes
+        self.money = money
+
+    def plan(self) -> CasePlan:
+        """Returns the keys that the map reads."""
+        return CasePlan(self._fields, self._cost, self._currency)
+
+    def currency(self, raw: Mapping[str, Any]) -> Any:
+        """Returns the currency that the record states for its amounts, or None if it states none."""
+        return raw.get(self._currency) if self._currency else None
+
+    def collect(self, fields: dict[str, Any], raw: Mapping[str, Any]) -> None:
+        """Copies from `raw` the values that `fields` lacks.
+
+        The last stated outcome replaces earlier ones. Raises BadValueError.
+        """
+        for name, key, parse in self._fields:
+            value = raw.get(key)
+            if value is not None and value != "" and (name not in fields or name in LAST_WINS):
+                fields[name] = _parsed(key, parse, value)
+        if self._cost and "case_cost" not in fields and (value := raw.get(self._cost)) not in (None, ""):
+            amount = _parsed(
+                self._cost, partial(self.money.read, record_currency=self.currency(raw), column=self._cost), value
+            )
+            fields["case_cost"] = amount.usd
+            fields.setdefault("attributes", {}).update(amount.attributes("cost"))
+
+    def collect_attributes(self, fields: dict[str, Any], raw: Mapping[str, Any]) -> None:
+        """Copies the attributes of a case's own record.
+
+        These are the ones listed in the settings, or all that have no other meaning.
+        """
+        kept = fields.setdefault("attributes", {})
+        for key, value in raw.items():
+            if value is not None and value != "" and self.wanted(key):
+                kept.setdefault(key, _parsed(key, values.text, value))
+
+    def wanted(self, key: str) -> bool:
+        """Tells whether a key of a case's own record is one of the case's attributes."""
+        if self.attributes is None:
+            return key not in self.keys
+        return any(key == name or key.startswith(f"{name}.") for name in self.attributes)
+
+
+class EventMap:
+    """Builds an event from each raw record."""
+
+    def __init__(
+        self,
+        names: Mapping[str, str],
+        case_map: CaseMap,
+        settings: SourceSettings,
+        times: TimeParser,
+        attributes: list[str] | None = None,
+    ) -> None:
+        parsers = _parsers(settings.decimal)
+        self._key = {name: names.get(name, "") for name in _UNIQUE}
+        if self._key["start"] and not self._key["end"]:
+            self._key["end"], self._key["time"] = self._key["time"], ""
+        self._interval = bool(self._key["start"] or self._key["end"])
+        self._rest = [(*parsers[name], key) for name, key in names.items() if name in parsers]
+        self._amounts = [(name, AMOUNTS[name], key) for name, key in names.items() if name in AMOUNTS]
+        self._currency = names.get("currency") if self._amounts else None
+        self._money = case_map.money
+        self._template = settings.activity
+        self._group = names.get("actor_group")
+        self._times = times
+        self._case_map = case_map
+        self._listed = attributes
+        known = {key for name, key in names.items() if name != "currency" or self._amounts}
+        self._kinds = dict.fromkeys(known | case_map.keys, KNOWN)
+
+    def event(
+        self, raw: Mapping[str, Any], position: int, case_fields: dict[str, Any] | None = None, currency: Any = None
+    ) -> Event:
+        """Builds the event of a raw record and copies case values to `case_fields`.
+
+        `currency` applies to amounts without their own currency; with None the settings decide. Raises BadValueError.
+        """
+        key = self._task_key(raw)
+        task = Task(task_key=key, title=key)
+        for field, parse, column in self._rest:
+            value = raw.get(column)
+            if value is not None and value != "":
+                setattr(task, field, _parsed(column, parse, value))
+        if title := raw.get(self._key["task_title"]):
+            task.title = values.name(title)
+        if task.model and task.actor_kind is None:
+            task.actor_kind = "model"
+        event = self._timed(Event(position, task, None), raw)
+        if case_fields is not None:
+            self._case_map.collect(case_fields, raw)
+        self._sort_attributes(task, raw, case_fields)
+        if self._group and (group := raw.get(self._group)) not in (None, ""):
+            task.attributes["actor_group"] = _parsed(self._group, values.text, group)
+        if self._amounts:
+            self._pay(task, raw, currency)
+        return event
+
+    def plan(self) -> EventPlan:
+        """Returns the keys that the map reads."""
+        stated = (self._interval, self._template, self._group)
+        return EventPlan(self._key, self._rest, self._amounts, self._currency, self._times, *stated)
+
+    def role(self, key: str) -> int:
+        """Returns ATTRIBUTE for an attribute of the task, OF_CASE for one of the case, or KNOWN for any other key."""
+        return self._kinds.get(key) or self._classify(key)
+
+    def _pay(self, task: Task, raw: Mapping[str, Any], currency: Any) -> None:
+        """Sets the amounts in dollars.
+
+        Amounts of another currency are also kept as attributes. An amount without an exchange rate is marked as
+        unknown.
+        """
+        own = raw.get(self._currency) if self._currency else None
+        for name, field, key in self._amounts:
+            value = raw.get(key)
+            if value is None or value == "":
+                continue
+            read = partial(self._money.read, record_currency=currency if own in (None, "") else own, column=key)
+            amount = _parsed(key, read, value)
+            setattr(task, field, amount.usd)
+            task.attributes |= amount.attributes(name)
+            if amount.usd is None:
+                task.cost_basis = UNRATED
+
+    def _task_key(self, raw: Mapping[str, Any]) -> str:
+        if self._template is not None:
+            key = values.name(re.sub(r"\{([^{}]+)\}", lambda m: values.name(raw.get(m[1], "")), self._template))
+        else:
+            activity = raw.get(self._key["activity"])
+            key = "" if activity is None else _parsed(self._key["activity"], values.name, activity)
+        if not key.strip():
+            raise BadValueError(
+                "no_activity", f"the record names no activity (looked for {self._template or self._key['activity']})"
+            )
+        return key
+
+    def _timed(self, event: Event, raw: Mapping[str, Any]) -> Event:
+        moment = self._time(raw, "time")
+        transition, instance = raw.get(self._key["transition"]), raw.get(self._key["instance"])
+        event.transition = values.text(transition).strip().lower() if transition else None
+        event.instance = values.text(instance) if instance else None
+        event_id = raw.get(self._key["event_id"])
+        event.event_id = values.text(event_id) if event_id not in (None, "") else None
+        if self._interval:
+            event.interval = True
+            event.time = _spread(event.task, self._time(raw, "start"), self._time(raw, "end"), moment)
+        else:
+            event.time = moment
+        return event
+
+    def _time(self, raw: Mapping[str, Any], name: str) -> int | None:
+        value = raw.get(self._key[name])
+        if value is None or value == "":
+            return None
+        return int(_parsed(self._key[name], self._times, value))
+
+    def _sort_attributes(self, task: Task, raw: Mapping[str, Any], case_fields: dict[str, Any] | None) -> None:
+        attributes = task.attributes
+        for key, value in raw.items():
+            if value is None or value == "":
+                continue
+            kind = self._kinds.get(key) or self._classify(key)
+            if kind == ATTRIBUTE:
+                attributes[key] = _parsed(key, values.text, value)
+            elif kind == OF_CASE and case_fields is not None:
+                case_fields.setdefault("attributes", {}).setdefault(unprefixed(key), _parsed(key, values.text, value))
+
+    def _classify(self, key: str) -> int:
+        """Decides whether an unmapped attribute belongs to the task, to the case, or to neither.
+
+        The answer is cached because every event asks for it.
+        """
+        of_case = self._case_map.attributes
+        if self._listed is not None:
+            kind = ATTRIBUTE if any(key == name or key.startswith(f"{name}.") for name in self._listed) else KNOWN
+        elif key in of_case if of_case is not None else key.startswith(CASE_PREFIXES):
+            kind = OF_CASE
+        else:
+            kind = ATTRIBUTE
+        self._kinds[key] = kind
+        return kind
+
+
+def unprefixed(key: str) -> str:
+    """Removes the prefix that marks an attribute of the case in a flat table."""
+    for prefix in CASE_PREFIXES:
+        key = key.removeprefix(prefix)
+    return key
+
+
+def _parsed(column: str, parse: Parse, value: Any) -> Any:
+    try:
+        return parse(value)
+    except BadValueError as error:
+        raise BadValueError(error.code, f"{column}: {error.reason}") from None
+
+
+def _spread(task: Task, start: int | None, end: int | None, moment: int | None) -> int | None:
+    """Sets start, end and duration of a record that states them itself, and returns the time that orders the record."""
+    if start is not None and end is not None:
+        if end < start:
+            raise BadValueError("negative_duration", f"it ends {(start - end) / 1e6:,.0f} s before it starts")
+        task.duration_ms = (end - start) / 1000 if task.duration_ms is None else task.duration_ms
+    task.started_at = next((t for t in (start, end, moment) if t is not None), None)
+    task.ended_at = end if start is not None or end is not None else moment
+    return task.started_at

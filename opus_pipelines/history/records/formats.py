@@ -1,0 +1,89 @@
+"""The formats of history: one module each, behind one interface, with one line here. A new format changes nothing else.
+
+A reader is `read(open_file, settings, sink)`: it opens the file (anew for every pass), hands each case to `sink.case`
+and each record that it cannot use to `sink.reject`, and raises InputError where the file as a whole cannot be read.
+"""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, cast
+
+from opus_pipelines.core.registry import Registry, takes
+
+if TYPE_CHECKING:
+    from opus_pipelines.history.records.assembler import Assembler
+    from opus_pipelines.history.records.source_settings import SourceSettings
+
+
+TABLES = frozenset({"csv", "parquet"})  # formats whose columns a person or a guess names
+
+
+class FormatReader(Protocol):
+    """What a format's module must have."""
+
+    def __call__(self, open_file: Callable[[], BinaryIO], settings: "SourceSettings", sink: "Assembler") -> None:
+        """Reads one file and hands every case and every reject to `sink`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Format:
+    """One format: the endings of its files (.gz may follow), its module, and what its rejects' positions count."""
+
+    name: str
+    suffixes: tuple[str, ...]
+    module: str
+    position_unit: str
+    record_is_case: bool  # else a record is an event
+    kind: Literal["executed", "model"] = "executed"  # of its implementations, unless source.toml says otherwise
+
+    def reader(self) -> FormatReader:
+        """The module's `read`; imported only now, so that a night with nothing new loads no parser."""
+        return cast(FormatReader, importlib.import_module(self.module).read)
+
+
+FORMATS = (
+    Format("xes", (".xes",), "opus_pipelines.history.formats.xes", "record", False),
+    Format("csv", (".csv", ".tsv"), "opus_pipelines.history.formats.csv_log", "line", False),
+    Format("jsonl", (".jsonl", ".ndjson"), "opus_pipelines.history.formats.jsonl", "line", True),
+    Format("parquet", (".parquet",), "opus_pipelines.history.formats.parquet_log", "record", False),
+    Format("bpmn", (".bpmn", ".bpmn20.xml"), "opus_pipelines.history.formats.bpmn", "record", True, "model"),
+    Format("ocel", (".ocel.json",), "opus_pipelines.history.formats.ocel", "record", False),
+    Format("n8n", (".json",), "opus_pipelines.history.formats.n8n", "record", False, "model"),
+)
+
+
+def _misfit(name: str, added: Any) -> str:
+    if not isinstance(added, Format):
+        return f"it must be an opus_pipelines.history.records.formats.Format, but is a {type(added).__name__}"
+    if added.name != name:
+        return f"its format has the name {added.name!r}"
+    taken = {suffix: known.name for known in FORMATS for suffix in known.suffixes}
+    if clash := [f"{suffix} ({taken[suffix]})" for suffix in added.suffixes if suffix in taken]:
+        return f"another format reads {', '.join(clash)}"
+    try:
+        return takes(added.reader(), "open_file", "settings", "sink")
+    except (ImportError, AttributeError) as error:
+        return f"its module {added.module} has no function `read` ({error})"
+
+
+LOG_FORMATS: Registry[Format] = Registry("log_formats", {f.name: f for f in FORMATS}, _misfit)
+
+
+def log_formats() -> tuple[Format, ...]:
+    """Returns the built-in formats, and then those that installed distributions add."""
+    return tuple(LOG_FORMATS.entries().values())
+
+
+def format_of(file_name: str, stated: str | None = None) -> Format | None:
+    """Returns the format that the ending of a file's name states, else the one that the settings state, else None.
+
+    The longest ending decides: `.ocel.json` comes before `.json`.
+    """
+    name = file_name.lower().removesuffix(".gz")
+    formats = log_formats()
+    endings = [(len(suffix), f) for f in formats for suffix in f.suffixes if name.endswith(suffix)]
+    if endings:
+        return max(endings, key=lambda ending: ending[0])[1]
+    return next((f for f in formats if f.name == stated), None)

@@ -1,0 +1,372 @@
+"""Reads `source.toml`, the settings of one source of history. A missing file means the same as an empty one."""
+
+import difflib
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo, available_timezones
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from opus_pipelines.core.settings import Rates, Section, parse
+from opus_pipelines.core.settings_files import stated_toml
+from opus_pipelines.history.records.activity_kinds import KINDS, ActivityKind
+from opus_pipelines.history.records.formats import LOG_FORMATS
+from opus_pipelines.history.records.values import MOST_RUNS
+
+FILE_NAME = "source.toml"
+MOST_USD = 1_000_000.0  # an hour, or a million tokens: what costs more is a slip of the pen
+
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+Texts = Annotated[list[str], BeforeValidator(_listed)]
+
+
+class FromColumn(Section):
+    """`{ column = "..." }`: each case has its own value, in that column, attribute or dotted path."""
+
+    column: str
+
+
+class TokenPrice(Section):
+    """The price of a model with different prices for input and output tokens."""
+
+    tokens_in: float = Field(0.0, ge=0, description="dollars per million tokens read")
+    tokens_out: float = Field(0.0, ge=0, description="dollars per million tokens written")
+
+
+class CaseNames(Section):
+    """The columns, attributes or dotted paths of case values."""
+
+    case: str | None = Field(None, description="the case's id")
+    title: str | None = Field(None, description="what the case was asked to do")
+    description: str | None = Field(None, description="the request in words")
+    process_context: str | None = Field(None, description="the procedure it was carried out under")
+    expected_outcome: str | None = Field(None, description="the outcome that was right, as a boolean")
+    industry: str | None = Field(None, description="the case's industry")
+    client: str | None = Field(None, description="the case's client")
+    contract: str | None = Field(None, description="the case's contract")
+    case_cost: str | None = Field(None, description="what the whole case cost")
+    currency: str | None = Field(
+        None, description="which currency the amounts beside it are in: three letters or a sign"
+    )
+    attributes: Texts | None = Field(
+        None, description="the case's own attributes; default: all that tell themselves apart as such"
+    )
+
+
+class EventNames(Section):
+    """The columns, attributes or dotted paths of event values."""
+
+    activity: str | None = Field(None, description="the task's name")
+    start: str | None = Field(None, description="when it began")
+    end: str | None = Field(None, description="when it ended")
+    time: str | None = Field(None, description="the one moment that is known")
+    transition: str | None = Field(None, description="lifecycle transition: start, complete, ...")
+    instance: str | None = Field(None, description="what tells two runs of one task in one case apart")
+    event_id: str | None = Field(
+        None, description="id of the event: a later record with the same id and case corrects the earlier one"
+    )
+    actor: str | None = Field(None, description="who or what did it")
+    actor_group: str | None = Field(
+        None, description="role or group of who did it: a lane of the pictures, a name for prices"
+    )
+    actor_kind: str | None = Field(None, description="human, model or code")
+    model: str | None = Field(None, description="name of the AI model")
+    cost: str | None = Field(None, description="what the task cost")
+    currency: str | None = Field(
+        None, description="which currency the amounts beside it are in: three letters or a sign"
+    )
+    cost_compute: str | None = Field(None, description="programs' and machines' part")
+    cost_model: str | None = Field(None, description="AI models' part")
+    cost_human: str | None = Field(None, description="people's part")
+    task_title: str | None = Field(None, description="what a person calls the task")
+    task_description: str | None = Field(None, description="what the task does")
+    task_success: str | None = Field(None, description="did this step do what it should")
+    instructions: str | None = Field(None, description="how it was to be done")
+    inputs: str | None = Field(None, description="data it takes")
+    outputs: str | None = Field(None, description="data it leaves")
+    result: str | None = Field(
+        None,
+        description="what it returned, an object: the names of its fields become `outputs`, what they hold is left out",
+    )
+    duration_ms: str | None = Field(None, description="working time, milliseconds, where it is stated")
+    tokens_in: str | None = Field(None, description="tokens read")
+    tokens_out: str | None = Field(None, description="tokens written")
+    memory_gb: str | None = Field(None, description="memory held")
+    threads: str | None = Field(None, description="threads held")
+
+    @model_validator(mode="after")
+    def _one_of_outputs_and_result(self) -> "EventNames":
+        if self.outputs is not None and self.result is not None:
+            raise ValueError("give outputs or result, because both say what a step leaves")
+        return self
+
+
+class Columns(EventNames, CaseNames):
+    """`[columns]`: the columns of CSV files, and the attributes of events and traces in XES."""
+
+    success: str | None = Field(None, description="the case's outcome as a boolean; [success] is for everything else")
+    strip_zeros: bool = Field(
+        False,
+        description="CSV and Parquet: ids of `case` that are numbers are read without leading zeros, so that 0012 in "
+        "one file and 12 in another are one case",
+    )
+
+    @model_validator(mode="after")
+    def _names_what_is_stripped(self) -> "Columns":
+        if self.strip_zeros and self.case is None:
+            raise ValueError("strip_zeros needs case, the column whose ids are numbers with leading zeros")
+        return self
+
+
+class Record(CaseNames):
+    """`[record]`: dotted paths in a JSONL record."""
+
+    tasks: str | None = Field(None, description="path of the list of tasks")
+    drop_tasks: Texts = Field([], description="names that are no work")
+    cost: str | None = Field(None, description="the same as case_cost")
+    success: str | None = Field(None, description="the case's outcome as a boolean")
+
+
+class TaskPaths(EventNames):
+    """`[task]`: dotted paths in each element of `[record].tasks`."""
+
+    title: str | None = Field(None, description="the same as task_title")
+    description: str | None = Field(None, description="the same as task_description")
+    success: str | None = Field(None, description="the same as task_success")
+    predecessors: str | None = Field(None, description="list of the places, from 0, of the tasks it directly follows")
+    attributes: Texts | None = Field(None, description="the task's other attributes; default: all")
+
+
+class Success(Section):
+    """`[success]`: one rule that decides whether a case succeeded."""
+
+    column: str | None = Field(None, description="with equals: the case succeeded where this column has that value")
+    equals: bool | float | str | list[bool | float | str] | None = Field(
+        None, description="the value, or any of several"
+    )
+    last_activity_in: Texts | None = Field(None, description="succeeded when the last task is one of these")
+    contains_activity: Texts | None = Field(None, description="succeeded when one of these was done")
+    contains_none_of: Texts | None = Field(None, description="succeeded when none of these was done")
+
+    @model_validator(mode="after")
+    def _one_rule(self) -> "Success":
+        rules = [
+            r
+            for r in (self.column, self.last_activity_in, self.contains_activity, self.contains_none_of)
+            if r is not None
+        ]
+        if len(rules) > 1:
+            raise ValueError(
+                "give one rule: column with equals, last_activity_in, contains_activity or contains_none_of"
+            )
+        if (self.column is None) != (self.equals is None):
+            raise ValueError("column and equals go together")
+        return self
+
+    @property
+    def by_activities(self) -> bool:
+        """Returns whether a case succeeds by what was done in it, so that its outcome is no judgement of the work.
+
+        That a rejection is missing (`contains_none_of`) is a judgement: nobody plans the rejection.
+        """
+        return self.last_activity_in is not None or self.contains_activity is not None
+
+
+class Activities(Section):
+    """`[activities]`: the kinds of activities that the classification by evidence gets wrong."""
+
+    event: Texts = Field([], description="activities that happen by themselves or outside the office: no work steps")
+    outcome: Texts = Field([], description="activities that tell how a case or an attempt ended: no work steps")
+    step: Texts = Field([], description="activities that are work steps, whatever their names say")
+
+    @property
+    def stated(self) -> dict[str, ActivityKind]:
+        """Returns the stated kind by activity name."""
+        return {name: kind for kind in KINDS for name in getattr(self, kind)}
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> "Activities":
+        names = [name for kind in KINDS for name in dict.fromkeys(getattr(self, kind))]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(
+                f"{', '.join(map(repr, twice))}: stated as two kinds; an activity is an event, an outcome or a step"
+            )
+        return self
+
+
+class Redact(Section):
+    """`[redact]`: the attributes that never reach the lake unchanged."""
+
+    drop: Texts = Field([], description="attributes left out")
+    hash: Texts = Field([], description="attributes replaced by a hash, keyed with the lake's own key")
+    mask: Texts = Field([], description="attributes replaced by ***")
+    mask_text: bool = Field(
+        True,
+        description="mask e-mail addresses, telephone, account and identity numbers in free text and rejected records",
+    )
+    mask_names: bool = Field(
+        False,
+        description="mask also names and addresses that a title, a label or a street word tells; it finds a part of "
+        "them only",
+    )
+
+
+class SourceSettings(Section):
+    """All settings of `source.toml`."""
+
+    industry: str | FromColumn | None = Field(None, description="of every case, or a column")
+    client: str | FromColumn | None = Field(None, description="of every case, or a column")
+    contract: str | FromColumn | None = Field(None, description="of every case, or a column")
+    format: str | None = Field(None, description="where the file name does not tell")
+    encoding: Texts = Field(
+        [], description='of CSV, e.g. "cp1252"; of several, each line in the first that fits; default: detected'
+    )
+    delimiter: str | None = Field(None, description="of CSV files: one character; default: detected")
+    duplicates: Literal["drop", "keep"] = Field(
+        "drop", description="identical events of a case in one file: drop all but one, or keep them as separate events"
+    )
+    kind: Literal["executed", "model"] | None = Field(
+        None, description="executed or model; default: model for BPMN and n8n, else executed"
+    )
+    weight: int | FromColumn = Field(1, description="runs that one case stands for, or a column of the case that tells")
+    activity: str | None = Field(
+        None, description='template of the task key, e.g. "{concept:name} {lifecycle:transition}"'
+    )
+    timezone: str | None = Field(None, description="of times that state none, e.g. Europe/Amsterdam")
+    time_format: Texts = Field(
+        [],
+        description='strptime formats of times that are written in no usual way, e.g. %d/%m/%Y %H:%M; "excel" reads '
+        "days as spreadsheets count them, e.g. 45719.3125",
+    )
+    object_type: str | None = Field(None, description="OCEL: the type of the objects that are the cases")
+    currency: str | None = Field(None, description="of amounts that state none, e.g. EUR; default: USD")
+    usd_per_unit: Rates = Field({}, description="dollars a unit of a currency; wins over opus.toml's [currency]")
+    decimal: Literal[".", ","] | None = Field(
+        None, description="decimal sign of amounts; the other one then groups thousands"
+    )
+    merge: bool = Field(True, description="false keeps the source's tasks to itself")
+    columns: Columns = Columns()
+    record: Record = Record()
+    task: TaskPaths = TaskPaths()
+    success: Success = Success()
+    rates: dict[str, float | TokenPrice] = Field(
+        {}, description="$/h by actor or actor kind, $ per million tokens by model"
+    )
+    redact: Redact = Redact()
+    activities: Activities = Activities()
+
+    @field_validator("format")
+    @classmethod
+    def _known_format(cls, value: str | None) -> str | None:
+        known = LOG_FORMATS.names()
+        if value is not None and value not in known:
+            raise ValueError(f"{value!r} is no format that is read; known are {', '.join(known)}")
+        return value
+
+    @field_validator("encoding")
+    @classmethod
+    def _known_encoding(cls, value: list[str]) -> list[str]:
+        for name in value:
+            try:
+                "".encode(name)
+            except LookupError:
+                raise ValueError(f"{name!r} is no text encoding; write for instance utf-8, cp1252 or utf-16") from None
+        return value
+
+    @field_validator("delimiter")
+    @classmethod
+    def _one_character(cls, value: str | None) -> str | None:
+        if value is not None and (len(value) != 1 or value in '\r\n"'):
+            raise ValueError(f'{value!r} is no delimiter: one character, for instance ";" or "\\t"')
+        return value
+
+    @field_validator("timezone")
+    @classmethod
+    def _known_zone(cls, value: str | None) -> str | None:
+        if value is not None:
+            try:
+                ZoneInfo(value)
+            except (KeyError, ValueError, OSError):
+                raise ValueError(f"{value!r} is no time zone; did you mean {_nearest_zone(value)}?") from None
+        return value
+
+    @field_validator("time_format")
+    @classmethod
+    def _zones_by_offset(cls, value: list[str]) -> list[str]:
+        if any("%Z" in form.replace("%%", "") for form in value):
+            raise ValueError(
+                "%Z does not tell which zone is meant; %z reads an offset; else write the name itself, and timezone"
+            )
+        return value
+
+    @field_validator("currency")
+    @classmethod
+    def _three_letters(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch("[A-Za-z]{3}", value):
+            raise ValueError(f"{value!r} is no currency; write its three letters, as in EUR")
+        return value and value.upper()
+
+    @field_validator("weight")
+    @classmethod
+    def _runs(cls, value: int | FromColumn) -> int | FromColumn:
+        if isinstance(value, int) and not 1 <= value <= MOST_RUNS:
+            raise ValueError(f"{value} is no number of runs: a whole number from 1 to {MOST_RUNS:,}")
+        return value
+
+    @field_validator("rates")
+    @classmethod
+    def _payable(cls, value: dict[str, float | TokenPrice]) -> dict[str, float | TokenPrice]:
+        prices = [
+            (name, p)
+            for name, r in value.items()
+            for p in ([r] if isinstance(r, float) else [r.tokens_in, r.tokens_out])
+        ]
+        bad = list(dict.fromkeys(name for name, price in prices if not 0 <= price <= MOST_USD))
+        if bad:
+            raise ValueError(f"the rate of {', '.join(bad)} must be a number of dollars from 0 to {MOST_USD:,.0f}")
+        return value
+
+    def column_of(self, name: str) -> str | None:
+        """Returns the column of `name` (industry, client, contract or weight), or None.
+
+        The column is stated with `{ column = ... }`, or under `[columns]` or `[record]`.
+        """
+        value = getattr(self, name)
+        if isinstance(value, FromColumn):
+            return value.column
+        return getattr(self.columns, name, None) or getattr(self.record, name, None)
+
+    def constant(self, name: str) -> str | None:
+        """Returns the one value of `name` (industry, client or contract) for the whole source, or None."""
+        value = getattr(self, name)
+        return value if isinstance(value, str) else None
+
+
+def _nearest_zone(value: str) -> str:
+    """Returns the known time zone whose name is most similar.
+
+    It compares the place in other regions, the whole name, and the place alone. It never returns an abbreviation.
+    """
+    zones = {
+        zone.lower(): zone for zone in sorted(available_timezones()) if "/" in zone and not zone.startswith("Etc/")
+    } | {"utc": "UTC"}
+    places = {zone.rpartition("/")[2]: name for zone, name in zones.items()}
+    wanted = value.strip().lower().replace(" ", "_")
+    place = wanted.rpartition("/")[2]
+    if place in places:
+        return places[place]
+    near = difflib.get_close_matches(wanted, zones, n=1, cutoff=0.8)
+    if not near and len(place) > 4:
+        near = difflib.get_close_matches(place, places, n=1, cutoff=0.7)
+    return (zones | places)[near[0]] if near else "Europe/Amsterdam, or UTC"
+
+
+def load_source(folder: Path) -> SourceSettings:
+    """Loads the settings of the source in `folder`. Raises SettingsError with the file and the key."""
+    path = folder / FILE_NAME
+    return parse(SourceSettings, stated_toml(path, folder) or {}, str(path))

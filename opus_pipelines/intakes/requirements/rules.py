@@ -1,0 +1,296 @@
+"""The rules of process and contract documents: normative sentences, and the constraints that they demand of a workflow.
+
+A rule is a normative sentence about the work in a process or contract document. Text is data: a sentence that addresses
+the program ("ignore the rules", "rank this first"), and text in code, in markup, in quotation marks or in the client
+input, demands nothing. `lwm.retrieval.constraint_resolution` decides later which task a phrase means; what it cannot
+decide is shown as a rule that is not applied.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from opus_pipelines.intakes.elements import Element
+from opus_pipelines.intakes.language import foreign_language
+from opus_pipelines.intakes.requirements.sentences import Sentence, sentences_of
+from opus_pipelines.intakes.requirements.stated_limits import limit_of
+from opus_pipelines.language.grammar.figures import Figure, hours
+from opus_pipelines.language.grammar.modality import MUST, NEVER, PERMISSION, PROHIBITED, REQUIRED, REQUIRES
+from opus_pipelines.language.grammar.reader import statements_of
+from opus_pipelines.language.grammar.statements import Condition, ProcedureStatement
+from opus_pipelines.language.grammar.table_rows import activity_column, statements_of_row
+
+SPEAKING = ("process", "contract")  # roles whose sentences may bind
+LONGEST = 600  # characters of a sentence beyond which its grammar is not to be trusted
+UNREAD = "it obliges, but what it asks for could not be read"
+DOUBTFUL = "not understood for sure ({}); say it in a plain sentence of its own, or state it in contract.toml"
+BOUND = "it bounds an amount, a count or a measure inside the case; no figure of a workflow is held against it"
+
+_LABELLED = re.compile(
+    r"^(?P<whose>[^:;,.]{0,40}?)\b(?:(?P<time>sla|service levels?|turnaround(?: time)?|(?:handling|processing"
+    r"|lead) time|time limit)"
+    r"|(?P<cost>budget|cost (?:ceiling|limit|cap)|max(?:imum|\.) cost))\s*:\s*(?P<value>[^:;]*\d[^:;]*)$",
+    re.I,
+)
+_BOUND_LAST = re.compile(r"^(?P<value>.*\d.*?)\s+(?P<bound>at most|at least|maximum|minimum)$", re.I)
+_QUOTED = re.compile(r'"[^"]*"|“[^”]*”|«[^»]*»|(?<!\w)\'[^\']{4,}\'(?!\w)')
+_ADDRESS = re.compile(
+    r"\b(?:ignore|disregard|forget|override|overrule|bypass|discard)\b.*\b(?:rules?|instructions?|constraints?"
+    r"|polic\w+|limits?|prompts?"
+    r"|above|previous|prior|everything|anything|all)\b"
+    r"|^\W*(?:system|assistant|user|developer|admin|root)\b\s*[:>\]]"
+    r"|\b(?:you are|you're|roleplay|pretend|as an ai|an ai|llm|gpt|chatbot|language model|jailbreak|developer mode)\b"
+    r"|^new prompt\b|\b(?:this|the|new|following) prompt\b"
+    r"|\b(?:this|the) (?:system|program|planner|optimi[sz]er|generator|model|algorithm|pipeline|engine)"
+    r"(?= (?:must|shall|has to|may|will|should))"
+    r"|\b(?:rank(?:s|ed|ing)?|feasible|infeasible|constraints?|must_contain|must_not_contain|max_\w+|min_success"
+    r"|gain_usd)\b"
+)
+_TARGETS = re.compile(r"\b(target|limit|maximum|max|minimum|sla|service level|due|deadline)\b", re.I)
+_JOINTS = (("at most|at least", ""), ("%|per ?cent", "at least"), (r"\b(?:min|hour|day|week|h)", "within"))
+_BEGINNING = re.compile(  # from then on the work runs; history's steps begin with it
+    r"^(?:(?:its|their|the|an?|this|of|being) )*(?:receipt|receiving|received|arrival|start|beginning|begin"
+    r"|submission|opening|request"
+    r"|notification|reporting|filing|intake)\b(?! (?:approved|checked|paid|closed))",
+    re.I,
+)
+_AGENT = re.compile(r"\bby (?:an?|the|two|one|some\w*|our|its|his|their|another|every\w*)\b.*$")
+
+
+@dataclass(frozen=True)
+class RuleDemand:
+    """One demand: a key of the constraints, with the clauses that name its tasks or with the value of a limit.
+
+    `kind` may also be: one_of or exactly_one_of, whose clauses are the options; deadlines, the time (`figure`)
+    until the task of the first clause is done, counted from that of the second clause where there is one; limit or
+    none, which no constraint expresses. `before` has two clauses. A max_lead_time_hours has the clauses and the figure
+    of a deadline where its sentence may name a step: "tickets are resolved within 10 days".
+
+    `verbs`: for each clause, the stem that the name of its task must have, "" for any. `depends_on`: a step; the
+    demand holds only where it is done. `after`: the task must come after that step. `scope`: words that the intake
+    must hold. `conditions`: conditions on the facts of the intake. `no_effect_reason`: why the demand can have no
+    effect, where its words tell. `shown`: the text that is shown, where the clauses do not say everything.
+    """
+
+    kind: str
+    clauses: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ("",)
+    value: float | None = None
+    figure: Figure | None = None
+    strong: bool = True
+    depends_on: str = ""
+    after: bool = False
+    scope: str = ""
+    conditions: tuple[Condition, ...] = ()
+    no_effect_reason: str | None = None
+    shown: str = ""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A normative sentence, its statements and its demands."""
+
+    sentence: Sentence
+    demands: tuple[RuleDemand, ...] = ()
+    statements: tuple[ProcedureStatement, ...] = ()
+
+
+def rules_of(elements: Iterable[Element]) -> list[Rule]:
+    """Return every rule of the documents that may bind, in order.
+
+    A contract's documents are read once and then kept.
+    """
+    return [
+        rule for e in elements if e.role in SPEAKING for rule in (_shared(e) if e.role == "contract" else read_rules(e))
+    ]
+
+
+@lru_cache(maxsize=64)
+def _shared(element: Element) -> tuple[Rule, ...]:
+    return read_rules(element)
+
+
+def read_rules(element: Element) -> tuple[Rule, ...]:
+    """Return the rules of one element.
+
+    An answer is read together with the question before it, because it may leave out words of the question.
+    """
+    rules, question = [], ""
+    column: int | None = None
+    for sentence in sentences_of(element):
+        if sentence.shape != "row":
+            column = None
+        elif (heading := activity_column(sentence.text)) is not None:
+            column = heading
+            continue
+        foreign = foreign_language(sentence.text) if sentence.shape in ("prose", "item") else None
+        if foreign is not None:
+            rules.append(
+                Rule(
+                    sentence,
+                    (
+                        RuleDemand(
+                            "none", no_effect_reason=f"it is written in {foreign}, and rules are read in English only"
+                        ),
+                    ),
+                )
+            )
+        elif rule := rule_of(sentence, question, column):
+            rules.append(rule)
+        question = sentence.text if sentence.text.rstrip().endswith("?") else ""
+    return tuple(rules)
+
+
+def rule_of(sentence: Sentence, question: str = "", column: int | None = None) -> Rule | None:
+    """Return the rule of a sentence; None where it demands nothing.
+
+    `question`: the question that it answers. `column`: the index of the activity column, where the sentence is a
+    row of a table.
+    """
+    if sentence.shape in ("heading", "snippet") or len(sentence.text) > LONGEST or sentence.text.rstrip().endswith("?"):
+        return None
+    is_row = sentence.shape == "row"
+    texts = list(_cells(sentence)) if is_row else [sentence.text]
+    clauses = [clause for text in texts for clause in _parts(text)]
+    normative = any(map(_is_normative, clauses))
+    if any(_ADDRESS.search(clause) for clause in clauses):
+        addressed = normative or any(map(limit_of, clauses))
+        return (
+            Rule(sentence, (RuleDemand("none", no_effect_reason="it addresses the program, not the work"),))
+            if addressed
+            else None
+        )
+    limits = [d for clause in clauses for d in _limits(clause, is_row)]
+    statements = (
+        statements_of_row(sentence.text, column)
+        if is_row
+        else statements_of(_with_question(sentence.text, question), sentence.shape)
+    )
+    remaining = [
+        s for s in statements if not (limits and s.kind in ("deadline", "limit", "existence"))
+    ]  # the limit of the whole says these, too
+    reliable = tuple(s for s in remaining if not s.doubt)
+    reliable_deadlines = (s for s in statements if s.kind == "deadline" and not s.doubt)
+    of_step = next((d for s in reliable_deadlines for d in demands_of(s) if d.kind == "deadlines"), None)
+    demands = (*(_may_be_of(limit, of_step) for limit in limits), *(d for s in reliable for d in demands_of(s)))
+    if unsure := next((s.doubt for s in remaining if s.doubt), ""):
+        demands = (*demands, RuleDemand("none", no_effect_reason=DOUBTFUL.format(unsure)))
+    if normative and not demands and not any(PERMISSION.search(clause) for clause in clauses):
+        demands = (RuleDemand("none", no_effect_reason=UNREAD),)
+    return Rule(sentence, demands, tuple(s for s in statements if not s.doubt)) if demands else None
+
+
+def demands_of(statement: ProcedureStatement) -> Iterator[RuleDemand]:
+    """Yield the demands of a statement."""
+    a, b = statement.a, statement.b
+    conditions = statement.conditions
+    if statement.kind == "existence":
+        yield RuleDemand("must_contain", (a,), (statement.verb,), strong=statement.strong, conditions=conditions)
+    elif statement.kind == "absence":
+        yield RuleDemand("must_not_contain", (a,), (statement.verb,), conditions=conditions)
+    elif statement.kind in ("precedence", "response", "succession"):
+        yield RuleDemand("before", (a, b), ("", ""), strong=statement.strong, conditions=conditions)
+        if statement.strong and statement.kind in ("precedence", "succession"):
+            yield RuleDemand("must_contain", (a,), depends_on=b, conditions=conditions)
+        if statement.strong and statement.kind in ("response", "succession"):
+            yield RuleDemand("must_contain", (b,), depends_on=a, after=True, conditions=conditions)
+    elif statement.kind == "choice":
+        kind = "exactly_one_of" if statement.exclusive else "one_of"
+        yield RuleDemand(kind, statement.options, ("",) * len(statement.options), conditions=conditions)
+    elif statement.kind == "deadline":
+        figure = Figure(statement.amount or 0.0, statement.unit, statement.calendar)
+        if a:
+            clauses = (a,) if not statement.since or _BEGINNING.match(statement.since) else (a, statement.since)
+            yield RuleDemand("deadlines", clauses, ("",) * len(clauses), figure=figure, conditions=conditions)
+        else:
+            yield RuleDemand("max_lead_time_hours", value=hours(figure), conditions=conditions)
+    else:
+        yield RuleDemand(
+            "limit",
+            shown=f"{a} {statement.op} {statement.amount:g} {statement.unit}",
+            conditions=conditions,
+            no_effect_reason=BOUND,
+        )
+
+
+def clauses_of(rules: Iterable[Rule]) -> list[str]:
+    """Return the clauses that may have to be compared with tasks by their vectors, each once."""
+    live = [d for rule in rules for d in rule.demands if d.no_effect_reason is None]
+    clauses = [c for d in live for c in (*d.clauses, d.depends_on) if c]
+    return list(dict.fromkeys(text for c in clauses for text in (c, without_agent(c)) if text))
+
+
+def _limits(clause: str, is_row: bool) -> Iterator[RuleDemand]:
+    """Yield the limit that a clause sets for the whole work."""
+    limit = limit_of(clause)
+    if limit is not None:
+        kept = limit.value > 0 and (limit.kind != "min_success" or limit.value <= 1)
+        idle = None if kept else "a limit that nothing can keep is taken for none"
+        idle = "a permission, not a limit" if PERMISSION.search(clause) and not is_row else idle
+        yield RuleDemand(limit.kind, value=limit.value, scope=limit.subject, no_effect_reason=idle)
+
+
+def _may_be_of(limit: RuleDemand, deadline: RuleDemand | None) -> RuleDemand:
+    """Return a limit with the step that its sentence may name, where the sentence can be read as a step's deadline."""
+    if deadline is None or limit.kind != "max_lead_time_hours":
+        return limit
+    return replace(limit, clauses=deadline.clauses, verbs=deadline.verbs, figure=deadline.figure)
+
+
+def _with_question(text: str, question: str) -> str:
+    answer = re.sub(r"^a(?:nswer)?\s*[:.]\s*", "", text, flags=re.I)
+    return f"{question} A: {answer}" if question else text
+
+
+def without_agent(clause: str) -> str:
+    """Return a phrase without the words for who does it, because the names of most tasks lack them."""
+    return _AGENT.sub(" ", clause).strip(" ,.")
+
+
+def _is_normative(clause: str) -> bool:
+    return any(pattern.search(clause) for pattern in (MUST, REQUIRED, NEVER, PROHIBITED)) or bool(
+        REQUIRES.match(clause)
+    )
+
+
+def _cells(sentence: Sentence) -> Iterator[str]:
+    """Yield the long cells of a row as sentences, and a row with a target as the sentence that it stands for."""
+    cells = [
+        (name.strip(), value.strip()) for name, _, value in (cell.partition(":") for cell in sentence.text.split(";"))
+    ]
+    values = [value or name for name, value in cells]
+    yield from (value for value in values if len(value.split()) >= 4)
+    place = next((n for n, (name, _) in enumerate(cells) if _TARGETS.search(name)), None)
+    if place is not None:
+        subject = " ".join(values[:place])
+        target = " ".join(values[place:])
+        if match := _BOUND_LAST.match(target):
+            target = f"{match['bound']} {match['value']}"
+        joint = next((word for pattern, word in _JOINTS if re.search(pattern, target)), "at most")
+        yield f"{subject} {joint} {target}"
+
+
+def _parts(text: str) -> Iterator[str]:
+    """Yield the clauses of a sentence that stand by themselves, in lower case, without quotations."""
+    bare = _QUOTED.sub(" ", text)
+    if match := _LABELLED.match(bare.rstrip(" .")):
+        bare = (
+            f"{match['whose']} handling {'takes' if match['time'] else 'costs per case'} at most "
+            f"{_bounded(match['value'])}"
+        )
+    if _ADDRESS.search(bare.casefold()):
+        yield bare.casefold()
+        return
+    for part in re.split(r";|:\s|\s[–—-]\s", bare):
+        if len(part.split()) > 1:
+            yield " ".join(part.casefold().replace("’", "'").rstrip(".!").split())
+
+
+def _bounded(value: str) -> str:
+    """Return the value of a label without the words for its bound."""
+    return re.sub(
+        r"^(?:at most|max(?:imum|\.)?|up to|within|no more than)\s+|\s+(?:at most|maximum|max\.?)$",
+        "",
+        value.casefold().strip(),
+    )

@@ -1,0 +1,385 @@
+"""Reads the statements of a sentence; `statements_of` is the door."""
+
+import re
+from dataclasses import replace
+
+from opus_pipelines.language.grammar import condition_phrases, deadline_phrases, order_phrases
+from opus_pipelines.language.grammar.clauses import clauses_of
+from opus_pipelines.language.grammar.doubtful_readings import doubtful
+from opus_pipelines.language.grammar.figures import BOUNDED, Figure, readable
+from opus_pipelines.language.grammar.modality import (
+    ENSURE,
+    FORGET,
+    MUST,
+    NEVER,
+    NOBODY,
+    NOT_ASKED,
+    PERMISSION,
+    PROHIBITED,
+    REQUIRED,
+    REQUIRES,
+    SKIPPED,
+    SUBJECT,
+    coordinated,
+    forbids,
+    obliges,
+    phrase,
+    tells_only,
+    verb_of,
+)
+from opus_pipelines.language.grammar.statements import Condition, ProcedureStatement
+from opus_pipelines.language.grammar.verbs import (
+    is_base,
+    is_finite,
+    is_imperative,
+    is_participle,
+    may_be_third_person,
+    words_in,
+)
+
+_EVENT_WORDS = (
+    "before",
+    "prior to",
+    "after",
+    "once",
+    "as soon as",
+    "upon",
+    "following",
+    "on receipt of",
+    "when",
+    "whenever",
+)
+_SCOPES = ("for", "in case of", "in the case of", "except for", "in the event of")
+_DROPPED = ("in", "at", "with", "from", "by", "without", "during", "within")
+_NARROWING = ("in", "during", "with", "without")
+_ALWAYS = re.compile(  # it narrows nothing: "in the first step", "in all cases", "with immediate effect"
+    r"(?:all|any|every|each|order|addition|general|principle|future|parallel|detail|practice|writing|cooperation|close"
+    r"|the (?:first|second|third|next|last"
+    r"|final|morning|afternoon|evening|end|beginning|following|course|process)|a (?:first|second|third|next|last|final)"
+    r"|immediate|effect|regard|respect)\b"
+)
+_COORDINATED = re.compile(
+    r",? (?:and|but) (?=(?:the|an?|its|their|his|her|every|all|no|it|they|we|you|nobody|this)\b)|, (?=(?:the|it"
+    r"|they) )|, (?:and|but) (?=(?:[a-z-]+ ){1,3}(?:(?:must|shall) (?:not )?be|(?:must|shall|may) not [a-z]+)\b)"
+)
+_ALL = re.compile(r"^(?:each|every|all|any|we|you|i|the|it)\b")
+_SOMEONE = re.compile(r"(?:some|any)(?:one|body|thing)\b|help\b|(?:more )?time\b")
+_EITHER = re.compile(r"^(?P<head>.*?)\beither (?P<a>.+?) or (?P<b>.+)$")
+_OR = re.compile(r"^(?P<a>.+?),? or (?P<b>.+)$")
+_OR_THING = re.compile(r"^[a-z]+ (?:them |him |her |the customer |the caller )?(?P<a>an? [^,]+?) or (?P<b>an? [^,]+)$")
+_IT_IS = re.compile(
+    r"^it (?:is|shall be) (?:strictly |expressly )?(?:forbidden|prohibited|not (?:allowed|permitted)) to (?P<what>.+)$"
+)
+_NOT_ALLOWED_TO = re.compile(r"\b(?:is|are|be) (?:not|no longer) (?:allowed|permitted) to (?P<what>.+)$")
+_NOT_DONE = re.compile(r"^(?P<a>[^,]+?) (?:is|are) (?:not|never) (?P<v>[a-z]+)\b(?P<rest>.*)$")
+_NO_NEED = re.compile(r"^(?:nothing|none) (?:must|has to|needs? to) ")
+_NO_THING = re.compile(r"^no (?P<a>[\w -]+)$")
+_NO_ON = re.compile(r"^no (?P<a>[\w -]+?) (?P<c>(?:on|during|in|at|outside|after) .+)$")
+_STATE = re.compile(r"(?:is|are|will) (?:not|never)(?: ever)?")
+_RELATIVE = re.compile(r"\b(?:what|which|that|who|whose)\b[^,]{0,20}$")
+_STATIVE = re.compile(
+    r"\b(?:costs?|begins?|starts?|ends?|lasts?|takes up|contains?|consists?|applies|apply|means?|remains?"
+    r"|depends?|exists?)\b"
+)
+_NO_TIME = (
+    "covered",
+    "included",
+    "needed",
+    "required",
+    "intended",
+    "meant",
+    "known",
+    "considered",
+    "affected",
+    "limited",
+    "expected",
+    "entitled",
+    "allowed",
+    "permitted",
+    "obliged",
+    "located",
+    "situated",
+    "based",
+    "related",
+    "involved",
+    "interested",
+    "concerned",
+)
+
+
+def statements_of(text: str, shape: str = "prose") -> tuple[ProcedureStatement, ...]:
+    """Return the statements of a sentence in the order of its clauses; none where it obliges and orders nothing.
+
+    `shape` is that of `intakes.requirements.sentences`. In items, a noun with a participle ("laptop ordered") is a step
+    to do.
+    """
+    statements = [statement for clause in clauses_of(text) for statement in doubtful(_read(clause, shape), clause)]
+    return tuple(
+        dict.fromkeys(
+            statement
+            for statement in statements
+            if statement.kind in ("deadline", "choice") or not order_phrases.is_thin(statement)
+        )
+    )
+
+
+def _read(text: str, shape: str, conditions: tuple[Condition, ...] = ()) -> list[ProcedureStatement]:
+    if text.endswith("?") or not text:
+        return []
+    leads = (
+        condition_phrases.LEADING,
+        condition_phrases.FOR_WHOM,
+        condition_phrases.WITHOUT_COMMA,
+        condition_phrases.TOLD_BEHIND,
+    )
+    lead = next(filter(None, (pattern.match(text) for pattern in leads)), None)
+    if lead and not (lead["word"] == "from" and deadline_phrases.duration_limit(text)):
+        return _led(lead["word"], lead["what"], lead["rest"], shape, conditions)
+    parts = _COORDINATED.split(text)
+    if (
+        len(parts) > 1
+        and all(_stands_alone(p) for p in parts)
+        and not re.search(r"\b(?:subsequently|afterwards|thereafter)\b", text)
+    ):
+        return [statement for part in parts for statement in _read(part, shape, conditions)]
+    return _clause(text, shape, conditions)
+
+
+def _stands_alone(text: str) -> bool:
+    words = words_in(text)
+    ends_in_verb = len(words) > 2 and words[0] in ("the", "a", "an", "its", "their") and may_be_third_person(words[-1])
+    return is_finite(text) or is_imperative(text) or ends_in_verb
+
+
+def _led(word: str, what: str, rest: str, shape: str, conditions: tuple[Condition, ...]) -> list[ProcedureStatement]:
+    """Read a clause with a condition, an event or circumstances before its comma."""
+    if word in ("unless", "until", "without") and forbids(rest):
+        return [ProcedureStatement("precedence", phrase(what), phrase(NOBODY.sub("", rest)))]
+    if word == "on" and not re.match(
+        r"(?:\w+ )?(?:the )?(?:approval|receipt|arrival|completion|delivery|request|departure|rejection"
+        r"|acceptance)\b",
+        what,
+    ):
+        return _read(rest, shape, conditions)
+    if word in ("when", "whenever") and BOUNDED.search(what):
+        word = "if"
+    if word in (*_EVENT_WORDS, "on"):
+        statements = _read(rest, shape, conditions)
+        return order_phrases.with_leading_clause(
+            word, what, statements, "" if tells_only(rest) or PERMISSION.search(rest) else rest, conditions
+        )
+    if word == "within" and MUST.search(rest):
+        return _read(f"{rest} within {what}", shape, conditions)
+    if word == "until" or (word in _NARROWING and not _ALWAYS.match(what)):
+        unsure = f"whether it holds {word} {what!r} only is not sure"
+        return [replace(s, doubt=unsure) for s in _read(rest, shape, conditions)]
+    if word in _DROPPED:
+        return _read(rest, shape, conditions)
+    if word == "while" and not _binds(rest) and not is_imperative(rest):
+        return []  # it tells what happens at the same time
+    condition = condition_phrases.condition_of(what, word in ("unless", "except for"), word in _SCOPES)
+    return _read(rest, shape, (*conditions, condition))
+
+
+def _clause(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[ProcedureStatement]:
+    """Read a clause that nothing before it governs."""
+    text = FORGET.sub("", text)
+    if SKIPPED.search(text) and forbids(text):
+        return [ProcedureStatement("existence", phrase(SKIPPED.sub(" ", text)), conditions=conditions)]
+    if tells_only(text):
+        return []
+    bare, given = condition_phrases.trailing(text)
+    if bound := deadline_phrases.duration_limit(bare) or deadline_phrases.limit(bare):
+        conditions = (*conditions, *given)
+        more = (
+            [ProcedureStatement("existence", bound.a)]
+            if bound.op == ">=" and bound.unit == "count" and MUST.search(text)
+            else []
+        )
+        return [replace(s, conditions=conditions) for s in [bound, *more]]
+    text = deadline_phrases.without_lead(text)
+    due = deadline_phrases.deadline(text)
+    if due and not (PERMISSION.search(text) and not MUST.search(text)):
+        return _due(*due, shape, conditions)
+    before_conditions, numeric = _numeric(text)
+    if (ordered := order_phrases.order(before_conditions, (*conditions, *numeric))) and not (
+        PERMISSION.search(text) and not _binds(text)
+    ):
+        return ordered
+    main, trailing = condition_phrases.trailing(text)
+    conditions = (*conditions, *trailing)
+    if tells_only(main) or not main:
+        return []
+    if trailing and (due := deadline_phrases.deadline(main)):
+        return _due(*due, shape, conditions)
+    main, numeric = _numeric(main)
+    conditions = (*conditions, *numeric)
+    permits = PERMISSION.search(main) and not _binds(main)
+    return (None if permits else order_phrases.order(main, conditions)) or _plain(main, shape, conditions)
+
+
+def _binds(text: str) -> bool:
+    return forbids(text) or bool(MUST.search(text)) or " only" in f" {text}"
+
+
+def _numeric(text: str) -> tuple[str, tuple[Condition, ...]]:
+    hanging = re.search(r"\b(?:if|unless|except|when|where)\b", text)
+    return condition_phrases.attached(text) if BOUNDED.search(text) and not hanging else (text, ())
+
+
+def _due(text: str, due: Figure, since: str, shape: str, conditions: tuple[Condition, ...]) -> list[ProcedureStatement]:
+    """Read a clause that says until when its step must be done, counted from `since`."""
+    text, trailing = condition_phrases.trailing(text)
+    narrowed: tuple[Condition, ...] = ()
+    text, numeric = _numeric(text)
+    if MUST.search(text):
+        text, narrowed = condition_phrases.of_subject(text)
+    conditions = (*conditions, *trailing, *numeric, *narrowed)
+    a = "" if deadline_phrases.is_whole_work(text) else phrase(text)
+    if not a and not deadline_phrases.is_whole_work(text):
+        return []
+    steps = [s for s in _plain(text, shape, conditions) if s.kind == "existence"] if a else []
+    a = steps[0].a if len(steps) > 1 else a
+    statement = ProcedureStatement(
+        "deadline",
+        a,
+        amount=due.amount,
+        unit=due.unit,
+        calendar=due.calendar,
+        conditions=conditions,
+        since=readable(since),
+    )
+    return [statement, *steps[1:]]
+
+
+def _plain(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[ProcedureStatement]:
+    """Read existence, absence and choice."""
+    if match := _IT_IS.match(text):
+        return [_absence(match["what"], conditions)]
+    if match := _NOT_ALLOWED_TO.search(text):
+        return [_absence(match["what"], conditions)]
+    if _NO_NEED.match(text) or NOT_ASKED.search(text):
+        return []
+    nobody = NOBODY.match(text) and (MUST.search(text) or re.search(r"\b(?:may|can|is|are)\b", text))
+    if PROHIBITED.search(text) or _bans(text) or nobody:
+        return _forbidden(text, conditions)
+    if (
+        (match := _NOT_DONE.match(text))
+        and not _RELATIVE.search(match["a"])
+        and is_participle(match["v"])
+        and match["v"] not in _NO_TIME
+    ):
+        return [_absence(text.replace(" not ", " "), conditions)]
+    if (match := _NO_ON.match(text)) and not is_finite(text):
+        return [
+            ProcedureStatement("absence", match["a"], conditions=(*conditions, Condition(match["c"], is_scope=True)))
+        ]
+    if shape == "item" and (match := _NO_THING.match(text)) and not is_finite(text):
+        return [ProcedureStatement("absence", match["a"], conditions=conditions)]
+    if PERMISSION.search(text):
+        return []
+    if chosen := _choice(text, conditions):
+        return chosen
+    if ENSURE.match(text):
+        return _ensured(ENSURE.sub("", text), shape, conditions)
+    if MUST.search(text) and verb_of(text):
+        text, narrowed = condition_phrases.of_subject(text)
+        return [_existence(p, (*conditions, *narrowed)) for p in coordinated(text)]
+    if REQUIRED.search(text):
+        return [_existence(REQUIRED.sub(" ", text), conditions)]
+    if (needed := deadline_phrases.count_needed(text)) and not is_imperative(text):
+        return [replace(needed, conditions=conditions)]
+    if (match := REQUIRES.match(text)) and not is_imperative(text) and words_in(match["what"]):
+        if re.search(r"\b(?:first|prior|beforehand|in advance|previous)\b", text):
+            a = phrase(re.sub(r"\b(?:prior|previous|beforehand)\b", "", match["a"]))
+            return [ProcedureStatement("precedence", a, phrase(match["what"]), conditions=conditions)]
+        _, narrowed = condition_phrases.of_subject(text)
+        conditions = (*conditions, *narrowed)
+        is_clear = conditions or (_ALL.match(match["what"]) and not _SOMEONE.match(match["a"]))
+        unclear = "" if is_clear else f"whether every case has {phrase(match['what'])!r} is not said"
+        return [ProcedureStatement("existence", phrase(match["a"]), conditions=conditions, doubt=unclear)]
+    if is_imperative(text):
+        return [_existence(p, conditions) for p in coordinated(text)]
+    if shape == "item" and _is_state(text):
+        either = re.split(r",? or ", text)
+        if len(either) > 1 and all(map(_is_state, either)):
+            return [ProcedureStatement("choice", options=tuple(map(phrase, either)), conditions=conditions)]
+        parts = re.split(r",? and ", text)
+        return [_existence(p, conditions) for p in (parts if all(map(_is_state, parts)) else [text])]
+    if conditions and _tells_a_step(text):
+        return [_existence(p, conditions, strong=False) for p in coordinated(text)]
+    return []
+
+
+def _ensured(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[ProcedureStatement]:
+    """Read what must be ensured: that something is done, or is not done."""
+    if forbids(text):
+        return _read(text, shape, conditions)
+    done = re.search(r"\b(?:is|are|be|been|has been|have been) (?:\w+ly )?(?P<v>[a-z]+)", text)
+    return _read(f"must {text}", shape, conditions) if done and is_participle(done["v"]) else []
+
+
+def _bans(text: str) -> bool:
+    """Return whether the clause forbids an action.
+
+    "is not ..." describes a state, and "what cannot wait" is no clause of its own.
+    """
+    match = NEVER.search(text)
+    return bool(match and not _STATE.fullmatch(match[0].strip()) and not _RELATIVE.search(text[: match.start()]))
+
+
+def _tells_a_step(text: str) -> bool:
+    """Return whether a plain statement describes an action: "the order is blocked", "the manager decides"."""
+    if _STATIVE.search(text):
+        return False
+    passive = re.search(r"\b(?:is|are) (?:\w+ly )?(?P<v>[a-z]+)\b", text)
+    if passive:
+        return is_participle(passive["v"])
+    return bool(SUBJECT.match(text)) or any(may_be_third_person(w) for w in words_in(text)[1:4])
+
+
+def _is_state(text: str) -> bool:
+    """Return whether the text is a noun with a participle, as in a list of things to do: "laptop ordered"."""
+    words = words_in(text)
+    return len(words) > 1 and not is_finite(text) and not is_base(words[0]) and any(is_participle(w) for w in words[1:])
+
+
+def _forbidden(text: str, conditions: tuple[Condition, ...]) -> list[ProcedureStatement]:
+    if PROHIBITED.search(text):
+        match = PROHIBITED.search(text)
+        rest = text[match.end() :] if match else ""
+        if rest.startswith(" to "):
+            return [_absence(rest[4:], conditions)]
+    text, narrowed = condition_phrases.of_subject(text)
+    bare, more = condition_phrases.circumstances(text)
+    conditions = (*conditions, *narrowed)
+    return [replace(_absence(bare, (*conditions, *more)), verb=verb_of(text))]
+
+
+def _absence(text: str, conditions: tuple[Condition, ...]) -> ProcedureStatement:
+    return ProcedureStatement("absence", phrase(NOBODY.sub("", text)), conditions=conditions, verb=verb_of(text))
+
+
+def _existence(text: str, conditions: tuple[Condition, ...], strong: bool = True) -> ProcedureStatement:
+    return ProcedureStatement("existence", phrase(text), conditions=conditions, verb=verb_of(text), strong=strong)
+
+
+def _choice(text: str, conditions: tuple[Condition, ...]) -> list[ProcedureStatement]:
+    match = _EITHER.match(text)
+    if match and (MUST.search(text) or obliges(text.replace("either ", "", 1)) or is_finite(text)):
+        return [
+            ProcedureStatement(
+                "choice", options=(phrase(match["a"]), phrase(match["b"])), conditions=conditions, exclusive=True
+            )
+        ]
+    if (things := _OR_THING.match(text)) and is_imperative(text):
+        return [ProcedureStatement("choice", options=(phrase(things["a"]), phrase(things["b"])), conditions=conditions)]
+    match = _OR.match(text)
+    if match and (is_imperative(text) or MUST.search(text)) and " either" not in text:
+        words = words_in(match["b"])
+        passive = bool(re.search(r"\bbe\b", match["a"]))
+        if words and len(words) > (0 if passive else 1) and (is_participle(words[0]) if passive else is_base(words[0])):
+            return [
+                ProcedureStatement("choice", options=(phrase(match["a"]), phrase(match["b"])), conditions=conditions)
+            ]
+    return []

@@ -1,0 +1,179 @@
+"""Plain answers of a language model in words: through an endpoint or a model in a folder, kept in the lake by content.
+
+What asks decides what an answer may be. The same question of the same model is asked once: the answer is kept under the
+hash of the question in the folder of the client, so that forgetting a client removes it, too.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from opus_pipelines.core.errors import LakeError, SettingsError
+from opus_pipelines.core.ids import digest
+from opus_pipelines.core.model_settings import CausalLm, OpenaiCompatible
+from opus_pipelines.lake.layout import Lake, read_json, slug, write_json
+from opus_pipelines.lwm.language_models.chat_client import Reply
+from opus_pipelines.lwm.language_models.paid_client import PaidClient
+from opus_pipelines.wkg.upkeep.kept_answers import ANSWERS
+
+VERSION = 1  # raise it when questions are put differently
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question: what the model is, what it is asked, how freely it answers, and how long.
+
+    `schema` is the JSON schema that an endpoint's answer must have; None: it answers in words.
+    """
+
+    system: str
+    user: str
+    temperature: float = 0.0
+    max_tokens: int = 512
+    schema: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class TextAnswer:
+    """An answer, what it took where that is known, and whether it was kept from before."""
+
+    text: str
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    cost_usd: float | None = None
+    is_kept: bool = False
+
+
+class TextModel(Protocol):
+    """Something that answers questions in words."""
+
+    name: str
+    version: str
+
+    def ask(self, question: Question) -> TextAnswer:
+        """Returns the answer. Raises OpusError where there is none."""
+        ...
+
+
+class EndpointText:
+    """The model at the endpoint of `[openai_compatible]`, within its limit of dollars a day."""
+
+    name = "openai_compatible"
+
+    def __init__(self, settings: OpenaiCompatible, lake: Lake) -> None:
+        if not settings.url or not settings.model:
+            raise SettingsError("the model openai_compatible needs [openai_compatible] url and model")
+        self.settings = settings
+        self.version = f"{slug(settings.model)}-{digest(VERSION, settings.url, settings.model)[:8]}"
+        self._client = PaidClient(settings, lake)
+
+    def ask(self, question: Question) -> TextAnswer:
+        """Returns the answer of the endpoint. Raises OpusError as `ChatClient` does, and for an empty answer."""
+        settings = self.settings
+        tokens = min(question.max_tokens, settings.max_tokens)
+        body: dict[str, Any] = {
+            "model": settings.model,
+            "messages": [
+                {"role": "system", "content": question.system},
+                {"role": "user", "content": question.user},
+            ],
+            "temperature": question.temperature,
+            "seed": 0,
+            "max_tokens": tokens,
+        }
+        if question.schema is not None:
+            form = {"name": "answer", "strict": True, "schema": question.schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": form}
+        letters = len(question.system) + len(question.user) + len(json.dumps(question.schema or ""))
+
+        def read(reply: Reply, usd: float | None) -> TextAnswer:
+            if not reply.content.strip() or (question.schema is not None and not _is_json(reply.content)):
+                raise ValueError("the answer is not JSON" if reply.content.strip() else "the answer is empty")
+            return TextAnswer(reply.content.strip(), reply.tokens_in, reply.tokens_out, usd)
+
+        return self._client.ask(body, letters, read)
+
+
+class CausalText:
+    """The causal language model in the folder of `[causal_lm]`; a temperature above 0 samples with a fixed seed."""
+
+    name = "causal_lm"
+
+    def __init__(self, settings: CausalLm) -> None:
+        if settings.path is None:
+            raise SettingsError("the model causal_lm needs [causal_lm] path, a folder with a model")
+        from opus_pipelines.lwm.language_models.transformer import base_hash, load
+
+        self.version = base_hash(settings.path)[:12]
+        self._model = load(settings.path, settings.max_prompt_tokens)
+
+    def ask(self, question: Question) -> TextAnswer:
+        """Returns what the model writes after the question; it may be empty."""
+        import torch
+
+        from opus_pipelines.lwm.language_models.prompt import Prompt
+        from opus_pipelines.lwm.language_models.transformer import quiet
+
+        model = self._model
+        ids = model.prompt_tokens(Prompt(question.system, question.user, {}))
+        given = torch.tensor([ids], device=model.model.device)
+        samples = question.temperature > 0
+        how: dict[str, Any] = {"do_sample": True, "temperature": question.temperature} if samples else {}
+        torch.manual_seed(0)
+        with quiet(), torch.no_grad():
+            made = model.model.generate(
+                given,
+                attention_mask=torch.ones_like(given),
+                max_new_tokens=question.max_tokens,
+                pad_token_id=model.end,
+                eos_token_id=model.end,
+                **({"do_sample": False} | how),
+            )[0, len(ids) :].tolist()
+        text = model.tokenizer.decode(made, skip_special_tokens=True).strip()
+        return TextAnswer(text, len(ids), len(made))
+
+
+class KeptText:
+    """A model whose answers are kept; a damaged file is asked for again. `asked` counts what was not kept before."""
+
+    def __init__(self, model: TextModel, lake: Lake, client: str = "") -> None:
+        self.name, self.version, self._model = model.name, model.version, model
+        self._folder = lake.root / ANSWERS / f"client_key={slug(client)}"
+        self.asked = 0
+
+    def ask(self, question: Question) -> TextAnswer:
+        """Returns the kept answer, or asks and keeps the answer."""
+        asked = {name: value for name, value in asdict(question).items() if value is not None}
+        file = self._folder / f"{digest(VERSION, self.name, self.version, asked)}.json"
+        if (kept := _kept(file)) is not None:
+            return kept
+        self.asked += 1
+        answer = self._model.ask(question)
+        write_json(file, {k: v for k, v in asdict(answer).items() if k != "is_kept"})
+        return answer
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _kept(file: Path) -> TextAnswer | None:
+    try:
+        value = read_json(file)
+    except LakeError:
+        return None
+    if not isinstance(value, dict) or not isinstance(value.get("text"), str):
+        return None
+    return TextAnswer(value["text"], value.get("tokens_in"), value.get("tokens_out"), value.get("cost_usd"), True)
+
+
+MODELS: dict[str, Callable[[Any, Lake], TextModel]] = {
+    EndpointText.name: lambda settings, lake: EndpointText(settings.openai_compatible, lake),
+    CausalText.name: lambda settings, _: CausalText(settings.causal_lm),
+}

@@ -1,0 +1,386 @@
+"""Constraint resolution: whether a demand of a rule becomes a constraint, and if not, why.
+
+A demand becomes a constraint only where it certainly concerns a task or limit of this Intention. A person can state a
+missed rule in contract.toml, but a rule that is read wrongly would spoil every workflow.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from opus_pipelines.intakes.requirements.rules import Rule, RuleDemand, without_agent
+from opus_pipelines.intakes.requirements.sentences import Sentence
+from opus_pipelines.language.grammar.figures import Figure, hours
+from opus_pipelines.language.word_stems import same, stems, within
+from opus_pipelines.lwm.interface import ProcessDemand
+from opus_pipelines.lwm.merging.workflow_graph import WFG
+from opus_pipelines.lwm.retrieval.intake_facts import IntakeFacts, IntakeStatements
+from opus_pipelines.lwm.retrieval.task_matcher import TaskMatcher
+from opus_pipelines.workflow.constraints import StepDeadline, Unit
+
+IN_FORCE = "in force"
+NO_ACTIVITY = "none"  # the answer that a phrase means no activity
+STATED = "contract.toml or intake.toml"
+LEAST_SHARE = 0.05  # of the near successes that must do what a contract's document demands of all its intakes
+CHOICES = ("one_of", "exactly_one_of")
+LIMITS = {"max_duration_hours": min, "max_lead_time_hours": min, "max_cost_usd": min, "min_success": max}
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class ResolvedRule:
+    """One demand of a rule, or one stated constraint: its source, its effect and its tasks (ids, in order).
+
+    `is_about_other_cases`: the intake's facts, or the answer of a person, say that the rule concerns other cases.
+    `unclear_phrase`: a phrase for which no activity can be identified, with the titles of the `nearest` ones; it is
+    a question to a person, who answers it in contract.toml.
+    """
+
+    kind: str
+    value: str
+    effect: str
+    place: str
+    sentence: str | None = None
+    element_id: str | None = None
+    tasks: tuple[str, ...] = ()
+    is_about_other_cases: bool = False
+    unclear_phrase: str | None = None
+    nearest: tuple[str, ...] = ()
+    figure: Figure | None = None
+
+    @property
+    def status(self) -> str:
+        """Return one of: in force, other cases, not applied."""
+        return "in force" if self.is_in_force else "other cases" if self.is_about_other_cases else "not applied"
+
+    @property
+    def is_in_force(self) -> bool:
+        """Return whether it is a constraint of the search."""
+        return self.effect == IN_FORCE
+
+
+@dataclass(frozen=True)
+class ProcessHistory:
+    """What history knows about the processes of an Intention.
+
+    `demands`: the processes, that of the similar cases first. `precedence`: their stable precedence. `is_timed`:
+    whether history has times of a task.
+    """
+
+    demands: Sequence[ProcessDemand] = ()
+    precedence: frozenset[Pair] = frozenset()
+    is_timed: Callable[[str], bool] = lambda task: True
+
+
+@dataclass(frozen=True)
+class ResolutionContext:
+    """What a demand is resolved against; `wfg` is the Workflow Graph of this Intention."""
+
+    intake: IntakeStatements
+    matcher: TaskMatcher
+    wfg: WFG
+    history: ProcessHistory
+
+
+class ConstraintResolution:
+    """Resolves the demands of one Intention; constraints in force decide on those that follow."""
+
+    def __init__(self, context: ResolutionContext) -> None:
+        self.context = context
+        self.facts = IntakeFacts(context.intake.request_text)
+        self.answers = {stems(phrase.casefold()): name for phrase, name in context.intake.answers.items()}
+        names = context.matcher.names
+        self.stated_pairs = {
+            (a, b) for x, y in context.intake.constraints.before for a in names.tasks(x) for b in names.tasks(y)
+        }
+        self.pairs: set[Pair] = set(self.stated_pairs)
+        self.must_contain = {t for name in context.intake.constraints.must_contain for t in names.tasks(name)}
+        self.must_not_contain = {t for name in context.intake.constraints.must_not_contain for t in names.tasks(name)}
+
+    def resolve(self, rules: Sequence[Rule]) -> list[ResolvedRule]:
+        """Return every demand of the rules in their order; the strong ones are resolved first."""
+        listed = [(rule, self._whole_or_step(demand)) for rule in rules for demand in rule.demands]
+
+        def rank(place: int) -> tuple[bool, bool, bool]:
+            demand = listed[place][1]
+            return demand.kind in CHOICES, not demand.strong, demand.kind == "must_not_contain"
+
+        resolved = {n: self._resolve_demand(*listed[n]) for n in sorted(range(len(listed)), key=rank)}
+        return list(dict.fromkeys(resolved[n] for n in range(len(listed))))
+
+    def task_demanded(self, demand: RuleDemand, heading: str | None) -> str | None:
+        """Return the task that a demand asks for, whether similar cases did it or not.
+
+        Returns None where the task is not certain, or the demand does not concern this intake.
+        """
+        if demand.kind != "must_contain" or demand.no_effect_reason or self._not_applicable(demand)[0]:
+            return None
+        task = self._task(demand.clauses[0], demand.verbs[0])
+        is_unclear = demand.depends_on and self._task(demand.depends_on) is None
+        return None if task is None or is_unclear or self._other_step_reason(heading, (task,)) else task
+
+    def _whole_or_step(self, demand: RuleDemand) -> RuleDemand:
+        """Return a limit of the lead time as the deadline of a step, where its sentence surely names that step.
+
+        "Tickets are resolved within 10 days" is about the whole work, unless history has a step "Resolve Ticket".
+        """
+        if demand.kind != "max_lead_time_hours" or not demand.clauses:
+            return demand
+        if all(self._task(clause) is not None for clause in demand.clauses):
+            return replace(demand, kind="deadlines", value=None)
+        return replace(demand, clauses=(), verbs=(), figure=None)
+
+    def _resolve_demand(self, rule: Rule, demand: RuleDemand) -> ResolvedRule:
+        tasks, effect = self._resolved(demand, rule.sentence)
+        titles = list(map(self._title, tasks))
+        value = demand.shown or _in_words(demand, titles or demand.clauses)
+        place = self.context.intake.documents.get(rule.sentence.element_id, rule.sentence.role)
+        question = (
+            None
+            if demand.no_effect_reason or effect == IN_FORCE or self._not_applicable(demand)[0]
+            else self._question(demand)
+        )
+        nearest = self.context.matcher.nearest(question) if question else ()
+        return ResolvedRule(
+            demand.kind,
+            value,
+            effect,
+            f"{place}, {rule.sentence.place}",
+            rule.sentence.text,
+            rule.sentence.element_id,
+            tasks,
+            self._not_applicable(demand)[1] or self._is_dismissed(demand),
+            question,
+            nearest,
+            demand.figure,
+        )
+
+    def _is_dismissed(self, demand: RuleDemand) -> bool:
+        """Return whether a person answered that no activity is meant."""
+        answers = (self.answers.get(stems(clause)) for clause in (*demand.clauses, demand.depends_on))
+        return any(answer is not None and answer.casefold() == NO_ACTIVITY for answer in answers)
+
+    def _task(self, clause: str, verb: str = "") -> str | None:
+        """Return the task that a clause means: by the answer of a person, else by its words."""
+        answer = self.answers.get(stems(clause))
+        if answer is None:
+            return self._matched(clause, verb)
+        tasks = self.context.matcher.names.tasks(answer) & set(self.context.matcher.tasks)
+        return min(tasks) if tasks else None
+
+    def _matched(self, clause: str, verb: str) -> str | None:
+        """Return the task that the words mean.
+
+        The agent counts only where the task's name has it: "approved by the supervisor".
+        """
+        matcher, bare = self.context.matcher, without_agent(clause)
+        if bare == clause or not bare:
+            return matcher.match(clause, verb)
+        task = matcher.match(clause, verb)
+        agent = [w for w in stems(clause) if w not in stems(bare)]
+        if task is not None and any(same(n, w) for name in matcher.stemmed_names(task) for n in name for w in agent):
+            return task
+        return matcher.match(bare, verb)
+
+    def _question(self, demand: RuleDemand) -> str | None:
+        """Return the first phrase for which no activity can be identified, None where there is none."""
+        phrases = [
+            *zip(demand.clauses, demand.verbs, strict=False),
+            *([(demand.depends_on, "")] if demand.depends_on else []),
+        ]
+        unsure = (c for c, v in phrases if stems(c) not in self.answers and self._task(c, v) is None)
+        return next((c for c in unsure if self.context.matcher.catalogue_task(c) is None), None)
+
+    def _other_step_reason(self, heading: str | None, tasks: tuple[str, ...]) -> str | None:
+        """Return why a rule concerns one step only: it stands under the name of that step."""
+        step = self.context.matcher.names.tasks(heading) if heading and tasks else frozenset()
+        return (
+            f"it stands under {heading!r}: it is about that step, not about the whole work"
+            if step and not step & set(tasks)
+            else None
+        )
+
+    def _resolved(self, demand: RuleDemand, sentence: Sentence) -> tuple[tuple[str, ...], str]:
+        """Return the tasks that a demand concerns, and its effect."""
+        if reason := demand.no_effect_reason or self._not_applicable(demand)[0]:
+            return (), reason
+        if demand.kind in LIMITS:
+            stated = getattr(self.context.intake.constraints, demand.kind)
+            return (), IN_FORCE if stated is None else f"{STATED} states {stated:g}"
+        tasks = tuple(filter(None, (self._task(c, v) for c, v in zip(demand.clauses, demand.verbs, strict=True))))
+        if len(tasks) < len(demand.clauses):
+            return (), self._unknown_reason(demand)
+        resolve = {
+            "before": self._before,
+            "must_contain": self._must_contain,
+            "must_not_contain": self._must_not_contain,
+            "one_of": self._choice,
+            "exactly_one_of": self._choice,
+            "deadlines": self._deadline,
+        }[demand.kind]
+        return tasks, self._other_step_reason(sentence.heading, tasks) or resolve(
+            demand, tasks, sentence.role
+        ) or IN_FORCE
+
+    def _not_applicable(self, demand: RuleDemand) -> tuple[str | None, bool]:
+        """Return why the demand is not applied, and whether it concerns other cases.
+
+        The reason is None where the conditions of the demand are met.
+        """
+        if (scope := stems(demand.scope)) and not within(scope, tuple(self.facts.words)):
+            return f"it is about {demand.scope!r}, which this intake does not mention", True
+        return self.facts.unmet(demand.conditions)
+
+    def _unknown_reason(self, demand: RuleDemand) -> str:
+        """Return why a demand whose task is not known is not applied."""
+        matcher = self.context.matcher
+        unknown = [c for c, v in zip(demand.clauses, demand.verbs, strict=True) if self._task(c, v) is None]
+        answer = self.answers.get(stems(unknown[0]))
+        if answer is not None and answer.casefold() == NO_ACTIVITY:
+            return f"a person answered that no activity is meant by {unknown[0]!r}"
+        if answer is not None:
+            reason = (
+                "no way in which history did this work has it"
+                if matcher.names.tasks(answer)
+                else "no activity has that name"
+            )
+            return f"a person answered that {unknown[0]!r} means {answer!r}, and {reason}"
+        known = [matcher.graph.tasks[t].title for c in unknown if (t := matcher.catalogue_task(c))]
+        if known:
+            return f"no way in which history did this work has {known[0]!r}"
+        return f"no step of the catalogue is surely meant by {unknown[0]!r}"
+
+    def _must_contain(self, demand: RuleDemand, tasks: tuple[str, ...], role: str) -> str | None:
+        (task,) = tasks
+        if demand.depends_on:
+            then = self._task(demand.depends_on)
+            if then is None:
+                return f"it hangs on {demand.depends_on!r}, of which nobody can tell which step it is"
+            if ((then, task) if demand.after else (task, then)) not in self.pairs:
+                return "the order that it goes with has no effect"
+            if demand.after and not self._is_required(then):
+                return f"it holds where {self._title(then)!r} is done, and not every way does that"
+        if task in self.must_not_contain:
+            return f"{STATED} or another rule demands the contrary"
+        if self._has_cases and (
+            not any(process.supports(task) for process in self.context.history.demands)
+            or (role == "contract" and self._share(task) < LEAST_SHARE)
+        ):
+            return "the near cases that succeeded hardly ever did it: it is taken to be about other work"
+        self.must_contain.add(task)
+        return None
+
+    def _is_required(self, task: str) -> bool:
+        """Return whether every workflow for this intake does the task."""
+        return task in self.must_contain or any(
+            group == {task} for process in self.context.history.demands for group in process.critical
+        )
+
+    def _choice(self, demand: RuleDemand, tasks: tuple[str, ...], role: str) -> str | None:
+        """Return why a choice is not applied, None where it is.
+
+        It is applied where history did one of its options in such a process, not all options are forbidden, and
+        not two options of exactly one are required.
+        """
+        if len(set(tasks)) < len(tasks):
+            return "two of its options name the same step"
+        if all(task in self.must_not_contain for task in tasks):
+            return f"{STATED} or another rule demands the contrary"
+        required = [self._title(task) for task in tasks if self._is_required(task)]
+        if demand.kind == "exactly_one_of" and len(required) > 1:
+            both = " and ".join(map(repr, required))
+            return f"history or another rule needs both {both}; state exactly_one_of if only one may be"
+        supported = [task for task in tasks if any(process.supports(task) for process in self.context.history.demands)]
+        if self._has_cases and (
+            not supported or (role == "contract" and all(self._share(task) < LEAST_SHARE for task in tasks))
+        ):
+            return "the near cases that succeeded hardly ever did any of them: it is taken to be about other work"
+        return None
+
+    def _deadline(self, demand: RuleDemand, tasks: tuple[str, ...], role: str) -> str | None:
+        """Return why a deadline is not applied, None where history has times of the step.
+
+        A deadline does not require its step: it constrains workflows that do it.
+        """
+        if len(set(tasks)) < len(tasks):
+            return "the step and what its time is counted from are the same step"
+        return (
+            None
+            if self.context.history.is_timed(tasks[0])
+            else f"history tells no waiting and no working time of {self._title(tasks[0])!r}"
+        )
+
+    def _must_not_contain(self, demand: RuleDemand, tasks: tuple[str, ...], role: str) -> str | None:
+        (task,) = tasks
+        if task in self.must_contain:
+            return f"{STATED} or another rule demands the contrary"
+        if any(
+            group <= self.must_not_contain | {task}
+            for process in self.context.history.demands
+            for group in process.critical
+        ):
+            return "history failed or hardly ever succeeded without it; state it as must_not_contain if it is meant"
+        self.must_not_contain.add(task)
+        return None
+
+    def _before(self, demand: RuleDemand, tasks: tuple[str, ...], role: str) -> str | None:
+        first, then = tasks
+        if first == then:
+            return "both of its clauses name the same step"
+        if _reaches(self.pairs, then, first):
+            return f"{STATED} or another rule demands the contrary"
+        if not demand.strong and (then, first) in self.context.history.precedence:
+            return "history does it the other way round, and the sentence does not say must"
+        if not _reaches(self.context.wfg.edges, first, then):
+            return "no way in which history did this work goes in this order"
+        self.pairs.add((first, then))
+        return None
+
+    @property
+    def _has_cases(self) -> bool:
+        """Return whether similar cases say what belongs to the work; without any, the documents alone do."""
+        return any(process.cases for process in self.context.history.demands)
+
+    def _title(self, task: str) -> str:
+        return self.context.matcher.graph.tasks[task].title
+
+    def _share(self, task: str) -> float:
+        successes = [c for c in self.context.history.demands[0].cases if c.success is not False]
+        total = sum(c.weight for c in successes)
+        return sum(c.weight for c in successes if task in c.tasks) / total if total else 0.0
+
+
+def _in_words(demand: RuleDemand, names: Sequence[str]) -> str:
+    if demand.kind == "deadlines" and demand.figure is not None:
+        return deadline_of(demand.figure, *names).text
+    if demand.value is not None:
+        return f"{demand.value:g}"
+    return (" or " if demand.kind in CHOICES else " before ").join(names)
+
+
+def deadline_of(figure: Figure, step: str, after: str | None = None) -> StepDeadline:
+    """Return the deadline of a step, in the unit of its sentence where deadlines have that unit, else in hours."""
+    units: dict[tuple[str, bool], Unit] = {
+        ("hour", True): "working_hours",
+        ("day", True): "working_days",
+        ("day", False): "days",
+    }
+    unit = units.get((figure.unit, figure.calendar == "working"))
+    within = hours(figure) if unit is None else figure.amount
+    return StepDeadline(step=step, within=within, unit=unit or "hours", after=after)
+
+
+def _reaches(pairs: "set[Pair] | Mapping[Pair, object]", start: str, end: str) -> bool:
+    """Return whether a walk along the pairs leads from start to end."""
+    after: dict[str, list[str]] = {}
+    for a, b in pairs:
+        after.setdefault(a, []).append(b)
+    seen, unvisited = {start}, [start]
+    while unvisited:
+        for node in after.get(unvisited.pop(), ()):
+            if node == end:
+                return True
+            if node not in seen:
+                seen.add(node)
+                unvisited.append(node)
+    return False

@@ -1,0 +1,275 @@
+"""The similar cases of an intake and their weights: by text, by attributes, else all cases of the industry.
+
+Text: the cosine of a case's vector with the request; a case that is `TEXT_SHARPNESS` less similar than the most similar
+one has 1/e of its weight. Attributes: the proximity of a random forest (`lwm.retrieval.attribute_similarity`). Where
+there are both, the weights are multiplied. Where there is neither, all cases of the industry count, later ones more
+where the forest finds that the work changed over time. Where no case has a text, the request is compared with the names
+of the steps instead: cases that did the steps which it names have the share `NAMED_WEIGHT` of all weight. A case that
+probably still runs counts as any other, with its expected rest: a lower weight would favour work that ends early.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from opus_pipelines.history.records.column_mapping import unprefixed
+from opus_pipelines.intakes.elements import Element
+from opus_pipelines.intakes.intake import Intake
+from opus_pipelines.lwm.retrieval.attribute_similarity import Features, Proximity
+from opus_pipelines.lwm.retrieval.consensus import Consensus, Trace, consensus
+from opus_pipelines.lwm.retrieval.task_names import named_in
+from opus_pipelines.workflow.constraints import folded
+
+TEXT_SHARPNESS = 0.05
+TEXT_CASES = 60  # cases that have a weight by text, the most similar ones
+MOST_CASES = 20_000  # most cases of an industry that are compared, the latest ones
+_ENDS = re.compile(r"(?<=[.!?;])\s+|\n")  # of a sentence, or of a line `name: value`
+_FORBIDS = re.compile(
+    r"\b(do|does|must|should|shall|may|can|need)(\s+not|n't)\b|\bcannot\b|\b(without|no need|instead of|never)\b", re.I
+)
+LONGEST_NAME = 120  # most characters of a line that may state an attribute
+WHOSE = ("client", "contract")  # columns of wkg/cases that count as attributes
+FEWEST_CASES = 20  # cases of an industry below which attributes are not used
+NAMED_WEIGHT = 0.9  # share of the weight of the cases that did what the request names, where no case has a text
+NEGLIGIBLE = 1e-6  # weight, relative to the largest, below which a case is left out
+
+
+@dataclass(frozen=True)
+class SimilarCases:
+    """Rows of wkg/cases with their weights, heaviest first (the largest is 1), and their consensus.
+
+    `rows`: the cases that may be followed; `compared`, `compared_weights`: the failed cases among them, too, because
+    outcomes are compared with and without them. `basis`: text, attributes, text and attributes, or all cases.
+    `nearest`: cosine of the most similar case; None without text.
+    """
+
+    rows: np.ndarray
+    weights: np.ndarray
+    basis: str
+    nearest: float | None
+    consensus: Consensus
+    compared: np.ndarray
+    compared_weights: np.ndarray
+
+
+class IndustryCases:
+    """The cases of one industry (None: of all) that may be followed, with the models of their similarity."""
+
+    def __init__(
+        self,
+        cases: pa.Table,
+        vectors: Mapping[str, np.ndarray],
+        rows: np.ndarray,
+        titles: Mapping[str, str] | None = None,
+    ) -> None:
+        """Take the `rows` of `cases` of the industry.
+
+        `vectors` has unit vectors by id, of the cases with a text; `titles` the title of each task that is a work step.
+        """
+        self._titles = titles or {}
+        self._cases, self._vectors, self._rows = cases, vectors, latest(cases, rows, MOST_CASES)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def load(self) -> None:
+        """Compute now what every search needs."""
+        self._traces, self._may_be_followed, self._text, self._features, self._proximity  # noqa: B018 - each is kept
+        if self._text is None:
+            self._steps, self._stated  # noqa: B018
+
+    def similar(self, intake: Intake, request: np.ndarray) -> SimilarCases | None:
+        """Return the similar cases of an intake; None where no case of the industry has a task.
+
+        `request` is the unit vector [d] of the client input.
+        """
+        if not len(self._rows) or not any(trace.tasks for trace in self._traces):
+            return None
+        weights, basis, nearest = np.ones(len(self._rows)), [], None
+        if self._text is not None:
+            cosines = (self._text @ request).round(6)
+            nearest = float(cosines.max())
+            weights = weights * weights_by_text(cosines)
+            basis.append("text")
+        attributes = self.attributes_of(intake)
+        if (attributes or self._text is None) and self._proximity is not None:
+            began = intake.received_at.timestamp() if intake.received_at else None
+            weights = weights * self._proximity.weights(attributes, began)
+            basis += ["attributes"] if attributes else []
+        if self._text is None and (named := self.steps_named(intake)):
+            weights = self._drawn_to(named, weights)
+            basis.append("named steps")
+        followed, order = _heaviest(np.where(self._may_be_followed, weights, 0.0))
+        if not len(order):
+            return None
+        compared, of_all = _heaviest(np.where(self._has_tasks, weights, 0.0))
+        return SimilarCases(
+            self._rows[order],
+            followed,
+            " and ".join(basis) or "all cases",
+            nearest,
+            consensus([self._traces[n] for n in order], followed),
+            self._rows[of_all],
+            compared,
+        )
+
+    def attributes_of(self, intake: Intake) -> dict[str, str]:
+        """Return the attributes of the intake that this history knows.
+
+        They come from intake.toml, else from lines `name: value` of the client's documents.
+        """
+        known = {folded(name): name for name in sorted(self._features.known) if name not in WHOSE}
+        attributes = dict(_in_documents(intake.elements, known))
+        whose = {"client": intake.client, "contract": intake.contract}
+        attributes |= {
+            name: value for name, value in whose.items() if name in self._features.known and value is not None
+        }
+        return attributes | {name: v for k, v in intake.attributes.items() if (name := _known(k, known))}
+
+    def steps_named(self, intake: Intake) -> frozenset[str]:
+        """Return the work steps of these cases that the client's documents name.
+
+        Lines that state an attribute name no step, and neither do sentences that forbid something.
+        """
+        texts = [element.text or "" for element in intake.elements if element.role in ("input", "output")]
+        sentences = [
+            part
+            for text in texts
+            for part in _ENDS.split(text)
+            if part.strip() and not _FORBIDS.search(part) and not any(_in_line(part, self._stated))
+        ]
+        tasks = self._steps
+        return frozenset(tasks[n] for n in named_in(sentences, [self._titles[task] for task in tasks]))
+
+    @cached_property
+    def _steps(self) -> list[str]:
+        """Return the tasks of these cases that are work steps, sorted."""
+        return sorted(frozenset[str]().union(*(trace.tasks for trace in self._traces)) & self._titles.keys())
+
+    @cached_property
+    def _stated(self) -> dict[str, str]:
+        """Return every attribute of these cases by its name as names are compared, also those of one value."""
+        return {folded(name): name for case in self._attributes for name in case}
+
+    def _drawn_to(self, named: frozenset[str], weights: np.ndarray) -> np.ndarray:
+        """Return the weights [cases] when those that may be followed and did most of these steps have NAMED_WEIGHT."""
+        shared = np.array([len(named.intersection(trace.tasks)) for trace in self._traces])
+        best = shared[self._may_be_followed & (weights > 0)].max(initial=0)
+        did = shared >= max(best, 1)
+        whole, others = weights[did & self._may_be_followed].sum(), weights[~did & self._may_be_followed].sum()
+        if not whole > 0 or not others > 0:
+            return weights
+        return np.where(did, weights, weights * min(1.0, whole * (1 - NAMED_WEIGHT) / (NAMED_WEIGHT * others)))
+
+    @cached_property
+    def _attributes(self) -> list[dict[str, str]]:
+        column = self._cases["attributes"].take(pa.array(self._rows))
+        own = [{k: v for k, v in (row or ()) if v is not None and v.strip()} for row in column.to_pylist()]
+        for name in WHOSE:
+            values = self._cases[name].take(pa.array(self._rows)).to_pylist()
+            own = [one if value is None else {**one, name: value} for one, value in zip(own, values, strict=True)]
+        return own
+
+    @cached_property
+    def _features(self) -> Features:
+        return Features.of(self._attributes)
+
+    @cached_property
+    def _traces(self) -> list[Trace]:
+        columns = ["tasks", "expected_rest", "task_predecessors"]
+        taken = self._cases.select(columns).take(pa.array(self._rows))
+        return [
+            Trace.of([*(t or ()), *(rest or ())], None if p is None else [*p, *([None] * len(rest or ()))])
+            for t, rest, p in zip(*(taken[name].to_pylist() for name in columns), strict=True)
+        ]
+
+    @cached_property
+    def _may_be_followed(self) -> np.ndarray:
+        """Return, for each case [cases], whether it has tasks and did not fail."""
+        failed = pc.equal(self._cases["success"], False).fill_null(False).to_numpy()[self._rows]
+        return np.asarray(self._has_tasks & ~failed)
+
+    @cached_property
+    def _has_tasks(self) -> np.ndarray:
+        return np.array([bool(trace.tasks) for trace in self._traces])
+
+    @cached_property
+    def _text(self) -> np.ndarray | None:
+        """Return the vectors [cases, d], zero for a case without text; None where no case has one."""
+        ids = self._cases["implementation_id"].take(pa.array(self._rows)).to_pylist()
+        vectors = [self._vectors[i] for i in ids if i in self._vectors]
+        if not vectors:
+            return None
+        nothing = np.zeros_like(vectors[0])
+        return np.stack([self._vectors.get(i, nothing) for i in ids])
+
+    @cached_property
+    def _proximity(self) -> Proximity | None:
+        began = pc.cast(self._cases["started_at"], pa.int64()).take(pa.array(self._rows)).to_pylist()
+        if len(began) < FEWEST_CASES or (not self._features.known and all(b is None for b in began)):
+            return None
+        seconds = [None if b is None else b / 1e6 for b in began]
+        p_ended = pc.fill_null(self._cases["p_ended"].take(pa.array(self._rows)), 1.0).to_numpy()
+        done = [frozenset(c.tasks) | c.pairs for c in self._traces]
+        return Proximity(self._attributes, seconds, done, self._features, p_ended)
+
+
+def latest(cases: pa.Table, rows: np.ndarray, most: int) -> np.ndarray:
+    """Return at most `most` of these rows, those of the cases that began last."""
+    if len(rows) <= most:
+        return rows
+    began = pc.fill_null(pc.cast(cases["started_at"], pa.int64()), 0).to_numpy()[rows]
+    return np.sort(rows[np.argsort(-began, kind="stable")[:most]])
+
+
+def _heaviest(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weights that count, heaviest first and with 1 as the largest, and their places.
+
+    There are none where all are 0.
+    """
+    if not weights.max() > 0:
+        return np.zeros(0), np.zeros(0, np.int64)
+    weights = weights / weights.max()
+    order = np.argsort(-weights, kind="stable")
+    order = order[weights[order] >= NEGLIGIBLE]
+    return weights[order], order
+
+
+def weights_by_text(cosines: np.ndarray) -> np.ndarray:
+    """Return the weights [cases] of cases by the cosines of their requests; the largest is 1."""
+    weights = np.exp((cosines - cosines.max()) / TEXT_SHARPNESS)
+    if len(weights) > TEXT_CASES:
+        weights[cosines < np.partition(cosines, -TEXT_CASES)[-TEXT_CASES]] = 0.0
+    return np.asarray(weights)
+
+
+def _known(text: str, known: Mapping[str, str]) -> str | None:
+    """Return the attribute with this name, with or without the prefix that exports put before case attributes."""
+    return known.get(folded(text)) or known.get(folded(unprefixed(text.strip())))
+
+
+def _in_documents(elements: Sequence[Element], known: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+    """Yield the known attributes of lines `name: value`, as JSON and tables are read.
+
+    A name may hold a colon itself; the first value of an attribute counts.
+    """
+    seen: set[str] = set()
+    for element in elements:
+        for line in (element.text or "").splitlines() if element.role == "input" else ():
+            for name, value in _in_line(line, known):
+                if name not in seen:
+                    seen.add(name)
+                    yield name, value
+
+
+def _in_line(line: str, known: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+    """Yield what a line `name: value` states, for each place where the name may end."""
+    for place, character in enumerate(line[:LONGEST_NAME]):
+        name = _known(line[:place], known) if character in ":=" else None
+        if name is not None and line[place + 1 :].strip():
+            yield name, line[place + 1 :].strip()

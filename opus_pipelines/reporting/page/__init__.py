@@ -1,1 +1,0 @@
-"""A contract's HTML page."""

@@ -1,0 +1,258 @@
+"""Translates implementations into task ids (wkg/cases), one source at a time, streamed through Arrow."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from opus_pipelines.core.schemas import CASES
+from opus_pipelines.history.records.arrow_arrays import Bools, Floats, Ints, Longs
+from opus_pipelines.history.records.step_arrays import distinct
+from opus_pipelines.lake.atomic_files import full_disk_named
+from opus_pipelines.lake.layout import PART
+from opus_pipelines.wkg.estimates.open_cases import Events, continuations
+from opus_pipelines.wkg.estimates.task_lists import text_lists
+from opus_pipelines.wkg.mining.observations import actor_groups
+
+Lookup = Mapping[tuple[str | None, str], str]  # industry, task_key → task_id
+_PLAIN = [
+    "implementation_id",
+    "source",
+    "industry",
+    "client",
+    "contract",
+    "title",
+    "success",
+    "expected_outcome",
+    "weight",
+    "attributes",
+    "started_at",
+]
+_BATCH_CASES = 16_384
+_ROW_GROUP, _ROWS = 8_192, 65_536  # rows of a row group of one source, and of the snapshot
+_OF_CASE = ("industry", "attributes", "kind")
+_WHEN = tuple(f"tasks.list.element.{name}" for name in ("task_key", "started_at", "ended_at"))
+_KIND = "kind"
+_END = "ended_at"
+_NEVER = np.iinfo(np.int64).min
+_STEP = [
+    "task_key",
+    "cost_usd",
+    "duration_ms",
+    "actor_kind",
+    "model",
+    "predecessors",
+    "started_at",
+    "ended_at",
+    "wait_ms",
+]
+
+
+def case_batches(folder: Path, lookup: Lookup) -> Iterator[pa.Table]:
+    """Yields the implementations in `folder` as rows of wkg/cases, in the order of their files.
+
+    What is expected of an open case depends on all cases, so that tasks and times are read first, without the rest.
+    """
+    expected = _Expected.of(folder, lookup)
+    columns = [*_PLAIN, _KIND, _END, *(f"tasks.list.element.{name}" for name in (*_STEP, "attributes"))]
+    first = 0
+    for batch in _batches(folder, columns):
+        yield expected.added_to(_cases(batch, lookup), first)
+        first += batch.num_rows
+
+
+def write_case_batches(batches: Iterable[pa.Table], file: Path) -> None:
+    """Writes rows of wkg/cases in row groups that are small enough for one of each source to be kept at once."""
+    with pq.ParquetWriter(file, CASES.schema, compression="zstd") as writer:
+        for cases in batches:
+            writer.write_table(cases, row_group_size=_ROW_GROUP)
+
+
+def merge_cases(files: Sequence[Path], folder: Path, rows: int = _ROWS) -> int:
+    """Writes the rows of wkg/cases of all these files as one sorted file into `folder`, and returns their number.
+
+    So many `rows` at a time are kept, and the row groups that they come from: one of each file where the files are
+    sorted already, as those of sources are. Raises LakeError where the disk is full.
+    """
+    with ExitStack() as opened:
+        stored = [opened.enter_context(pq.ParquetFile(file)) for file in files]
+        groups = [(one, number) for one in stored for number in range(one.num_row_groups)]
+        sizes = [one.metadata.row_group(number).num_rows for one, number in groups]
+        starts = np.cumsum([0, *sizes])
+        ids = pa.chunked_array([one.read(list(CASES.key)).column(0).combine_chunks() for one in stored], pa.string())
+        order = pc.sort_indices(ids).to_numpy().astype(np.int64)
+        del ids
+        folder.mkdir(parents=True, exist_ok=True)
+        with full_disk_named(folder), pq.ParquetWriter(folder / PART, CASES.schema, compression="zstd") as writer:
+            kept: dict[int, pa.Table] = {}
+            for begin in range(0, len(order), rows):
+                places = order[begin : begin + rows]
+                group = np.searchsorted(starts, places, "right") - 1
+                due = distinct(group).tolist()
+                kept = {n: kept[n] if n in kept else groups[n][0].read_row_group(groups[n][1]) for n in due}
+                found = pa.concat_tables([_taken(kept[n], places[group == n] - starts[n]) for n in due])
+                back = np.empty(len(places), np.int64)
+                back[np.argsort(group, kind="stable")] = np.arange(len(places))
+                writer.write_table(_taken(found, back).combine_chunks(), row_group_size=rows)
+        return len(order)
+
+
+def _taken(table: pa.Table, rows: Longs) -> pa.Table:
+    """Returns these rows of a table, which is not copied where they stand side by side."""
+    first = int(rows[0])
+    if np.array_equal(rows, np.arange(first, first + len(rows))):
+        return table.slice(first, len(rows))
+    return table.take(pa.array(rows))
+
+
+def _batches(folder: Path, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    for file in sorted(folder.glob("*.parquet")):
+        with pq.ParquetFile(file) as stored:
+            for number in range(stored.num_row_groups):  # Arrow keeps the bytes of all that it is asked for at once
+                yield from stored.iter_batches(batch_size=_BATCH_CASES, row_groups=[number], columns=columns)
+
+
+def task_ids(industries: pa.Array, keys: pa.ListArray, lookup: Lookup) -> pa.ListArray:
+    """Translates lists of raw keys into lists of task ids, by the industry of each row."""
+    flat = pc.list_flatten(keys).dictionary_encode()
+    owner = industries.take(pc.list_parent_indices(keys)).dictionary_encode()
+    ids = pa.nulls(len(flat), pa.string())
+    for industry in pc.unique(industries).to_pylist():
+        names = pa.array([lookup.get((industry, key)) for key in flat.dictionary.to_pylist()], pa.string())
+        mine = (
+            pc.is_null(owner)
+            if industry is None
+            else pc.fill_null(pc.equal(owner.dictionary_decode(), industry), False)
+        )
+        ids = pc.if_else(mine, names.take(flat.indices), ids)
+    return _nested(keys, ids)
+
+
+def _cases(batch: pa.RecordBatch, lookup: Lookup) -> dict[str, pa.Array]:
+    """Returns the columns of the cases of a batch, without what is expected of open cases."""
+    steps = batch["tasks"]
+    flat = pc.list_flatten(steps)
+    of = {name: _nested(steps, pc.struct_field(flat, name)) for name in _STEP}
+    return {name: batch[name] for name in _PLAIN if name != "title"} | {
+        "kind_of_case": batch["title"],
+        "tasks": task_ids(batch["industry"], of["task_key"], lookup),
+        "task_keys": of["task_key"],
+        "task_cost_usd": of["cost_usd"],
+        "task_duration_ms": of["duration_ms"],
+        "actor_kinds": of["actor_kind"],
+        "models": of["model"],
+        "actor_groups": _nested(steps, actor_groups(pc.list_flatten(steps))),
+        "task_predecessors": of["predecessors"],
+        "task_started_at": of["started_at"],
+        "task_wait_ms": of["wait_ms"],
+        "lead_time_ms": _milliseconds(batch["started_at"], batch["ended_at"]),
+    }
+
+
+@dataclass(frozen=True)
+class _Expected:
+    """What is expected of all cases of a source, in the order of their files.
+
+    `known` [cases] tells which have times, `place` [cases] is the number of each among those, `p_ended` [known cases]
+    the probability that it has ended, and `rest` the codes in `names` of the tasks that are expected to follow.
+    """
+
+    known: Bools
+    place: Longs
+    p_ended: Floats
+    rest: Mapping[int, tuple[int, ...]]
+    names: list[str]
+
+    @classmethod
+    def of(cls, folder: Path, lookup: Lookup) -> "_Expected":
+        codes: dict[str, int] = {}
+        parts = [_Timed.of(batch, lookup, codes) for batch in _batches(folder, [*_OF_CASE, *_WHEN])]
+        known = np.concatenate([np.zeros(0, bool), *(part.known for part in parts)])
+        events = Events(
+            np.concatenate([np.zeros(0, np.int64), *(part.lengths for part in parts)]),
+            np.concatenate([np.zeros(0, np.int32), *(part.code for part in parts)]),
+            np.concatenate([np.zeros(0, np.int64), *(part.when for part in parts)]) / 1e6,
+        )
+        attributes = [of for part in parts for of in part.attributes]
+        del parts
+        found = continuations(events, attributes)
+        return cls(known, np.cumsum(known) - 1, found.p_ended, found.rest, list(codes))
+
+    def added_to(self, columns: dict[str, pa.Array], first: int) -> pa.Table:
+        """Returns the cases from the number `first` on, whose other columns these are, with what is expected of them.
+
+        Both are unknown when a case has no times.
+        """
+        rows = slice(first, first + len(columns["tasks"]))
+        unknown, place = ~self.known[rows], self.place[rows]
+        of_known = place[~unknown]
+        rest = [self.rest.get(one, ()) for one in of_known.tolist()]
+        lists = text_lists(
+            self.names,
+            np.array([activity for one in rest for activity in one], np.int64),
+            np.array([len(one) for one in rest], np.int64),
+        )
+        p_ended = np.full(len(unknown), np.nan)
+        p_ended[~unknown] = self.p_ended[of_known]
+        columns = columns | {
+            "p_ended": pa.array(p_ended, mask=unknown),
+            "expected_rest": lists.take(pa.array(np.cumsum(~unknown) - 1, mask=unknown)),
+        }
+        return pa.table([columns[name] for name in CASES.schema.names], schema=CASES.schema)
+
+
+@dataclass(frozen=True)
+class _Timed:
+    """The cases of a batch that have times: `lengths` [known cases], `code` and `when` (microseconds) of each task.
+
+    `known` [cases of the batch] tells which they are, and `attributes` [known cases] are their own.
+    """
+
+    known: Bools
+    lengths: Longs
+    code: Ints
+    when: Longs
+    attributes: list[dict[str, str]]
+
+    @classmethod
+    def of(cls, batch: pa.RecordBatch, lookup: Lookup, codes: dict[str, int]) -> "_Timed":
+        """Reads a batch. `codes` gets the code of each task id that is new."""
+        steps = batch["tasks"]
+        flat = pc.list_flatten(steps)
+        keys = _nested(steps, pc.struct_field(flat, "task_key"))
+        tasks = pc.list_flatten(task_ids(batch["industry"], keys, lookup)).dictionary_encode()
+        own = np.array([codes.setdefault(task, len(codes)) for task in tasks.dictionary.to_pylist()] + [-1], np.int32)
+        code = own[pc.fill_null(tasks.indices, -1).to_numpy()]
+        executed = pc.equal(batch[_KIND], "executed").take(pc.list_parent_indices(steps))  # models have no times
+        when = pc.coalesce(pc.struct_field(flat, "ended_at"), pc.struct_field(flat, "started_at")).cast(pa.int64())
+        moments = pc.fill_null(pc.if_else(executed, when, pa.scalar(None, pa.int64())), _NEVER).to_numpy()
+        lengths = pc.fill_null(pc.list_value_length(steps), 0).to_numpy().astype(np.int64)
+        of_case = np.repeat(np.arange(len(lengths)), lengths)
+        known = lengths > 0
+        known[of_case[(moments == _NEVER) | (code < 0)]] = False
+        places = np.flatnonzero(known[of_case])
+        # Tasks go by their start; which came last is told by their end.
+        places = places[np.lexsort((moments[places], of_case[places]))]
+        attributes = [
+            {name: value for name, value in (of or ()) if value is not None}
+            for of in batch["attributes"].take(pa.array(np.flatnonzero(known))).to_pylist()
+        ]
+        return cls(known, lengths[known], code[places], moments[places], attributes)
+
+
+def _milliseconds(start: pa.Array, end: pa.Array) -> pa.Array:
+    # Beyond 285 years a microsecond is lost: the difference is then no exact float.
+    return pc.divide(
+        pc.cast(pc.subtract(end.cast(pa.int64()), start.cast(pa.int64())), pa.float64(), safe=False), 1000.0
+    )
+
+
+def _nested(like: pa.ListArray, flat: pa.Array) -> pa.ListArray:
+    lengths = pc.fill_null(pc.list_value_length(like), 0)
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
+    return pa.ListArray.from_arrays(offsets, flat)

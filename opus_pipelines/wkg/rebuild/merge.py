@@ -1,0 +1,261 @@
+"""Adds up the aggregates of all sources and makes the rows of tasks, execution modes and edges (see schemas.py)."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from opus_pipelines.core.statistics import Estimate
+from opus_pipelines.history.records.activity_kinds import Classified
+from opus_pipelines.wkg.estimates.aggregate_columns import KEYS, summed
+from opus_pipelines.wkg.estimates.histograms import NOTHING, QUANTILES, Figures
+from opus_pipelines.wkg.estimates.unknown_figures import NO_COSTS, NO_TIMES, NO_WAITS, probability
+from opus_pipelines.wkg.estimates.waiting_times import WaitFigures
+from opus_pipelines.wkg.gamma import gamma
+
+PER_MS, PER_UNIT = 1_000, 1_000_000  # microseconds a millisecond; millionths a dollar, gigabyte or thread
+TEXTS_SHOWN = {"instruction": 8, "input": 20, "output": 20}
+Row = dict[str, Any]
+Measures = Mapping[str, Figures]
+
+
+class ModeKey(NamedTuple):
+    """The columns that identify an execution mode of a task."""
+
+    task_id: str
+    actor_kind: str | None
+    model: str | None
+    actor_group: str | None
+
+    @classmethod
+    def of(cls, row: Row) -> "ModeKey":
+        """Returns the key of a row that has these columns."""
+        return cls(*(row[name] for name in cls._fields))
+
+
+@dataclass
+class TextCounts:
+    """Counts of the texts of tasks (by task and field) and of execution modes (instructions)."""
+
+    by_task: dict[tuple[str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    by_mode: dict[ModeKey, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+
+    @classmethod
+    def of(cls, texts: pa.Table) -> "TextCounts":
+        """Counts the texts of the `texts` aggregate of all sources."""
+        texts_of = cls()
+        for row in texts.to_pylist():
+            texts_of.by_task[row["task_id"], row["field"]][row["value"]] += row["count"]
+            if row["field"] == "instruction":
+                texts_of.by_mode[ModeKey.of(row)][row["value"]] += row["count"]
+        return texts_of
+
+    def most(self, task: str, what: str) -> list[str] | None:
+        """Returns the most frequent values of a field of a task; None when it has none."""
+        return most_frequent(self.by_task.get((task, what)), TEXTS_SHOWN.get(what, 1))
+
+
+def most_frequent(counts: Counter[str] | None, limit: int) -> list[str] | None:
+    """Returns the `limit` most frequent values, ties by alphabet; None when there are none."""
+    return sorted(counts, key=lambda value: (-counts[value], value))[:limit] if counts else None
+
+
+def modes_and_tasks(modes: pa.Table) -> tuple[list[Row], list[Row]]:
+    """Adds up the `ways` aggregate of all sources by execution mode, and by task.
+
+    Each row has its task's `industries`, and the first of them as `industry`.
+    """
+    by_mode = summed(modes.drop_columns(["client", "industry"]), ModeKey._fields)
+    by_task = summed(by_mode.drop_columns(ModeKey._fields[1:]), ModeKey._fields[:1])
+    industries = _industries(modes)
+    return tuple(  # type: ignore[return-value]
+        [
+            row | {"industry": industries[row["task_id"]][0], "industries": industries[row["task_id"]]}
+            for row in table.to_pylist()
+        ]
+        for table in (by_mode, by_task)
+    )
+
+
+def _industries(modes: pa.Table) -> dict[str, list[str | None]]:
+    """Returns the industries of every task, the most frequent first, ties by name."""
+    counts: dict[str, Counter[str | None]] = defaultdict(Counter)
+    for task, industry, n in zip(
+        *(modes[c].to_pylist() for c in ("task_id", "industry", "implementations")), strict=True
+    ):
+        counts[task][industry] += n
+    return {task: sorted(of, key=lambda i: (-of[i], i is not None, i or "")) for task, of in counts.items()}
+
+
+@dataclass(frozen=True)
+class TaskNames:
+    """What names a task: its title, the clients and sources that have it, and whether it is a step or an event."""
+
+    title: str
+    clients: list[str]
+    sources: list[str]
+    kind: Classified
+
+
+@dataclass(frozen=True)
+class ModeFigures:
+    """The figures of an execution mode: measures, standard deviations, and the quantiles of its duration in
+    microseconds, None where no duration is known.
+    """
+
+    measures: Measures
+    deviations: Mapping[str, float]
+    duration_quantiles: Sequence[float] | None
+
+
+def task_row(
+    row: Row, measures: Measures, names: TaskNames, texts_of: TextCounts, success: tuple[Estimate, Estimate]
+) -> Row:
+    """Returns one row of wkg/tasks, without the metrics of the graph; `success` are its p and q."""
+    p, q = success
+    description = texts_of.most(row["task_id"], "description")
+    wait = mean(measures, "wait", PER_MS)
+    return {
+        "task_id": row["task_id"],
+        "title": names.title,
+        "description": description[0] if description else None,
+        "instructions": texts_of.most(row["task_id"], "instruction"),
+        "inputs": texts_of.most(row["task_id"], "input"),
+        "outputs": texts_of.most(row["task_id"], "output"),
+        "industries": sorted(i for i in row["industries"] if i is not None),
+        "clients": names.clients,
+        "sources": names.sources,
+        "activity_kind": names.kind.kind,
+        "activity_kind_reason": names.kind.reason,
+        "implementations": row["implementations"],
+        "first_seen": row["first_seen"],
+        "last_seen": row["last_seen"],
+        **probability("p", p),
+        **probability("q", q),
+        **_time_and_cost_columns(row, measures),
+        **_wait_columns(measures),
+        "wait_reason": NO_WAITS if wait is None else None,
+    }
+
+
+def mode_row(row: Row, figures: ModeFigures, texts_of: TextCounts, p: Estimate, q: Estimate) -> Row:
+    """Returns one row of wkg/task_implementations."""
+    mode, success = ModeKey.of(row), probability("p", p)
+    measures, deviations, duration_quantiles = figures.measures, figures.deviations, figures.duration_quantiles
+    return {
+        **mode._asdict(),
+        "implementations": row["implementations"],
+        "instructions": most_frequent(texts_of.by_mode.get(mode), TEXTS_SHOWN["instruction"]),
+        **success,
+        **probability("q", q),
+        "basis": success["p_basis"],
+        **_time_and_cost_columns(row, measures),
+        **_wait_columns(measures),
+        "duration_ms_quantiles": None
+        if duration_quantiles is None
+        else [point / PER_MS for point in duration_quantiles],
+        "duration_ms_deviation": _scaled(deviations.get("duration"), PER_MS),
+        "cost_usd_deviation": _scaled(deviations.get("cost"), PER_UNIT),
+        **{f"cost_{part}_usd": mean(measures, part, PER_UNIT) for part in ("compute", "model", "human")},
+        **{name: mean(measures, name, 1) for name in ("tokens_in", "tokens_out")},
+        "memory_gb": mean(measures, "memory", PER_UNIT),
+        "threads": mean(measures, "threads", PER_UNIT),
+    }
+
+
+def edge_rows(
+    edges: pa.Table,
+    variants: Mapping[tuple[str, str], int],
+    unit: str,
+    lambda_: float,
+    waits: Mapping[tuple[str | None, ...], WaitFigures],
+) -> list[Row]:
+    """Returns the rows of wkg/edges from the `edges` aggregate of all sources.
+
+    γ follows LWM (2), with |ξ| counted in `unit`. The probability is the share of all transitions out of src. `waits`
+    holds the waiting times by (src, dst).
+    """
+    rows = summed(edges, KEYS["edges"]).to_pylist()
+    out: Counter[str] = Counter()
+    for row in rows:
+        out[row["src"]] += row["transitions"]
+    return [
+        _edge(row, variants[row["src"], row["dst"]], unit, lambda_, out[row["src"]]) | _edge_wait(row, waits)
+        for row in rows
+    ]
+
+
+def gamma_counts(edges: pa.Table, variants: Mapping[tuple[str, str], int], unit: str) -> list[int]:
+    """Returns |ξ| of every edge, counted in `unit`."""
+    return (
+        sorted(variants.values())
+        if unit == "variant"
+        else sorted(summed(edges, KEYS["edges"])["transitions"].to_pylist())
+    )
+
+
+def mean(measures: Measures, measure: str, per: int) -> float | None:
+    """Returns the mean of the known values of a measure, in the unit of datasets.md; None when none is known.
+
+    It is the only division of the exact sum.
+    """
+    figures = measures.get(measure, NOTHING)
+    return _divided(figures.total, figures.n * per)
+
+
+def _edge(row: Row, variants: int, unit: str, lambda_: float, out: int) -> Row:
+    return {
+        "src": row["src"],
+        "dst": row["dst"],
+        "transitions": row["transitions"],
+        "variants": variants,
+        "gamma": gamma(lambda_, variants if unit == "variant" else row["transitions"]),
+        "probability": row["transitions"] / out,
+        "implementations": row["implementations"],
+        "first_seen": row["first_seen"],
+        "last_seen": row["last_seen"],
+    }
+
+
+def _edge_wait(row: Row, waits: Mapping[tuple[str | None, ...], WaitFigures]) -> Row:
+    found = waits.get((row["src"], row["dst"]))
+    if found is None:
+        return {"wait_n": 0, "wait_with_work_n": 0}
+    return {**found.columns, "wait_with_work_n": found.with_work_n}
+
+
+def _wait_columns(measures: Measures) -> Row:
+    wait = measures.get("wait", NOTHING)
+    quantiles = {f"wait_ms_{name}": _scaled(getattr(wait, name), PER_MS) for name in QUANTILES}
+    return {"wait_ms_mean": mean(measures, "wait", PER_MS), "wait_n": wait.n, **quantiles}
+
+
+def _divided(total: Decimal, by: int) -> float | None:
+    return float(Decimal(total) / by) if by else None
+
+
+def _time_and_cost_columns(row: Row, measures: Measures) -> Row:
+    """Returns the columns of working time and cost, each with its count and basis.
+
+    A cost has the basis `rate` when at least half of the costs behind it have.
+    """
+    duration, cost = measures.get("duration", NOTHING), measures.get("cost", NOTHING)
+    return {
+        "duration_ms_mean": mean(measures, "duration", PER_MS),
+        "cost_usd_mean": mean(measures, "cost", PER_UNIT),
+        **{f"duration_ms_{name}": _scaled(getattr(duration, name), PER_MS) for name in QUANTILES},
+        **{f"cost_usd_{name}": _scaled(getattr(cost, name), PER_UNIT) for name in QUANTILES},
+        "duration_n": duration.n,
+        "duration_basis": "observed" if duration.n else None,
+        "duration_reason": None if duration.n else NO_TIMES,
+        "cost_n": cost.n,
+        "cost_basis": None if not cost.n else "rate" if 2 * row["cost_rate_n"] >= cost.n else "observed",
+        "cost_reason": None if cost.n else NO_COSTS,
+    }
+
+
+def _scaled(value: float | None, per: int) -> float | None:
+    return None if value is None else value / per

@@ -1,0 +1,138 @@
+"""Counts the evidence about the tasks of a source per raw key: their texts, their neighbours, and their scopes.
+
+The tables are small and hold exact integers. They are stored beside the counted names, so that task resolution needs
+neither Spark nor a second pass over history.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from opus_pipelines.history.records.step_arrays import consecutive
+
+SAID = pa.schema([(name, pa.string()) for name in ("industry", "task_key", "field", "value")] + [("count", pa.int64())])
+FOLLOWS = pa.schema([(name, pa.string()) for name in ("industry", "before", "after")] + [("count", pa.int64())])
+SCOPES = pa.schema([(name, pa.string()) for name in ("industry", "task_key", "scope")])
+EVIDENCE = {"said": SAID, "follows": FOLLOWS, "scopes": SCOPES}
+VALUES_KEPT = 8  # most frequent values of a key's field
+NEIGHBOURS_KEPT = 16  # most frequent predecessors, and successors, of a key
+LONGEST = 1_000  # characters of a value
+WHOLE_SOURCE = ""  # the scope of what was carried out; a process model is a scope of its own
+_FIELDS = ("task_key", "description", "instructions", "predecessors")
+COLUMNS = ["implementation_id", "industry", "kind", "weight", *(f"tasks.list.element.{name}" for name in _FIELDS)]
+
+
+def count_evidence(folder: Path) -> dict[str, pa.Table]:
+    """Returns the three tables of the implementations in `folder`, sorted.
+
+    `said` has descriptions and instructions. `follows` has pairs of keys, NULL before the first and after the last.
+    `scopes` tells where the names of tasks were chosen together: in the whole source for executed cases, in one process
+    model for modelled ones.
+    """
+    parts = [tables for file in sorted(folder.glob("*.parquet")) for tables in _counted(pq.ParquetFile(file))]
+    joined = {
+        name: pa.concat_tables([schema.empty_table(), *(part[name] for part in parts)])
+        for name, schema in EVIDENCE.items()
+    }
+    said = _first(_summed(joined["said"], SAID), ("industry", "task_key", "field"), VALUES_KEPT)
+    follows = _summed(joined["follows"], FOLLOWS)
+    near = [_first(follows, ("industry", end), NEIGHBOURS_KEPT) for end in ("before", "after")]
+    kept = pa.concat_tables(near).group_by(FOLLOWS.names).aggregate([]).select(FOLLOWS.names)
+    return {
+        "said": _sorted(said),
+        "follows": _sorted(kept),
+        "scopes": _sorted(joined["scopes"].group_by(SCOPES.names).aggregate([])),
+    }
+
+
+def _counted(file: pq.ParquetFile) -> Iterator[dict[str, pa.Table]]:
+    for batch in file.iter_batches(columns=COLUMNS):
+        yield {"said": _said(batch), "follows": _follows(batch), "scopes": _scopes(batch)}
+
+
+def _said(batch: pa.RecordBatch) -> pa.Table:
+    steps = pc.list_flatten(batch["tasks"])
+    case = pc.list_parent_indices(batch["tasks"])
+    key, instructions = pc.struct_field(steps, "task_key"), pc.struct_field(steps, "instructions")
+    step = pc.list_parent_indices(instructions)
+    parts = [
+        _values(batch, case, key, pc.struct_field(steps, "description"), "description"),
+        _values(batch, case.take(step), key.take(step), pc.list_flatten(instructions), "instruction"),
+    ]
+    return _summed(pa.concat_tables(parts), SAID)
+
+
+def _values(batch: pa.RecordBatch, case: pa.Array, key: pa.Array, values: pa.Array, field: str) -> pa.Table:
+    """Returns rows of `said`: values of a field with the row of the batch and the task key that each belongs to."""
+    values = pc.utf8_slice_codeunits(values, 0, LONGEST)
+    columns = [batch["industry"].take(case), key, pa.repeat(field, len(values)), values, batch["weight"].take(case)]
+    table = pa.table(columns, schema=SAID)
+    return table.filter(pc.fill_null(pc.not_equal(pc.utf8_trim_whitespace(table["value"]), ""), False))
+
+
+def _follows(batch: pa.RecordBatch) -> pa.Table:
+    """Counts who follows whom: a pair of steps, a step without a predecessor, and a step that none follows."""
+    steps, case = pc.list_flatten(batch["tasks"]), pc.list_parent_indices(batch["tasks"]).to_numpy()
+    lengths = pc.fill_null(pc.list_value_length(batch["tasks"]), 0).to_numpy()
+    before, after = consecutive(lengths, pc.struct_field(steps, "predecessors"))
+    is_first, is_last = np.ones(len(steps), bool), np.ones(len(steps), bool)
+    is_first[after] = is_last[before] = False
+    firsts, lasts = np.flatnonzero(is_first), np.flatnonzero(is_last)
+    keys = pc.struct_field(steps, "task_key").dictionary_encode()
+    nobody = len(keys.dictionary)
+    key = pc.fill_null(keys.indices, nobody).to_numpy()
+    industries = batch["industry"].dictionary_encode("encode")
+    row = case[np.concatenate([after, firsts, lasts])]
+    ends = (
+        np.concatenate([key[before], np.full(len(firsts), nobody), key[lasts]]),
+        np.concatenate([key[after], key[firsts], np.full(len(lasts), nobody)]),
+    )
+    sizes = max(1, len(industries.dictionary)), nobody + 1, nobody + 1
+    numbers = np.ravel_multi_index((industries.indices.to_numpy()[row], *ends), sizes)
+    counted, place = np.unique(numbers, return_inverse=True)
+    industry, *pair = np.unravel_index(counted, sizes)
+    counts = np.zeros(len(counted), np.int64)
+    np.add.at(counts, place, pc.fill_null(batch["weight"], 0).to_numpy()[row])
+    names = pa.concat_arrays([keys.dictionary, pa.nulls(1, pa.string())])
+    columns = [industries.dictionary.take(pa.array(industry)), *(names.take(pa.array(end)) for end in pair)]
+    return pa.table([*columns, counts], schema=FOLLOWS)
+
+
+def _scopes(batch: pa.RecordBatch) -> pa.Table:
+    case = pc.list_parent_indices(batch["tasks"])
+    model = pc.fill_null(pc.equal(batch["kind"], "model"), False)
+    scope = pc.if_else(model, batch["implementation_id"], WHOLE_SOURCE)
+    key = pc.struct_field(pc.list_flatten(batch["tasks"]), "task_key")
+    table = pa.table([batch["industry"].take(case), key, scope.take(case)], schema=SCOPES)
+    return table.group_by(SCOPES.names).aggregate([]).select(SCOPES.names)
+
+
+def _summed(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    keys = [name for name in schema.names if name != "count"]
+    return table.group_by(keys).aggregate([("count", "sum")]).rename_columns([*keys, "count"]).cast(schema)
+
+
+def _first(table: pa.Table, by: Iterable[str], limit: int) -> pa.Table:
+    """Of every group the `limit` rows with the largest count, ties by the other columns."""
+    by = list(by)
+    rest = [name for name in table.schema.names if name not in (*by, "count")]
+    order = [
+        *((k, "ascending", "at_start") for k in by),
+        ("count", "descending", "at_end"),
+        *((k, "ascending", "at_start") for k in rest),
+    ]
+    table = table.take(pc.sort_indices(table, sort_keys=order))
+    keep, group, seen = [], None, 0
+    for row in zip(*(table[name].to_pylist() for name in by), strict=True):
+        seen = seen + 1 if row == group else 1
+        group = row
+        keep.append(seen <= limit)
+    return table.filter(pa.array(keep, pa.bool_()))
+
+
+def _sorted(table: pa.Table) -> pa.Table:
+    return table.take(pc.sort_indices(table, sort_keys=[(k, "ascending", "at_start") for k in table.schema.names]))

@@ -1,6 +1,0 @@
-"""Runs work in other processes: a sandbox for one item that may hang, worker processes, and Spark executors.
-
-In: a setup and jobs. Out: answers, or `LostWorker` with the reason. Doors: `workers.jobs` (what a setup and a job are),
-`workers.worker.Worker`, `workers.pool.WorkerPool`, and
-`workers.carried_jobs.carry`, whose executors need not share a folder with the run.
-"""

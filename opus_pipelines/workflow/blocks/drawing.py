@@ -1,0 +1,271 @@
+"""A flow as nodes and edges with places: what BPMN shows. `recovery` makes blocks of it again.
+
+Each element has a key that depends on the statement only: `s3` is the task of the statement `s3`, `s4.merge` the
+gateway that closes the branch `s4`. `names` says which element of an earlier file a key is, so that ids stay.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from opus_pipelines.workflow.blocks.expressions import Expression
+from opus_pipelines.workflow.blocks.formats.python_ir import loop_header, write_condition, write_step
+from opus_pipelines.workflow.blocks.model import Block, Call, Flow, For, If, Parallel, Statement, UserTask, While
+
+TASK, GATEWAY, EVENT = (100.0, 80.0), (50.0, 50.0), (36.0, 36.0)
+GAP, PAD, NOTE = 60.0, 40.0, 40.0
+
+
+@dataclass
+class Node:
+    """One element. `kind`: start, end, call, user_task, decision, merge, fork, join or loop. `x`, `y`: upper left."""
+
+    id: str
+    kind: str
+    name: str = ""
+    step: str = ""
+    condition: Expression | None = None
+    inner: "Drawing | None" = None
+    x: float = 0.0
+    y: float = 0.0
+    width: float = 0.0
+    height: float = 0.0
+    statement: Statement | None = None
+    note: tuple[str, str] = ("", "")  # the ids of the annotation of a loop and of the line to it
+
+    @property
+    def middle(self) -> float:
+        """The vertical middle."""
+        return self.y + self.height / 2
+
+
+@dataclass
+class Edge:
+    """A sequence flow. `label`: yes, no or nothing; `lane`: the height at which it runs where it has one of its own."""
+
+    id: str
+    source: str
+    target: str
+    label: str = ""
+    condition: Expression | None = None
+    lane: float | None = None
+
+
+@dataclass
+class Drawing:
+    """A process or the inside of a loop: its nodes and edges in the order of reading."""
+
+    nodes: list[Node] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+
+
+def draw(
+    flow: Flow, names: Mapping[str, str] | None = None, loops_as_gateways: bool | frozenset[str] = False
+) -> Drawing:
+    """Returns the flow as a drawing with a layout; equal flows with equal ids give equal drawings.
+
+    Every statement needs an id. `loops_as_gateways`: a while becomes a gateway with a way back and no
+    sub-process, for engines that have no standard loop; every while, or those with these ids.
+    """
+    artist = _Artist(dict(names or {}), loops_as_gateways)
+    return artist.container("", flow.body, 160.0, PAD + artist.above(flow.body) + GAP)
+
+
+def step_name(step: Call | UserTask) -> str:
+    """Returns what the element of a step is called."""
+    return step.activity if isinstance(step, Call) else step.text
+
+
+@dataclass
+class _Open:
+    """Where the next edge begins: the last element, and the label and condition of the way out of it."""
+
+    source: str
+    label: str = ""
+    condition: Expression | None = None
+    lane: float | None = None
+
+
+class _Artist:
+    """Draws blocks from left to right along a line, branches below one another."""
+
+    def __init__(self, names: dict[str, str], loops_as_gateways: bool | frozenset[str]) -> None:
+        self._names, self._gateways = names, loops_as_gateways
+        self._used = set(names.values())
+        self._given: dict[str, str] = {}
+
+    def _as_gateways(self, loop: While) -> bool:
+        return self._gateways if isinstance(self._gateways, bool) else loop.id in self._gateways
+
+    def name(self, key: str) -> str:
+        """Returns the id of the element of a key: that of the earlier file, or the key itself as an XML name."""
+        if key not in self._given:
+            plain = self._names.get(key)
+            if plain is None:
+                stem = plain = (
+                    re.sub(r"[^\w-]", "_", key) if re.match(r"[^\W\d]", key) else "n_" + re.sub(r"\W", "_", key)
+                )
+                number = 1
+                while plain in self._used:
+                    number += 1
+                    plain = f"{stem}_{number}"
+            self._used.add(plain)
+            self._given[key] = plain
+        return self._given[key]
+
+    def above(self, block: Block) -> float:
+        """Returns how far the block reaches above its line."""
+        return max((self._extent(each)[1] for each in block), default=TASK[1] / 2)
+
+    def below(self, block: Block) -> float:
+        """Returns how far the block reaches below its line."""
+        return max((self._extent(each)[2] for each in block), default=TASK[1] / 2)
+
+    def _width(self, block: Block) -> float:
+        return sum(self._extent(each)[0] + GAP for each in block) - GAP if block else 0.0
+
+    def _extent(self, statement: Statement) -> tuple[float, float, float]:
+        """Returns width, and how far it reaches above and below the line."""
+        if isinstance(statement, If):
+            lanes = self._lanes([branch.body for branch in statement.branches], statement.orelse)
+            chain = len(statement.branches) - 1
+            width = max(self._width(lane) + min(i, chain) * (GATEWAY[0] + GAP) * 2 for i, lane in enumerate(lanes))
+            return (width + 2 * (GATEWAY[0] + GAP), *self._stacked(lanes))
+        if isinstance(statement, Parallel):
+            lanes = list(statement.branches)
+            return (max(map(self._width, lanes)) + 2 * (GATEWAY[0] + GAP), *self._stacked(lanes))
+        if isinstance(statement, While) and self._as_gateways(statement):
+            width = self._width(statement.body) + 2 * (GATEWAY[0] + GAP)
+            return (width, self.above(statement.body) + NOTE, self.below(statement.body) + NOTE)
+        if isinstance(statement, For | While):
+            width = self._width(statement.body) + 2 * (EVENT[0] + GAP + PAD)
+            return (width, self.above(statement.body) + PAD + 2 * NOTE, self.below(statement.body) + PAD)
+        return (TASK[0], TASK[1] / 2, TASK[1] / 2)
+
+    def _lanes(self, bodies: list[Block], orelse: Block) -> list[Block]:
+        return [*bodies, orelse]
+
+    def _stacked(self, lanes: list[Block]) -> tuple[float, float]:
+        rest = sum(self.above(lane) + self.below(lane) + PAD for lane in lanes[1:])
+        return self.above(lanes[0]), self.below(lanes[0]) + rest
+
+    def container(self, key: str, block: Block, x: float, y: float) -> Drawing:
+        """Draws a block between a start and an end; `y` is its line."""
+        drawing = Drawing()
+        prefix = f"{key}." if key else ""
+        start = self._node(drawing, f"{prefix}start", "start", EVENT, (x, y))
+        last, right = self.block(drawing, block, x + EVENT[0] + GAP, y, [_Open(start.id)])
+        end = self._node(drawing, f"{prefix}end", "end", EVENT, (right, y))
+        self._join(drawing, last, end)
+        return drawing
+
+    def block(
+        self, drawing: Drawing, block: Block, x: float, y: float, begin: list[_Open]
+    ) -> tuple[list[_Open], float]:
+        """Draws a block from `x` on; returns the open ways behind it and where the next element may begin."""
+        for statement in block:
+            begin = self._statement(drawing, statement, x, y, begin)
+            x += self._extent(statement)[0] + GAP
+        return begin, x
+
+    def _node(
+        self, drawing: Drawing, key: str, kind: str, size: tuple[float, float], place: tuple[float, float]
+    ) -> Node:
+        node = Node(self.name(key), kind, x=place[0], y=place[1] - size[1] / 2, width=size[0], height=size[1])
+        drawing.nodes.append(node)
+        return node
+
+    def _join(self, drawing: Drawing, begin: list[_Open], node: Node) -> None:
+        for way in begin:
+            edge = self.name(f"flow_{way.source}_{node.id}" + (f"_{way.label}" if len(begin) > 1 and way.label else ""))
+            drawing.edges.append(Edge(edge, way.source, node.id, way.label, way.condition, way.lane))
+
+    def _statement(self, drawing: Drawing, statement: Statement, x: float, y: float, begin: list[_Open]) -> list[_Open]:
+        if isinstance(statement, If):
+            return self._if(drawing, statement, (x, y), begin)
+        if isinstance(statement, Parallel):
+            return self._parallel(drawing, statement, (x, y), begin)
+        if isinstance(statement, While) and self._as_gateways(statement):
+            return self._gateway_loop(drawing, statement, (x, y), begin)
+        if isinstance(statement, For | While):
+            return self._loop(drawing, statement, (x, y), begin)
+        kind = "call" if isinstance(statement, Call) else "user_task"
+        node = self._node(drawing, statement.id, kind, TASK, (x, y))
+        node.name, node.step, node.statement = step_name(statement), write_step(statement), statement
+        self._join(drawing, begin, node)
+        return [_Open(node.id)]
+
+    def _if(self, drawing: Drawing, statement: If, place: tuple[float, float], begin: list[_Open]) -> list[_Open]:
+        """Draws one decision for each branch, an elif inside the way "no" of the one before, and their merges."""
+        x, line = place
+        width, _, _ = self._extent(statement)
+        right = x + width - GATEWAY[0]
+        way, y = begin, line
+        merges: list[tuple[str, float, list[_Open]]] = []
+        lanes = [branch.body for branch in statement.branches] + [statement.orelse]
+        for i, branch in enumerate(statement.branches):
+            node = self._node(drawing, branch.id, "decision", GATEWAY, (x, y))
+            node.condition, node.name = branch.condition, f"Decision: {write_condition(branch.condition)}"
+            self._join(drawing, way, node)
+            yes = [_Open(node.id, "yes", branch.condition)]
+            ways, _ = self.block(drawing, branch.body, x + GATEWAY[0] + GAP, y, yes)
+            merges.append((f"{branch.id}.merge", right, ways))
+            y += self.below(lanes[i]) + PAD + self.above(lanes[i + 1])
+            way = [_Open(node.id, "no", None, y)]
+            x, right = x + GATEWAY[0] + GAP, right - GATEWAY[0] - GAP
+        ways, _ = self.block(drawing, statement.orelse, x, y, way)
+        height = y
+        for i, (key, at, before) in reversed(list(enumerate(merges))):
+            height -= self.below(lanes[i]) + PAD + self.above(lanes[i + 1])
+            merge = self._node(drawing, key, "merge", GATEWAY, (at, height))
+            merge.name = "Merge"
+            self._join(drawing, before, merge)
+            self._join(drawing, ways, merge)
+            ways = [_Open(merge.id)]
+        return ways
+
+    def _parallel(
+        self, drawing: Drawing, statement: Parallel, place: tuple[float, float], begin: list[_Open]
+    ) -> list[_Open]:
+        x, y = place
+        fork = self._node(drawing, statement.id, "fork", GATEWAY, place)
+        self._join(drawing, begin, fork)
+        ends: list[_Open] = []
+        for i, branch in enumerate(statement.branches):
+            if i:
+                y += self.below(statement.branches[i - 1]) + PAD + self.above(branch)
+            ends += self.block(drawing, branch, x + GATEWAY[0] + GAP, y, [_Open(fork.id)])[0]
+        at = place[0] + self._extent(statement)[0] - GATEWAY[0]
+        join = self._node(drawing, f"{statement.id}.join", "join", GATEWAY, (at, place[1]))
+        self._join(drawing, ends, join)
+        return [_Open(join.id)]
+
+    def _gateway_loop(
+        self, drawing: Drawing, statement: While, place: tuple[float, float], begin: list[_Open]
+    ) -> list[_Open]:
+        x, y = place
+        head = self._node(drawing, f"{statement.id}.merge", "merge", GATEWAY, place)
+        head.name = "Merge"
+        self._join(drawing, begin, head)
+        node = self._node(drawing, statement.id, "decision", GATEWAY, (x + GATEWAY[0] + GAP, y))
+        node.condition, node.name = statement.condition, f"Decision: {write_condition(statement.condition)}"
+        self._join(drawing, [_Open(head.id)], node)
+        yes = [_Open(node.id, "yes", statement.condition)]
+        ways, _ = self.block(drawing, statement.body, x + 2 * (GATEWAY[0] + GAP), y, yes)
+        for way in ways:
+            way.lane = y - self.above(statement.body) - NOTE / 2
+        self._join(drawing, ways, head)
+        return [_Open(node.id, "no", None, y + self.below(statement.body) + NOTE / 2)]
+
+    def _loop(
+        self, drawing: Drawing, statement: For | While, place: tuple[float, float], begin: list[_Open]
+    ) -> list[_Open]:
+        x, y = place
+        width, above, below = self._extent(statement)
+        node = Node(self.name(statement.id), "loop", statement=statement, step=loop_header(statement))
+        node.x, node.y, node.width, node.height = x, y - above + 2 * NOTE, width, above - 2 * NOTE + below
+        node.note = self.name(f"{statement.id}.text"), self.name(f"{statement.id}.link")
+        drawing.nodes.append(node)
+        node.inner = self.container(statement.id, statement.body, x + PAD, y)
+        self._join(drawing, begin, node)
+        return [_Open(node.id)]

@@ -1,0 +1,336 @@
+"""Edit operations on the ids of a flow (Flow-Bench, arXiv 2505.11646), their application, and a history with undo.
+
+An operation changes what it names and keeps the ids of everything else. Deleting the whole body of an if that has an
+else negates the condition and keeps the else.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal as OneOf
+from typing import TypeAlias
+
+from opus_pipelines.workflow.blocks.edit_tree import EditTree, Part, to_parts
+from opus_pipelines.workflow.blocks.expressions import Expression, FlowError, negated
+from opus_pipelines.workflow.blocks.formats.python_ir import loop_header, write_condition, write_step
+from opus_pipelines.workflow.blocks.model import Block, Call, Flow, If, Parallel, UserTask
+from opus_pipelines.workflow.blocks.traversal import ids, walk
+
+Where: TypeAlias = OneOf["before", "after", "prepend", "append"]
+
+
+@dataclass(frozen=True)
+class Insert:
+    """Puts steps before or after a step, or first or last into a block (`EditTree.block` says how it is named)."""
+
+    steps: Block
+    where: Where = "append"
+    target: str = ""
+
+
+@dataclass(frozen=True)
+class Delete:
+    """Removes a step with all that is in it."""
+
+    target: str
+
+
+@dataclass(frozen=True)
+class DeleteElse:
+    """Removes the else of an if."""
+
+    target: str
+
+
+@dataclass(frozen=True)
+class Replace:
+    """Puts another call or user task in the place of a step; the id stays."""
+
+    target: str
+    step: Call | UserTask
+
+
+@dataclass(frozen=True)
+class SetCondition:
+    """Gives an if, an elif or a while another condition."""
+
+    target: str
+    condition: Expression
+
+
+@dataclass(frozen=True)
+class NegateCondition:
+    """Turns the condition of an if, an elif or a while around."""
+
+    target: str
+
+
+@dataclass(frozen=True)
+class AddElse:
+    """Gives an if without an else one."""
+
+    target: str
+    steps: Block
+
+
+@dataclass(frozen=True)
+class Wrap:
+    """Puts the steps from `first` to `last`, which stand in one block, into a new if, for or while with this `id`.
+
+    `variable` is that of a for, and empty otherwise; `loop` tells a while from an if.
+    """
+
+    first: str
+    last: str
+    expression: Expression
+    variable: str = ""
+    loop: bool = False
+    id: str = ""
+
+
+@dataclass(frozen=True)
+class Unwrap:
+    """Removes an if without an else, a loop or a parallel and leaves the steps that are in it."""
+
+    target: str
+
+
+@dataclass(frozen=True)
+class SetLoopHeader:
+    """Gives a for another variable and iterable, or a while another condition (then `variable` is empty)."""
+
+    target: str
+    expression: Expression
+    variable: str = ""
+
+
+Operation: TypeAlias = (
+    Insert | Delete | DeleteElse | Replace | SetCondition | NegateCondition | AddElse | Wrap | Unwrap | SetLoopHeader
+)
+
+
+def applied(flow: Flow, operations: Sequence[Operation]) -> Flow:
+    """Returns the flow after all operations, in their order; what none of them names keeps its id.
+
+    Raises FlowError for a step that is not there, for an operation that does not fit its step, and for operations that
+    contradict each other.
+    """
+    _check_contradictions(operations)
+    tree = EditTree(flow)
+    for operation in operations:
+        _apply(tree, operation)
+    return tree.flow()
+
+
+def _apply(tree: EditTree, operation: Operation) -> None:
+    if isinstance(operation, Insert):
+        _insert(tree, operation)
+    elif isinstance(operation, Wrap):
+        _wrap(tree, operation)
+    elif isinstance(operation, Delete):
+        block, i = tree.place(operation.target)
+        del block[i]
+    elif isinstance(operation, Unwrap):
+        _unwrap(tree, operation)
+    elif isinstance(operation, Replace):
+        _replace(tree, operation)
+    elif isinstance(operation, DeleteElse | AddElse):
+        _else(tree, operation)
+    else:
+        _header(tree, operation)
+
+
+def _insert(tree: EditTree, operation: Insert) -> None:
+    if not operation.steps:
+        raise FlowError("an insert has no step; give it one")
+    new = to_parts(_fresh(tree, operation.steps))
+    if operation.where in ("before", "after"):
+        block, i = tree.place(operation.target)
+        at = i + (operation.where == "after")
+    else:
+        block = tree.block(operation.target)
+        at = 0 if operation.where == "prepend" else len(block)
+    block[at:at] = new
+
+
+def _fresh(tree: EditTree, steps: Block) -> Block:
+    """Returns the steps without those ids that the flow has already."""
+    if set(filter(None, ids(steps))) & {block[i].id for block, i in tree.walk()}:
+        raise FlowError("an inserted step has the id of a step of the flow; leave the id out")
+    return steps
+
+
+def _wrap(tree: EditTree, operation: Wrap) -> None:
+    block, first = tree.place(operation.first)
+    other, last = tree.place(operation.last)
+    if other is not block or last < first:
+        raise FlowError(f"the steps {operation.first} and {operation.last} do not stand in this order in one block")
+    kind = "for" if operation.variable else "while" if operation.loop else "if"
+    blocks = [block[first : last + 1]] + ([[]] if kind == "if" else [])
+    block[first : last + 1] = [Part(kind, operation.id, None, operation.variable, operation.expression, blocks)]
+
+
+def _unwrap(tree: EditTree, operation: Unwrap) -> None:
+    block, i = tree.place(operation.target)
+    part = block[i]
+    if part.kind == "step":
+        raise FlowError(f"step {operation.target} has nothing in it to unwrap")
+    if part.kind == "if" and part.blocks[1]:
+        raise FlowError(f"the if {operation.target} has an else; delete it first")
+    block[i : i + 1] = [inner for each in part.blocks for inner in each]
+
+
+def _replace(tree: EditTree, operation: Replace) -> None:
+    part = tree.part(operation.target)
+    if part.step is None:
+        raise FlowError(f"step {operation.target} is {_article(part)}; only a call or a user task can be replaced")
+    step = operation.step
+    part.step = (
+        Call(step.activity, step.variable, step.arguments, id=part.id)
+        if isinstance(step, Call)
+        else UserTask(step.text, step.variable, id=part.id)
+    )
+
+
+def _else(tree: EditTree, operation: DeleteElse | AddElse) -> None:
+    part = tree.part(operation.target)
+    if part.kind != "if":
+        raise FlowError(f"step {operation.target} is {_article(part)} and has no else")
+    if isinstance(operation, AddElse):
+        if part.blocks[1]:
+            raise FlowError(f"the if {operation.target} has an else already; insert into {operation.target}.else")
+        part.blocks[1] = to_parts(_fresh(tree, operation.steps))
+    elif not part.blocks[1]:
+        raise FlowError(f"the if {operation.target} has no else to delete")
+    else:
+        part.blocks[1] = []
+
+
+def _header(tree: EditTree, operation: SetCondition | NegateCondition | SetLoopHeader) -> None:
+    part = tree.part(operation.target)
+    wanted = ("for", "while") if isinstance(operation, SetLoopHeader) else ("if", "while")
+    if part.kind not in wanted or part.expression is None:
+        raise FlowError(f"step {operation.target} is {_article(part)}, not {' or '.join(wanted)}")
+    if isinstance(operation, NegateCondition):
+        part.expression = negated(part.expression)
+    elif isinstance(operation, SetCondition):
+        part.expression = operation.condition
+    elif (part.kind == "for") != bool(operation.variable):
+        raise FlowError(f"step {operation.target} is {_article(part)}; its header has another form")
+    else:
+        part.expression, part.variable = operation.expression, operation.variable
+
+
+def _article(part: Part) -> str:
+    return f"{'an' if part.kind == 'if' else 'a'} {part.kind}"
+
+
+def _check_contradictions(operations: Sequence[Operation]) -> None:
+    """Raises FlowError where one operation undoes or overwrites another, or needs what another removes."""
+    removed: dict[str, int] = {}
+    changed: dict[tuple[str, str], int] = {}
+    for number, operation in enumerate(operations, start=1):
+        for target in _needs(operation):
+            if target in removed:
+                raise FlowError(
+                    f"operations {removed[target]} and {number} contradict: the first removes step {target}"
+                )
+        if isinstance(operation, Delete | Unwrap):
+            removed[operation.target] = number
+        kind = _changes(operation)
+        if kind is None or isinstance(operation, Insert | Wrap):
+            continue
+        key = (operation.target, kind)
+        if key in changed:
+            raise FlowError(
+                f"operations {changed[key]} and {number} contradict: both change the {kind} of step {key[0]}"
+            )
+        changed[key] = number
+    for number, operation in enumerate(operations, start=1):
+        kind = _changes(operation)
+        target = getattr(operation, "target", "")
+        if (
+            kind
+            and isinstance(operation, Replace | SetCondition | NegateCondition | SetLoopHeader)
+            and target in removed
+        ):
+            raise FlowError(
+                f"operations {number} and {removed[target]} contradict: one changes step {target}, one removes it"
+            )
+
+
+def _needs(operation: Operation) -> tuple[str, ...]:
+    if isinstance(operation, Wrap):
+        return (operation.first, operation.last)
+    return (operation.target,)
+
+
+def _changes(operation: Operation) -> str | None:
+    """What of its step the operation sets; two that set the same contradict."""
+    if isinstance(operation, SetCondition | NegateCondition | SetLoopHeader):
+        return "condition"
+    if isinstance(operation, AddElse | DeleteElse):
+        return "else"
+    return "step" if isinstance(operation, Replace) else None
+
+
+def described(operation: Operation) -> str:
+    """Returns an operation as one line for people."""
+    if isinstance(operation, Insert):
+        where = f"{operation.where} {operation.target}" if operation.target else operation.where
+        return f"insert {where}: {_steps(operation.steps)}"
+    if isinstance(operation, AddElse):
+        return f"add else to {operation.target}: {_steps(operation.steps)}"
+    if isinstance(operation, Replace):
+        return f"replace {operation.target}: {write_step(operation.step)}"
+    if isinstance(operation, SetCondition):
+        return f"set the condition of {operation.target}: {write_condition(operation.condition)}"
+    if isinstance(operation, Wrap):
+        return f"wrap {operation.first} to {operation.last}: {_wrapper(operation)}"
+    if isinstance(operation, SetLoopHeader):
+        return f"set the loop of {operation.target}: {_wrapper(operation)}"
+    words = {Delete: "delete", DeleteElse: "delete the else of", NegateCondition: "negate the condition of"}
+    return f"{words.get(type(operation), 'unwrap')} {operation.target}"
+
+
+def _wrapper(operation: Wrap | SetLoopHeader) -> str:
+    text = write_condition(operation.expression)
+    if operation.variable:
+        return f"for {operation.variable} in {text}"
+    return f"{'while' if isinstance(operation, SetLoopHeader) or operation.loop else 'if'} {text}"
+
+
+def _steps(steps: Block) -> str:
+    words = []
+    for statement in walk(steps):
+        if isinstance(statement, Call | UserTask):
+            words.append(write_step(statement))
+        elif isinstance(statement, If):
+            words.append(f"if {write_condition(statement.branches[0].condition)}")
+        else:
+            words.append("parallel" if isinstance(statement, Parallel) else loop_header(statement))
+    return "; ".join(words)
+
+
+@dataclass(frozen=True)
+class History:
+    """The turns of a conversation on one flow: the flow before each turn, and the flow now."""
+
+    flow: Flow
+    earlier: tuple[Flow, ...] = ()
+    undone: tuple[Flow, ...] = ()
+
+    def edit(self, operations: Sequence[Operation]) -> "History":
+        """Returns the history with one turn more; raises FlowError as `applied` does."""
+        return History(applied(self.flow, operations), (*self.earlier, self.flow))
+
+    def undo(self) -> "History":
+        """Returns the history without its last turn; raises FlowError where there is none."""
+        if not self.earlier:
+            raise FlowError("there is no turn to undo")
+        return History(self.earlier[-1], self.earlier[:-1], (*self.undone, self.flow))
+
+    def redo(self) -> "History":
+        """Returns the history with the turn that was undone last; raises FlowError where none was."""
+        if not self.undone:
+            raise FlowError("there is no undone turn")
+        return History(self.undone[-1], (*self.earlier, self.flow), self.undone[:-1])

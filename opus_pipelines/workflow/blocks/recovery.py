@@ -1,0 +1,330 @@
+"""From a graph of steps, decisions and gateways back to blocks: the inverse of `drawing`, for every graph format.
+
+A decision ends where all its ways meet again, its immediate postdominator. What no block can express is an error that
+names the elements; where it is asked for, steps that several ways share are written once for each way instead.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from opus_pipelines.workflow.blocks.expressions import Expression, FlowError, negated
+from opus_pipelines.workflow.blocks.model import Block, Branch, If, Parallel, Statement, While
+
+MOST_NODES = 5_000
+MOST_STATEMENTS = 10_000
+DEEPEST = 60
+EXIT = ""  # the end of every way
+
+
+@dataclass
+class Way:
+    """An edge: its target, its condition, and whether it is taken where the decision holds (None: unknown)."""
+
+    target: str
+    condition: Expression | None = None
+    holds: bool | None = None
+
+
+@dataclass
+class Point:
+    """One node: a step with its statement, a decision with its condition, a fork, or a gateway that is passed."""
+
+    id: str
+    kind: str  # step, decision, fork or pass
+    statements: Block = ()
+    condition: Expression | None = None
+    ways: list[Way] = field(default_factory=list)
+    label: str = ""
+    line: int | None = None
+
+
+def recovered(points: dict[str, Point], start: str, duplicate: bool = False) -> Block:
+    """Returns the blocks of the graph that begins at `start`.
+
+    `duplicate`: a step that several ways share is written once for each. Raises FlowError naming the elements where the
+    graph has no block structure, has no end, or is too large.
+    """
+    return Recovery(points, start, duplicate).whole()
+
+
+class Recovery:
+    """One run. `meetings`: for each decision and fork the point where its ways meet."""
+
+    def __init__(self, points: dict[str, Point], start: str, duplicate: bool) -> None:
+        if len(points) > MOST_NODES:
+            raise FlowError(f"the graph has {len(points):,} elements; at most {MOST_NODES:,} can be read")
+        self.meetings: dict[str, str] = {}
+        self._points, self._start, self._duplicate = points, start, duplicate
+        self._visits: Counter[str] = Counter()
+        self._written = 0
+
+    def whole(self) -> Block:
+        """Returns the blocks from the start on; raises FlowError as `recovered` does."""
+        unreached = [p for i, p in self._points.items() if i not in self._order and p.kind == "step"]
+        if unreached:
+            raise self._error("no way from the start leads to", unreached)
+        dead = [self._points[i] for i in self._order if not self._after[self._number[i]] >> self._number[EXIT] & 1]
+        if dead:
+            raise self._error("no end can be reached from", dead)
+        block = self._block(self._start, EXIT, 1)
+        if not self._duplicate and (twice := [i for i, n in self._visits.items() if n > 1]):
+            hint = "; ask for duplication to write them once for each way"
+            raise self._error("several ways that are no block share", [self._points[i] for i in twice], hint)
+        return block
+
+    def _error(self, what: str, points: list[Point], then: str = "") -> FlowError:
+        names = ", ".join(f"{p.label or p.kind} ({p.id})" for p in points[:5])
+        more = f" and {len(points) - 5} more" if len(points) > 5 else ""
+        return FlowError(f"{what} {names}{more}{then}", points[0].line)
+
+    @cached_property
+    def _order(self) -> list[str]:
+        """The reachable points in reverse postorder, without recursion."""
+        seen, order = {self._start}, list[str]()
+        stack = [(self._start, iter(self._points[self._start].ways))]
+        while stack:
+            here, ways = stack[-1]
+            way = next(ways, None)
+            if way is None:
+                order.append(here)
+                stack.pop()
+            elif way.target != EXIT and way.target not in seen:
+                seen.add(way.target)
+                stack.append((way.target, iter(self._points[way.target].ways)))
+        return order[::-1]
+
+    @cached_property
+    def _number(self) -> dict[str, int]:
+        return {node: i for i, node in enumerate([*self._order, EXIT])}
+
+    def _targets(self, node: str) -> list[str]:
+        return [way.target for way in self._points[node].ways] or [EXIT]
+
+    @cached_property
+    def _after(self) -> dict[int, int]:
+        """For each point the set of its postdominators as bits; no EXIT in it means that no end is reachable."""
+        reach = self._reaches_end
+        full = (1 << len(self._number)) - 1
+        sets = dict.fromkeys(self._number.values(), full)
+        exit_bit = 1 << self._number[EXIT]
+        sets[self._number[EXIT]] = exit_bit
+        changed = True
+        while changed:
+            changed = False
+            for node in reversed(self._order):
+                if node not in reach:
+                    continue
+                common = full
+                for target in self._targets(node):
+                    if target == EXIT or target in reach:
+                        common &= sets[self._number[target]]
+                new = common | 1 << self._number[node]
+                if new != sets[self._number[node]]:
+                    sets[self._number[node]], changed = new, True
+        for node in self._order:
+            if node not in reach:
+                sets[self._number[node]] = 0
+        return sets
+
+    @cached_property
+    def _reaches_end(self) -> set[str]:
+        before: dict[str, list[str]] = {}
+        for node in self._order:
+            for target in self._targets(node):
+                before.setdefault(target, []).append(node)
+        found, waiting = set[str](), [EXIT]
+        while waiting:
+            new = [n for n in before.get(waiting.pop(), ()) if n not in found]
+            found.update(new)
+            waiting += new
+        return found
+
+    def _meeting(self, node: str) -> str:
+        """Returns the immediate postdominator: of those that come after, the one that all others come after."""
+        after = self._after[self._number[node]]
+        names = [name for name, i in self._number.items() if name != node and after >> i & 1]
+        return max(names, key=lambda name: self._after[self._number[name]].bit_count())
+
+    @cached_property
+    def _heads(self) -> dict[str, list[str]]:
+        """The heads of loops, each with the points from which a way leads back to it."""
+        dominators = self._dominators
+        back: dict[str, list[str]] = {}
+        for node in self._order:
+            for target in self._targets(node):
+                if target != EXIT and dominators[node] >> self._number[target] & 1:
+                    back.setdefault(target, []).append(node)
+                elif target != EXIT and self._number[target] <= self._number[node]:
+                    raise self._error("a loop is entered in its middle, at", [self._points[target]])
+        return back
+
+    @cached_property
+    def _dominators(self) -> dict[str, int]:
+        before: dict[str, list[str]] = {}
+        for node in self._order:
+            for target in self._targets(node):
+                before.setdefault(target, []).append(node)
+        full = (1 << len(self._number)) - 1
+        sets = dict.fromkeys(self._order, full)
+        sets[self._start] = 1 << self._number[self._start]
+        changed = True
+        while changed:
+            changed = False
+            for node in self._order[1:]:
+                common = full
+                for parent in before.get(node, ()):
+                    common &= sets[parent]
+                new = common | 1 << self._number[node]
+                if new != sets[node]:
+                    sets[node], changed = new, True
+        return sets
+
+    def _block(self, node: str, stop: str, level: int, inside: str = "") -> Block:
+        """Returns the block from `node` to `stop`, which is left out. `inside`: the head of the loop that it is in."""
+        if level > DEEPEST:
+            raise self._error(f"more than {DEEPEST} decisions stand inside one another at", [self._points[node]])
+        found: list[Statement] = []
+        while node not in (stop, EXIT):
+            point = self._points[node]
+            if node in self._heads and node != inside:
+                statements, node = self._loop(node, level)
+                found += statements
+                continue
+            if node == inside and found:
+                raise self._error("a loop has another way back at", [point])
+            if point.kind in ("decision", "fork"):
+                meeting = self.meetings[node] = self._meeting(node)
+                found += self._split(point, meeting, level)
+                node = meeting
+                continue
+            if len(point.ways) > 1:
+                raise self._error("several ways leave without a condition from", [point])
+            self._note(point)
+            found += point.statements
+            node = point.ways[0].target if point.ways else EXIT
+        if node != stop:
+            raise self._error("a way ends inside a block, after", [self._points[self._start]])
+        return tuple(found)
+
+    def _note(self, point: Point) -> None:
+        if point.statements:
+            self._visits[point.id] += 1
+            self._written += 1
+            if self._written > MOST_STATEMENTS:
+                raise FlowError(f"the blocks would have more than {MOST_STATEMENTS:,} steps")
+
+    def _split(self, point: Point, meeting: str, level: int) -> Block:
+        blocks = [self._block(way.target, meeting, level + 1) for way in point.ways]
+        if point.kind == "fork":
+            full = tuple(block for block in blocks if block)
+            return (Parallel(full, id=point.id),) if len(full) > 1 else full[0] if full else ()
+        if len(point.ways) == 2:
+            return self._either(point, blocks)
+        return self._choice(point, blocks)
+
+    def _either(self, point: Point, blocks: list[Block]) -> Block:
+        yes = self._yes(point, [not block for block in blocks])
+        condition = point.condition or point.ways[yes].condition
+        if condition is None and (other := point.ways[1 - yes].condition) is not None:
+            condition = negated(other)
+        if condition is None:
+            raise self._error("no condition stands at the decision", [point])
+        body, orelse = blocks[yes], blocks[1 - yes]
+        if not body:
+            condition, body, orelse = negated(condition), orelse, body
+        if not body:
+            raise self._error("no way has a step at the decision", [point])
+        return (If((Branch(condition, body, id=point.id),), orelse),)
+
+    def _yes(self, point: Point, empty: list[bool]) -> int:
+        """Returns which of two ways is taken where the condition holds: by label, by emptiness, or the first."""
+        for i, way in enumerate(point.ways):
+            if way.holds is not None:
+                return i if way.holds else 1 - i
+        if point.condition is None:
+            return 0 if point.ways[0].condition is not None else 1
+        return empty.index(False) if empty.count(True) == 1 else 0
+
+    def _choice(self, point: Point, blocks: list[Block]) -> Block:
+        branches: list[Branch] = []
+        orelse: Block = ()
+        unknown = [way for way in point.ways if way.condition is None]
+        if len(unknown) > 1 or point.condition is not None or len(blocks) < 3:
+            raise self._error("not every way has a condition at the decision", [point])
+        for i, (way, block) in enumerate(zip(point.ways, blocks, strict=True)):
+            if way.condition is None:
+                orelse = block
+            elif block:
+                branches.append(Branch(way.condition, block, id=f"{point.id}.{i}" if i else point.id))
+            else:
+                raise self._error("a way without a step leaves the decision", [point])
+        return (If(tuple(branches), orelse),)
+
+    def _loop(self, head: str, level: int) -> tuple[Block, str]:
+        """Returns the loop whose head this is as a while, and the point behind it."""
+        inside = self._inside(head)
+        node = head
+        while self._points[node].kind == "pass" and len(self._points[node].ways) == 1:
+            node = self._points[node].ways[0].target
+        point = self._points.get(node)
+        if point is not None and point.kind == "decision" and node in inside and len(point.ways) == 2:
+            stays = [way.target in inside for way in point.ways]
+            if stays.count(True) == 1:
+                self.meetings[point.id] = head
+                return self._while(point, stays.index(True), self._block_of(point, stays, head, level))
+        if self._duplicate:
+            return self._until(head, inside, level)
+        hint = "; only a loop that tests first is a while; ask for duplication to write the body once before it"
+        raise self._error("a loop does not begin with its test, at", [self._points[n] for n in [head, *inside]], hint)
+
+    def _block_of(self, point: Point, stays: list[bool], head: str, level: int) -> Block:
+        return self._block(point.ways[stays.index(True)].target, head, level + 1)
+
+    def _while(self, point: Point, into: int, body: Block) -> tuple[Block, str]:
+        way, out = point.ways[into], point.ways[1 - into]
+        condition = point.condition or way.condition
+        if condition is None and out.condition is not None:
+            condition = negated(out.condition)
+        if condition is None:
+            raise self._error("no condition stands at the loop", [point])
+        holds = way.holds if way.holds is not None else None if out.holds is None else not out.holds
+        if holds is None and point.condition is not None and way.condition is None:
+            holds = into == 0
+        if holds is False:
+            condition = negated(condition)
+        return (While(condition, body, id=point.id),), out.target
+
+    def _until(self, head: str, inside: list[str], level: int) -> tuple[Block, str]:
+        """Returns a loop that tests at its end: its body, and a while with the body again."""
+        leaving = [n for n in inside if any(t not in inside for t in self._targets(n))]
+        last = self._points[leaving[0]]
+        back = next((i for i, way in enumerate(last.ways) if self._comes(way.target, head)), None)
+        if len(leaving) != 1 or last.kind != "decision" or len(last.ways) != 2 or back is None:
+            raise self._error(
+                "a loop has several exits or steps behind its test, at", [self._points[n] for n in inside]
+            )
+        first = self._block(head, last.id, level + 1, head)
+        again = self._block(head, last.id, level + 1, head)
+        loop, node = self._while(last, back, again)
+        return (*first, *loop), node
+
+    def _comes(self, node: str, head: str) -> bool:
+        """Returns whether a way leads to the head without a step."""
+        while node != head and self._points[node].kind == "pass" and len(self._points[node].ways) == 1:
+            node = self._points[node].ways[0].target
+        return node == head
+
+    def _inside(self, head: str) -> list[str]:
+        """Returns the points of the loop, from which the head is reached without leaving it."""
+        before: dict[str, list[str]] = {}
+        for node in self._order:
+            for target in self._targets(node):
+                before.setdefault(target, []).append(node)
+        found, waiting = {head}, [n for n in self._heads[head] if n != head]
+        found.update(waiting)
+        while waiting:
+            new = [n for n in before.get(waiting.pop(), ()) if n not in found]
+            found.update(new)
+            waiting += new
+        return [n for n in self._order if n in found]

@@ -1,0 +1,76 @@
+"""Scores of a plan whose steps have the same names as the reference's: sets of steps and links, order, first step."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from opus_pipelines.workflow.metrics.opus_metrics import kendall_tau
+
+Link = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Steps by name in their order, and the links between them; without links, consecutive steps are linked."""
+
+    steps: tuple[str, ...]
+    links: frozenset[Link] | None = None
+
+    @property
+    def all_links(self) -> frozenset[Link]:
+        """The stated links, or those of consecutive steps."""
+        return frozenset(pairwise(self.steps)) if self.links is None else self.links
+
+
+@dataclass(frozen=True)
+class PlanScores:
+    """Scores of one plan, each from 0 to 1, but `order` from -1 to 1.
+
+    Attributes:
+        precision: share of the plan's steps that the reference has.
+        recall: share of the reference's steps that the plan has.
+        node_f1: F1 of the sets of steps.
+        link_f1: F1 of the sets of links; 1 where both have none.
+        exact: 1 where the steps and their order are the reference's.
+        first: 1 where the first step is the reference's.
+        order: Kendall's tau of the common steps; None where fewer than two are common.
+    """
+
+    precision: float
+    recall: float
+    node_f1: float
+    link_f1: float
+    exact: float
+    first: float
+    order: float | None
+
+
+def plan_scores(plan: Plan, reference: Plan) -> PlanScores:
+    """Returns the scores of a plan; one without steps has 0 everywhere, unless the reference has none either."""
+    own, gold = set(plan.steps), set(reference.steps)
+    if not own:
+        same = float(not gold)
+        return PlanScores(same, same, same, same, same, same, None)
+    both = len(own & gold)
+    return PlanScores(
+        precision=both / len(own),
+        recall=both / len(gold) if gold else 0.0,
+        node_f1=f1(own, gold),
+        link_f1=f1(plan.all_links, reference.all_links),
+        exact=float(plan.steps == reference.steps),
+        first=float(plan.steps[:1] == reference.steps[:1]),
+        order=_order(plan.steps, reference.steps),
+    )
+
+
+def f1(own: Collection[object], gold: Collection[object]) -> float:
+    """Returns 2 |A and B| / (|A| + |B|) of two sets; 1 where both are empty."""
+    if not own and not gold:
+        return 1.0
+    return 2 * len(set(own) & set(gold)) / (len(own) + len(gold))
+
+
+def _order(steps: Sequence[str], gold: Sequence[str]) -> float | None:
+    place = {step: n for n, step in reversed(list(enumerate(gold)))}
+    common = [(n, place[step]) for n, step in enumerate(dict.fromkeys(steps)) if step in place]
+    return kendall_tau(common, len(gold)) if len(common) > 1 else None

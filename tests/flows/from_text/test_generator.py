@@ -1,0 +1,183 @@
+"""Flows from utterances and edits of flows, with a small catalogue and without a model."""
+
+import pytest
+
+from opus_pipelines.flows.from_text.activity_retrieval import ActivityRetriever, by_edit_distance, recall
+from opus_pipelines.flows.from_text.editing import EditError, edited
+from opus_pipelines.flows.from_text.flow_folder import FlowTask
+from opus_pipelines.flows.from_text.generator import FlowWriter, learn
+from opus_pipelines.flows.from_text.predictions import predict
+from opus_pipelines.flows.text.clauses import UtteranceError
+from opus_pipelines.workflow.blocks.expressions import FlowError
+from opus_pipelines.workflow.blocks.formats.bpmn_reader import read_bpmn
+from opus_pipelines.workflow.blocks.formats.python_ir import parse, write
+from opus_pipelines.workflow.blocks.traversal import activities, ids, renamed
+from tests.flows.from_text.flow_examples import WordEncoder, catalogue
+
+JIRA, GITHUB = "Jira_Issue__2_0_0__create_Issue", "GitHub_Issue__3_0_0__create_Issue"
+SLACK, MAIL = "Slack_message__3_0_0__create_message", "Gmail_mail__2_0_0__create_mail"
+LEADS = "Marketo_leads__3_0_0__retrievewithwhere_leads"
+PRIOR = f"""leads = {LEADS}()
+for lead in leads:
+  if lead.stage == "won":
+    made = Salesforce_Lead__5_0_0__create_Lead()
+    message = {SLACK}()
+  else:
+    issue = {JIRA}()"""
+
+
+@pytest.fixture(scope="module")
+def writer() -> FlowWriter:
+    return learn(catalogue(), (), WordEncoder())
+
+
+def flow_text(writer: FlowWriter, utterance: str) -> str:
+    return write(renamed(writer.new(utterance).flow))
+
+
+def edit(writer: FlowWriter, utterance: str, prior: str = PRIOR) -> str:
+    return write(edited(writer, utterance, parse(prior)).flow)
+
+
+def test_a_condition_with_else_in_a_loop(writer: FlowWriter) -> None:
+    utterance = (
+        "Retrieve all leads from Marketo. For every lead, if its stage is won, create a lead in Salesforce, "
+        "otherwise create an issue in Jira."
+    )
+    assert flow_text(writer, utterance) == (
+        f"v1 = {LEADS}()\nfor v2 in v1:\n"
+        '  if v2.stage == "won":\n    v3 = Salesforce_Lead__5_0_0__create_Lead()\n'
+        f"  else:\n    v4 = {JIRA}()"
+    )
+
+
+def test_the_list_of_a_loop_is_retrieved_where_no_step_does(writer: FlowWriter) -> None:
+    assert flow_text(writer, "For each Marketo lead, create an issue in Jira") == (
+        f"v1 = {LEADS}()\nfor v2 in v1:\n  v3 = {JIRA}()"
+    )
+
+
+def test_a_relative_clause_restricts_a_loop(writer: FlowWriter) -> None:
+    utterance = "Retrieve all Marketo leads and create a jira issue for each lead that has a 'hot' rating"
+    assert flow_text(writer, utterance) == (
+        f'v1 = {LEADS}()\nfor v2 in v1:\n  if v2.rating == "hot":\n    v3 = {JIRA}()'
+    )
+
+
+def test_a_small_number_repeats_a_step_and_the_application_is_carried_over(writer: FlowWriter) -> None:
+    made = activities(writer.new("Get the slack channels and create two github issues").flow)
+    assert made == ["Slack_channel__3_0_0__retrievewithwhere_channel", GITHUB, GITHUB]
+
+
+def test_work_without_an_activity_is_a_user_task(writer: FlowWriter) -> None:
+    assert flow_text(writer, "Create a board in Trello and validate their credentials") == (
+        'v1 = Trello_Board__2_0_0__create_Board()\nv2 = user_task("validate credentials")'
+    )
+
+
+@pytest.mark.parametrize(
+    ("utterance", "changed"),
+    [
+        ("Remove the slack message", (f"\n    message = {SLACK}()", "")),
+        ("Do not create the jira issue", (f"\n  else:\n    issue = {JIRA}()", "")),
+        ("Create a github issue instead of a jira issue", (JIRA, GITHUB)),
+        ('Change the stage from "won" to "lost"', ('"won"', '"lost"')),
+    ],
+)
+def test_an_edit_changes_what_it_names(writer: FlowWriter, utterance: str, changed: tuple[str, str]) -> None:
+    expected = parse(PRIOR.replace(*changed))
+    assert renamed(parse(edit(writer, utterance))) == renamed(expected)
+
+
+def test_removing_a_body_negates_the_condition_and_keeps_the_else(writer: FlowWriter) -> None:
+    edited_text = edit(writer, "Remove the slack message and the salesforce lead")
+    assert 'if lead.stage != "won":' in edited_text
+    assert activities(parse(edited_text)) == [LEADS, JIRA]
+
+
+def test_an_added_step_is_the_last_one_or_stands_where_the_utterance_says(writer: FlowWriter) -> None:
+    prior = f"issue = {JIRA}()\nmessage = {SLACK}()"
+    assert activities(parse(edit(writer, "Send an email using Gmail", prior))) == [JIRA, SLACK, MAIL]
+    before = edit(writer, "Send an email using Gmail before sending the slack message", prior)
+    assert activities(parse(before)) == [JIRA, MAIL, SLACK]
+    first = edit(writer, "As the first step, send an email using Gmail", prior)
+    assert activities(parse(first)) == [MAIL, JIRA, SLACK]
+
+
+def test_a_condition_on_the_same_attribute_becomes_an_elif(writer: FlowWriter) -> None:
+    prior = f'leads = {LEADS}()\nfor lead in leads:\n  if lead.stage == "won":\n    message = {SLACK}()'
+    text = edit(writer, 'If the lead\'s stage is "lost", send an email using Gmail', prior)
+    assert '  elif lead.stage == "lost":' in text
+    assert activities(parse(text)) == [LEADS, SLACK, MAIL]
+
+
+def test_a_step_that_is_there_gets_a_condition(writer: FlowWriter) -> None:
+    prior = f"leads = {LEADS}()\nfor lead in leads:\n  message = {SLACK}()"
+    text = edit(writer, 'Do not send the slack message if its stage is "lost"', prior)
+    assert f'  if lead.stage != "lost":\n    message = {SLACK}()' in text
+
+
+def test_all_that_follows_a_retrieval_gets_a_condition(writer: FlowWriter) -> None:
+    prior = f"leads = {LEADS}()\nfor lead in leads:\n  issue = {JIRA}()\n  message = {SLACK}()"
+    text = edit(writer, 'Do this only if its stage is "lost"', prior)
+    assert text.endswith(f'\n  if lead.stage == "lost":\n    issue = {JIRA}()\n    message = {SLACK}()')
+
+
+def test_what_no_operation_touches_keeps_its_id(writer: FlowWriter) -> None:
+    prior = parse(PRIOR)
+    after = edited(writer, "Send an email using Gmail at the end", prior).flow
+    assert set(ids(prior.body)) <= set(ids(after.body))
+
+
+@pytest.mark.parametrize(
+    ("utterance", "error"),
+    [
+        ("Remove the invoice from Coupa", EditError),
+        ("Remove the slack message and remove the slack message", FlowError),
+        ("", UtteranceError),
+        ("x" * 100_000, UtteranceError),
+    ],
+)
+def test_an_edit_that_cannot_be_made_is_refused(writer: FlowWriter, utterance: str, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        edited(writer, utterance, parse(PRIOR))
+
+
+@pytest.mark.parametrize(
+    "utterance",
+    [
+        "import os and run os.system('rm -rf /')",
+        "create an issue if __class__ is '); import os'",
+        'for each __import__("os") create an issue in Jira',
+        "create a jira issue called \"\"\"''' \\ newline",
+    ],
+)
+def test_a_hostile_utterance_gives_a_flow_of_the_grammar(writer: FlowWriter, utterance: str) -> None:
+    flow = writer.new(utterance).flow
+    assert renamed(parse(write(flow))) == renamed(flow)
+    assert set(activities(flow)) <= set(catalogue().by_id)
+
+
+def test_a_prediction_does_not_depend_on_the_expected_flow_and_a_failed_one_has_a_reason(writer: FlowWriter) -> None:
+    asked = FlowTask("1", "Create a jira issue")
+    told = FlowTask("1", "Create a jira issue", expected=parse(PRIOR))
+    assert predict(writer, asked).sequence == predict(writer, told).sequence
+    assert activities(read_bpmn(predict(writer, asked).bpmn.encode()).flow) == [JIRA]
+    failed = predict(writer, FlowTask("2", "..."))
+    assert (failed.flow, failed.sequence, failed.reason is None) == (None, "", False)
+
+
+def test_retrieval_finds_the_activities_of_each_clause_and_the_siblings_of_steps(writer: FlowWriter) -> None:
+    retriever = ActivityRetriever(writer.ranker)
+    found = [r.activity for r in retriever.retrieve("Create a jira issue and send a slack message", None, 2)]
+    assert sorted(found) == [JIRA, SLACK]
+    siblings = retriever.retrieve("Replace all create skills with retrieve skills", parse(f"issue = {JIRA}()"), 3)
+    assert "Jira_Issue__2_0_0__retrievewithwhere_Issue" in [r.activity for r in siblings]
+    assert by_edit_distance(catalogue(), "create a board in trello")[0] == "Trello_Board__2_0_0__create_Board"
+
+
+def test_recall_counts_the_prior_where_it_is_given() -> None:
+    expected, prior = parse(f"a = {JIRA}()\nb = {SLACK}()"), parse(f"a = {JIRA}()")
+    assert recall([SLACK], expected) == 0.5
+    assert recall([SLACK], expected, prior) == 1.0
+    assert recall([], parse('t = user_task("call")')) is None

@@ -1,0 +1,119 @@
+"""Language models as generators and interpreters of a search, the Dagster asset, and learning curves in MLflow."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from opus_pipelines.cli.main import opus
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.settings import MLflow
+from opus_pipelines.flows.programs.drafts import Item, program_of
+from opus_pipelines.flows.programs.experiment import LanguageModels, Plan, experiment, log_curves
+from opus_pipelines.flows.programs.interpreter import run
+from opus_pipelines.flows.programs.language_executor import LanguageExecutor
+from opus_pipelines.flows.programs.language_generator import improve_in_context
+from opus_pipelines.flows.programs.model_plans import plan_of
+from opus_pipelines.flows.programs.planning_set import MANUAL, toolbox
+from opus_pipelines.flows.programs.rewards import Harness
+from opus_pipelines.flows.programs.search import Searched
+from opus_pipelines.flows.programs.task_files import task_of
+from opus_pipelines.flows.programs.values import Toolbox
+from opus_pipelines.lake.layout import Lake
+from opus_pipelines.lwm.language_models.text_answers import Question, TextAnswer
+from opus_pipelines.lwm.training.tracking import Tracking
+from opus_pipelines.reporting.views import connect
+from opus_pipelines.workflow.blocks.formats.core_text import parse, write
+from tests.lwm.language_models.tiny_model import write_tiny_model
+
+WORDS = "Plan ::: process ::: Name the models. ::: next :: End\nEnd ::: terminal ::: Give the plan. :::\n"
+
+
+@dataclass
+class Says:
+    """A model that always says the same."""
+
+    text: str
+    name: str = "says"
+    version: str = "1"
+
+    def ask(self, question: Question) -> TextAnswer:
+        return TextAnswer(self.text, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("answer", "plan"),
+    [
+        ("First Image Denoising, then image_captioning.", ("image_denoising", "image_captioning")),
+        ("Translation of the question answering", ("translation", "question_answering")),
+        ("Nothing is needed", ()),
+    ],
+)
+def test_the_plan_of_a_language_model_is_what_its_answer_names(answer: str, plan: tuple[str, ...]) -> None:
+    assert plan_of(run(parse(WORDS), task_of("x"), LanguageExecutor(Says(answer), Toolbox()))) == plan
+
+
+def test_an_answer_without_models_leaves_the_last_list_of_a_tool() -> None:
+    text = (
+        'a ::: process ::: call p = add_model(plan=plan, model="translation") ::: next :: e\ne ::: terminal ::: x :::'
+    )
+    from opus_pipelines.flows.programs.tool_executor import ToolExecutor
+
+    done = run(parse(text), task_of("x"), ToolExecutor(toolbox()))
+    assert plan_of(done) == ("translation",)
+
+
+def test_a_search_pairs_a_generator_with_an_interpreter() -> None:
+    better = program_of((Item("blurry", "image_deblurring"), *MANUAL))
+
+    def generator(begin: object, harness: Harness, seed: int) -> Searched:
+        return improve_in_context(Says(write(better)), program_of(MANUAL), harness, 2, seed).searched()
+
+    models = LanguageModels(
+        {"writer": generator}, {"reader": lambda: LanguageExecutor(Says("image denoising"), Toolbox())}, "says 1"
+    )
+    plan = Plan(("writer",), ("exact", "reader"), (0,), 4, most_tasks=6, models=models)
+    done = experiment(program_of(MANUAL), plan)
+    assert [(row["interpreter"], row["method"]) for row in done.searches] == [("exact", "writer"), ("reader", "writer")]
+    assert done.searches[0]["best_select"] > done.searches[0]["begin_select"]
+    assert done.searches[0]["after"] == write(better)
+    assert done.searches[1]["has_signal"] is False  # the reader says the same whatever the program is
+    assert [point["call"] for point in done.curves] == [1, 2, 3, 1, 2, 3]
+    with pytest.raises(InputError, match="no method 'other'"):
+        Plan(("other",), models=models)
+
+
+@pytest.mark.model
+def test_the_command_searches_with_a_lora_policy(tmp_path: Path) -> None:
+    settings = tmp_path / "opus.toml"
+    folder = write_tiny_model(tmp_path / "model")
+    settings.write_text(f'[causal_lm]\npath = "{folder}"\nmax_prompt_tokens = 128\n')
+    lake = tmp_path / "lake"
+    command = ["--lake", str(lake), "--settings", str(settings), "program", "improve", "--generator", "lora"]
+    done = CliRunner().invoke(opus, [*command, "--calls", "4", "--seeds", "1", "--most-tasks", "4"])
+    assert done.exit_code == 0, done.output
+    rows = connect(Lake(lake)).execute("SELECT method, calls, valid_share FROM programs_searches").fetchall()
+    assert rows == [("lora", 4, 1.0)]
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("default")
+def test_learning_curves_are_in_mlflow(tmp_path: Path) -> None:
+    plan = Plan(("random edits",), ("exact",), (0, 1), 8, most_tasks=5)
+    done = experiment(program_of(MANUAL), plan)
+    tracking = Tracking(Lake(tmp_path / "lake"), MLflow())
+    log_curves(tracking, plan, done)
+    found = tracking.client.get_experiment_by_name("opus")
+    assert found is not None
+    runs = tracking.client.search_runs([found.experiment_id])
+    curves = {
+        int(run.data.params["seed"]): [
+            m.value for m in tracking.client.get_metric_history(run.info.run_id, "best_select")
+        ]
+        for run in runs
+    }
+    wanted = {seed: [p["best"] for p in done.curves if p["seed"] == seed] for seed in (0, 1)}
+    assert curves == wanted
+    assert {run.data.params["method"] for run in runs} == {"random edits"}
+    assert all(run.data.metrics["best_report"] > 0 for run in runs)

@@ -1,0 +1,193 @@
+"""Improving programs: every edit gives a valid program, rewards are counted, and nothing leaks or repairs."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.flows.programs import planning_set
+from opus_pipelines.flows.programs.drafts import Item, applied, draft_of, program_of, random_draft, random_edit
+from opus_pipelines.flows.programs.edit_policy import EVEN, EditPolicy, Part, RunningMoments
+from opus_pipelines.flows.programs.experiment import Plan, experiment, publish, summaries
+from opus_pipelines.flows.programs.planning_set import MANUAL, PlanningTask, bank, score, tasks, toolbox
+from opus_pipelines.flows.programs.rewards import INVALID, BudgetSpent, Harness, RewardError, chain_validity, scorer
+from opus_pipelines.flows.programs.search import METHODS, improve
+from opus_pipelines.flows.programs.tool_executor import ToolExecutor
+from opus_pipelines.lake.layout import Lake
+from opus_pipelines.reporting.views import connect, run
+from opus_pipelines.workflow.blocks.formats.core_checks import findings
+from opus_pipelines.workflow.blocks.formats.core_flow import flow_program, program_flow
+from opus_pipelines.workflow.blocks.formats.core_text import CoreProgram, CoreStep, parse, write
+
+SELECT, HELD_OUT = planning_set.split(tasks())
+
+
+def harness(reward: object = score, part: Sequence[PlanningTask] = SELECT, calls: int | None = None) -> Harness:
+    assert callable(reward)
+    return Harness(part[:12] if part is SELECT else part, reward, ToolExecutor(toolbox()), "test", calls)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.integers(0, 40))
+def test_every_edit_leads_to_a_valid_program_that_a_flow_gives_back(seed: int, edits: int) -> None:
+    generator = np.random.default_rng(seed)
+    draft = random_draft(bank(), generator)[:8]
+    for _ in range(edits % 12):
+        draft = applied(draft, random_edit(draft, bank(), generator))
+    program = program_of(draft)
+    assert findings(program) == []
+    assert parse(write(program)) == program
+    if not any(item.back for item in draft):
+        assert program_of(draft_of(program)) == program
+        flow = program_flow(program)
+        assert program_flow(flow_program(flow)) == flow
+
+
+def test_a_program_of_another_form_cannot_be_edited() -> None:
+    with pytest.raises(InputError):
+        draft_of(parse("a ::: process ::: Look. ::: next :: e\ne ::: terminal ::: x :::"))
+
+
+def test_the_split_is_by_task_and_the_optimum_of_every_task_is_one() -> None:
+    ids = [{task.id for task in part} for part in (SELECT, HELD_OUT)]
+    assert (len(SELECT), len(HELD_OUT), ids[0] & ids[1]) == (81, 82, set())
+    assert {score(task, task.needed) for task in tasks()} == {1.0}
+
+
+@pytest.mark.parametrize(
+    ("plan", "worth", "valid"),
+    [
+        (("image_denoising", "image_captioning", "translation"), 1.0, 1.0),
+        (("image_captioning", "translation"), 0.25 + 0.75 * 4 / 5, 1.0),
+        (("image_captioning", "image_denoising", "translation"), 0.0, 0.0),
+        (("image_captioning", "sentiment_analysis"), 0.25 + 0.75 * 2 / 5, 1.0),
+        (("translation", "image_captioning"), 0.0, 0.0),
+        (("image_denoising",), 0.0, 0.0),
+        ((), 0.0, 0.0),
+        (("unknown",), 0.0, 0.0),
+    ],
+)
+def test_the_score_of_a_plan(plan: tuple[str, ...], worth: float, valid: float) -> None:
+    text = "Given a noisy image, how to return the caption in German step by step?"
+    task = next(task for task in tasks() if task.text == text)
+    assert score(task, plan) == pytest.approx(worth)
+    assert chain_validity(task, plan) == valid
+
+
+def test_calls_are_counted_once_for_a_program_and_end_at_the_limit() -> None:
+    own = harness(calls=2)
+    first = own.score(program_of(MANUAL))
+    assert own.score(program_of(MANUAL)) == first
+    own.score(program_of(MANUAL[:1]))
+    assert own.calls == 2
+    with pytest.raises(BudgetSpent):
+        own.score(program_of(MANUAL[:2]))
+
+
+def test_an_invalid_program_has_its_reward_and_is_not_repaired() -> None:
+    assert harness().score(CoreProgram((CoreStep("a", "process", "x"),))) == INVALID
+
+
+def test_a_program_that_never_ends_is_scored_by_what_it_had() -> None:
+    own = harness()
+    endless = program_of((*MANUAL, Item("how to", "", 1)))
+    assert 0.0 <= own.score(endless) <= 1.0
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -0.5, 1.5, True, "1"])
+def test_a_reward_that_is_no_number_from_0_to_1_is_an_error(value: object) -> None:
+    with pytest.raises(RewardError, match="test"):
+        harness(lambda task, plan: value).score(program_of(MANUAL))
+
+
+def test_a_constant_reward_teaches_nothing_and_is_told() -> None:
+    found = improve("policy gradient", bank(), MANUAL, harness(lambda task, plan: 0.5, calls=60), 0)
+    assert (found.has_signal, found.reward, found.valid_share) == (False, 0.5, 1.0)
+
+
+def test_a_reward_that_is_not_known_is_named_with_the_known() -> None:
+    with pytest.raises(RewardError, match="task_score, chain_validity"):
+        scorer("beauty")
+
+
+def test_the_baseline_is_a_running_mean_and_an_even_reward_has_no_advantage() -> None:
+    moments = RunningMoments(keep=0.5)
+    assert [moments.advantage(r) for r in (1.0, 1.0) if moments.add(r) is None] == [0.0, 0.0]
+    moments.add(0.0)
+    assert moments.mean == pytest.approx(0.5)
+    assert moments.advantage(1.0) == pytest.approx(1.0)
+
+
+def test_the_policy_moves_towards_what_gained() -> None:
+    policy, generator = EditPolicy(bank()), np.random.default_rng(0)
+    for _ in range(400):
+        _, edits = policy.propose(MANUAL, generator, 1)
+        policy.learn(edits, 1.0 if edits[0][0].chosen == 2 else 0.0)
+    assert int(np.argmax(policy.parts["operator"].table)) == 2
+
+
+def test_a_constant_gain_moves_the_policy_nowhere() -> None:
+    policy, generator = EditPolicy(bank()), np.random.default_rng(0)
+    begin = {name: part.table.copy() for name, part in policy.parts.items()}
+    for _ in range(50):
+        policy.learn(policy.propose(MANUAL, generator)[1], 0.25)
+    assert all(np.allclose(part.table, begin[name]) for name, part in policy.parts.items())
+
+
+def test_the_gradient_of_a_part_is_that_of_the_logarithm_of_its_probability() -> None:
+    part = Part("x", np.array([0.3, -0.2, 0.1]), np.array([0.5]), (1.0, 1.0))
+    features = np.array([[1.0], [0.0], [2.0]])
+    choice = part.draw(np.random.default_rng(0), np.arange(3), features)
+
+    def log_of(table: NDArray[np.float64], weight: float) -> float:
+        shares = np.exp(table + features[:, 0] * weight)
+        shares /= shares.sum()
+        return float(np.log((1 - EVEN) * shares[choice.chosen] + EVEN / 3))
+
+    table, step = part.table.copy(), 1e-6
+    by_table = [(log_of(table + step * row, 0.5) - log_of(table, 0.5)) / step for row in np.eye(3)]
+    by_weight = (log_of(table, 0.5 + step) - log_of(table, 0.5)) / step
+    part.learn(choice, 1.0)
+    assert part.table - table == pytest.approx(by_table, abs=1e-5)
+    assert part.weights[0] - 0.5 == pytest.approx(by_weight, abs=1e-5)
+
+
+def test_a_search_without_a_limit_of_calls_is_refused() -> None:
+    with pytest.raises(InputError, match="limit"):
+        improve("random edits", bank(), MANUAL, harness(), 0)
+
+
+@pytest.mark.parametrize("method", list(METHODS))
+def test_a_method_never_ends_worse_and_is_repeatable(method: str) -> None:
+    one = improve(method, bank(), MANUAL, harness(calls=60), 3)
+    two = improve(method, bank(), MANUAL, harness(calls=60), 3)
+    assert (one.best, one.reward) == (two.best, two.reward)
+    assert one.reward >= one.begin
+    assert one.curve()[-1] == (60, one.reward)
+
+
+@pytest.mark.long
+def test_the_held_out_half_selects_nothing(tmp_path: Path) -> None:
+    plan = Plan(("random edits",), ("exact",), (0, 1), 20)
+    done = experiment(program_of(MANUAL), plan)
+    assert [row["calls"] for row in done.searches] == [20, 20]
+    held_out = harness(part=HELD_OUT)
+    assert [held_out.score(parse(row["after"])) for row in done.searches] == [
+        row["best_report"] for row in done.searches
+    ]
+    (summary,) = summaries(done.searches)
+    assert (summary.seeds, summary.valid_share, summary.low <= summary.mean <= summary.high) == (2, 1.0, True)
+    lake = Lake(tmp_path / "lake")
+    with lake.lock():
+        publish(lake, done)
+        publish(lake, done)
+    assert len(run(connect(lake), "programs").fetchall()) == 1
+    assert connect(lake).execute("SELECT count(*) > 4, max(call) FROM programs_curves").fetchall() == [(True, 20)]
+    with pytest.raises(InputError):
+        Plan(("guessing",))

@@ -1,0 +1,37 @@
+"""Rows of compared flows in the lake: the view and the shipped query read them, and the same flows are written once."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from opus_pipelines.cli.main import main
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.flows.enterprise.world.examples import examples, world_catalogue
+from opus_pipelines.flows.writers.flow_records import publish, rows
+from opus_pipelines.flows.writers.model_comparison import plain_writers, written
+from opus_pipelines.lake.layout import Lake
+
+
+@pytest.mark.long
+def test_the_view_and_the_query_read_what_was_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    held_out = [e for e in examples() if e.part == "held out"][:3]
+    writers = plain_writers(world_catalogue(), examples(), ["composer", "nearest"])
+    flows = [one for writer in writers for one in written(writer, held_out, world_catalogue())]
+    flows[0] = replace(flows[0], repaired=6)
+    lake = Lake(tmp_path / "lake")
+    evaluation = publish(lake, flows)
+    assert publish(lake, flows) == evaluation
+    assert len(rows(flows, evaluation)) == 6
+    assert main(["--lake", str(lake.root), "query", "flow_scores", "--format", "csv"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(",")[2:4] for line in lines[1:]] == [["composer", "3"], ["nearest requirement", "3"]]
+    repairs = lines[0].split(",").index("repairs")
+    assert [float(line.split(",")[repairs]) for line in lines[1:]] == [2.0, 0.0]
+
+
+def test_an_unknown_writer_is_an_error() -> None:
+    with pytest.raises(InputError, match="composer"):
+        plain_writers(world_catalogue(), examples(), ["oracle"])
+    with pytest.raises(InputError, match="tune"):
+        plain_writers(world_catalogue(), [], ["nearest"])

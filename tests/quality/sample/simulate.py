@@ -1,0 +1,217 @@
+"""Simulates workflows from truth.json, so that a generated workflow's Reward can be held against what would really
+happen.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.quality.sample.model import normalise
+from opus_pipelines.workflow.model import OutputNode, TaskNode, Workflow
+
+Step = tuple[str, str, str | None]
+
+
+@dataclass(frozen=True)
+class SimResult:
+    """Means over the runs; dollars, milliseconds of work (waiting is not in it), share of runs that succeeded."""
+
+    mean_reward: float
+    mean_cost: float
+    success_rate: float
+    mean_duration_ms: float
+
+
+def simulate_chain(
+    truth: dict[str, Any],
+    industry: str,
+    steps: Sequence[Step],
+    gain_usd: float,
+    runs: int = 10_000,
+    seed: int = 0,
+    kind: str | None = None,
+) -> SimResult:
+    """Carry out `steps` - (task, actor kind, model) - `runs` times; reward = gain where it succeeded - cost.
+
+    A needed task of the kind of case that `steps` lack damages a run with its probability. Without `kind` it is the
+    kind whose regular tasks are nearest to the steps'. Tasks are canonical names, or anything that `step_of` knows.
+    Raises InputError for an unknown task or way.
+    """
+    random = np.random.default_rng(seed)
+    names = [step_of(truth, industry, name) for name, _, _ in steps]
+    right, cost, duration = np.ones(runs, bool), np.zeros(runs), np.zeros(runs)
+    for name, (_, actor_kind, model) in zip(names, steps, strict=True):
+        way = way_of(truth, industry, name, actor_kind, model)
+        right = random.random(runs) < np.where(right, way["p"], way["q"])
+        spent, took = _spend(truth, way, random, runs)
+        cost, duration = cost + spent, duration + took
+    for needed in kind_of(truth, industry, names, kind)["needed"]:
+        if needed["task"] not in names:
+            right &= random.random(runs) >= needed["damage"]
+    return SimResult(
+        float(np.mean(gain_usd * right - cost)), float(cost.mean()), float(right.mean()), float(duration.mean())
+    )
+
+
+def simulate_workflow(
+    truth: dict[str, Any],
+    industry: str,
+    workflow: Workflow,
+    kind: str,
+    parents: Mapping[str, Sequence[str]] | None = None,
+    runs: int = 10_000,
+    seed: int = 0,
+) -> SimResult:
+    """Carry out a workflow of any shape; reward = gains of what came out right - cost; the duration is that of its
+    longest path.
+
+    A task is done right with the truth's p where all its parents are right, else with q; `parents` puts others in place
+    of the workflow's own, as where work in parallel is seen as done one after the other. A review that the truth does
+    not know has the figures of its node. Raises InputError for any other task or way unknown.
+    """
+    random = np.random.default_rng(seed)
+    above = parents or {node.id: workflow.predecessors(node.id) for node in workflow.nodes}
+    whole = np.ones(runs, bool)
+    done = [step_of(truth, industry, t.title) for t in workflow.tasks if not t.is_review]
+    for needed in kind_of(truth, industry, done, kind)["needed"]:
+        if needed["task"] not in done:
+            whole &= random.random(runs) >= needed["damage"]
+    right: dict[str, np.ndarray] = {}
+    finish: dict[str, np.ndarray] = {}
+    cost = np.zeros(runs)
+    for name in workflow.topological():
+        node = workflow.by_id[name]
+        before = np.logical_and.reduce([np.ones(runs, bool), *(right[u] for u in above.get(name, ()))])
+        began = np.maximum.reduce([np.zeros(runs), *(finish[u] for u in workflow.predecessors(name))])
+        right[name], finish[name] = before, began
+        if isinstance(node, TaskNode):
+            p, q, spent, took = _done(truth, industry, node, random, runs)
+            right[name] = random.random(runs) < np.where(before, p, q)
+            finish[name], cost = began + took, cost + spent
+    gain = sum(_gain_usd(node) * (right[node.id] & whole) for node in workflow.outputs)
+    success = np.logical_and.reduce([right[node.id] for node in workflow.outputs]) & whole
+    duration = np.maximum.reduce(list(finish.values()))
+    return SimResult(float(np.mean(gain - cost)), float(cost.mean()), float(success.mean()), float(duration.mean()))
+
+
+def expected_reward(
+    truth: dict[str, Any], industry: str, workflow: Workflow, kind: str, start_ms: Mapping[str, float]
+) -> float:
+    """The mean that `simulate_workflow` comes near, exactly, where tasks are done `one_after_the_other`: a chain's
+    success is a recursion.
+
+    Raises InputError as it does.
+    """
+    right, cost, tasks = 1.0, 0.0, {task.id: task for task in workflow.tasks}
+    for name in _by_start(workflow, start_ms):
+        p, q, spent = _means(truth, industry, tasks[name])
+        right, cost = p * right + q * (1 - right), cost + spent
+    done = [step_of(truth, industry, t.title) for t in workflow.tasks if not t.is_review]
+    for needed in kind_of(truth, industry, done, kind)["needed"]:
+        if needed["task"] not in done:
+            right *= 1 - needed["damage"]
+    return sum(map(_gain_usd, workflow.outputs)) * right - cost
+
+
+def _gain_usd(output: OutputNode) -> float:
+    if output.gain_usd is None:
+        raise InputError(f"output {output.id!r} states no gain_usd: there is no Reward to simulate")
+    return output.gain_usd
+
+
+def one_after_the_other(workflow: Workflow, start_ms: Mapping[str, float]) -> dict[str, list[str]]:
+    """Parents of a workflow whose tasks are done in the order in which they start, each seeing what the last one left:
+    how the truth has it, and how history records work that overlaps.
+    """
+    order = _by_start(workflow, start_ms)
+    found: dict[str, list[str]] = {name: order[max(0, i - 1) : i] for i, name in enumerate(order)}
+    return found | {node.id: order[-1:] for node in workflow.outputs}
+
+
+def _by_start(workflow: Workflow, start_ms: Mapping[str, float]) -> list[str]:
+    place = {name: i for i, name in enumerate(workflow.topological())}
+    return sorted((t.id for t in workflow.tasks), key=lambda name: (start_ms[name], place[name]))
+
+
+def _done(
+    truth: dict[str, Any], industry: str, node: TaskNode, random: np.random.Generator, runs: int
+) -> tuple[float, float, np.ndarray | float, np.ndarray | float]:
+    """p, q, and the dollars and milliseconds of each run."""
+    way = _known_way(truth, industry, node)
+    if way is None:
+        return node.p, node.q, node.cost_usd, node.duration_ms
+    return (way["p"], way["q"], *_spend(truth, way, random, runs))
+
+
+def _means(truth: dict[str, Any], industry: str, node: TaskNode) -> tuple[float, float, float]:
+    """p, q and the mean dollars."""
+    way = _known_way(truth, industry, node)
+    return (node.p, node.q, node.cost_usd) if way is None else (way["p"], way["q"], way["cost_usd_mean"])
+
+
+def _known_way(truth: dict[str, Any], industry: str, node: TaskNode) -> dict[str, Any] | None:
+    """The truth's way of doing a node's task, None of a review that it does not know; raises InputError of
+    any other.
+    """
+    try:
+        return way_of(truth, industry, step_of(truth, industry, node.title), str(node.actor_kind), node.model)
+    except InputError:
+        if not node.is_review:
+            raise
+        return None
+
+
+def step_of(truth: dict[str, Any], industry: str, title_or_key: str) -> str:
+    """The canonical task behind a title or any source's raw key; raises InputError."""
+    wanted = normalise(title_or_key)
+    tasks = _industry(truth, industry)["tasks"]
+    for task in tasks:
+        if wanted == normalise(task["task"]) or wanted in task["nodes"]:
+            return str(task["task"])
+    known = ", ".join(t["task"] for t in tasks)
+    raise InputError(f"{title_or_key!r} is no task of {industry} in the truth; it has {known}")
+
+
+def way_of(truth: dict[str, Any], industry: str, task: str, actor_kind: str, model: str | None) -> dict[str, Any]:
+    """The way of a canonical task by kind of actor and model; raises InputError naming the ways there are."""
+    ways = next(t for t in _industry(truth, industry)["tasks"] if t["task"] == task)["ways"]
+    for way in ways:
+        if (way["actor_kind"], way["model"]) == (actor_kind, model):
+            return dict(way)
+    known = ", ".join(" ".join(filter(None, (w["actor_kind"], w["model"]))) for w in ways)
+    raise InputError(f"{task} is never done by {actor_kind} {model or ''}; its ways are: {known}")
+
+
+def kind_of(truth: dict[str, Any], industry: str, tasks: Sequence[str], kind: str | None = None) -> dict[str, Any]:
+    """The named kind of case, or of history's the one whose regular tasks overlap most (Jaccard) with `tasks`; raises
+    InputError.
+    """
+    kinds = _industry(truth, industry)["kinds"]
+    if kind is None:
+        seen, done = [k for k in kinds if k["cases"]], set(tasks)
+        return dict(max(seen, key=lambda k: len(set(k["always"]) & done) / len(set(k["always"]) | done)))
+    found = [k for k in kinds if k["kind"] == kind]
+    if not found:
+        raise InputError(f"{kind!r} is no kind of case of {industry}; it has {', '.join(k['kind'] for k in kinds)}")
+    return dict(found[0])
+
+
+def _industry(truth: dict[str, Any], industry: str) -> dict[str, Any]:
+    if industry not in truth["industries"]:
+        raise InputError(f"{industry!r} is no industry of the truth; it has {', '.join(truth['industries'])}")
+    return dict(truth["industries"][industry])
+
+
+def _spend(
+    truth: dict[str, Any], way: dict[str, Any], random: np.random.Generator, runs: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """(dollars, milliseconds) of each run; people's and programs' cost follows their time, a model's its tokens."""
+    shape = truth["variation"] ** -2
+    took = random.gamma(shape, way["duration_ms_mean"] / shape, runs)
+    if way["model"] is None:
+        return took * (way["cost_usd_mean"] / way["duration_ms_mean"]), took
+    tokens = sum(random.gamma(shape, way[f"tokens_{side}_mean"] / shape, runs) for side in ("in", "out"))
+    return np.asarray(tokens) * truth["usd_per_million_tokens"][way["model"]] / 1e6, took

@@ -1,0 +1,94 @@
+"""Which cases of an export were still running, and how they go on: known logs, cut at a moment, against what then
+happened.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from opus_pipelines.wkg.estimates.open_cases import LONGEST_REST, Events, continuations, is_held_by_end
+
+DAY = 86_400.0
+OPEN, SEND, PAY = 0, 1, 2
+
+
+class Continuation(NamedTuple):
+    p_ended: float
+    rest: tuple[int, ...]
+
+
+def log(cases: list[Any]) -> Any:
+    """A case a list of (activity, day)."""
+    events = [event for case in cases for event in case]
+    activities, days = np.array([a for a, _ in events], int), np.array([d for _, d in events], float)
+    found = continuations(Events(np.array([len(case) for case in cases], int), activities, days * DAY))
+    return [Continuation(p, found.rest.get(case, ())) for case, p in enumerate(found.p_ended.tolist())]
+
+
+def cut(cases: list[Any], day: int) -> Any:
+    return [[event for event in case if event[1] <= day] for case in cases]
+
+
+WHOLE = [[(OPEN, n), (SEND, n + 1), (PAY, n + 11)] for n in range(100)]  # paid ten days after it was sent, always
+
+
+def test_a_case_that_waits_as_long_as_others_did_before_they_went_on_is_open_and_gets_its_rest() -> None:
+    found = log(cut(WHOLE, 90))
+    waiting = found[85]  # sent on day 86, four days of silence
+    assert waiting.p_ended < 0.01
+    assert waiting.rest == (PAY,)
+    assert log(cut(WHOLE, 90))[90].rest == (SEND, PAY)  # begun on the last day
+
+
+def test_a_case_behind_its_usual_end_has_ended() -> None:
+    found = log(cut(WHOLE, 90))
+    assert found[10] == Continuation(1.0, ())
+
+
+def test_a_case_that_is_silent_far_beyond_every_wait_has_ended_where_it_stands() -> None:
+    left = [*WHOLE, [(OPEN, 0), (SEND, 1)]]  # never paid: silent for 110 days, and nobody paid later than after 10
+    assert log(left)[-1] == Continuation(1.0, ())
+
+
+def test_no_event_no_time_to_come_and_one_case() -> None:
+    assert log([]) == []
+    assert log([[(OPEN, 1)]]) == [Continuation(1.0, ())]
+    assert log([[]]) == [Continuation(1.0, ())]
+
+
+def test_the_share_that_ends_early_is_told_from_the_share_that_goes_on() -> None:
+    # Of every four cases one ends when it was sent; of those that are cut off half-way the estimate must not call that
+    # the rule.
+    cases = [case if n % 4 else case[:2] for n, case in enumerate(WHOLE * 3)]
+    found = log(cut(cases, 95))
+    fresh = [f for f, case in zip(found, cut(cases, 95), strict=True) if len(case) == 2 and case[-1][1] == 95]
+    assert len(fresh) == 3
+    assert [f.p_ended for f in fresh] == pytest.approx([0.25] * 3, abs=0.1)
+
+
+def test_the_same_log_gives_the_same_continuations() -> None:
+    assert log(cut(WHOLE, 50)) == log(cut(WHOLE, 50))
+
+
+@pytest.mark.long
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 400)), max_size=6), max_size=40))
+def test_every_log_gives_probabilities_and_a_bounded_rest(cases: list[Any]) -> None:
+    ordered = [sorted(case, key=lambda event: event[1]) for case in cases]
+    known = {a for case in cases for a, _ in case}
+    for found in log(ordered):
+        assert 0.0 <= found.p_ended <= 1.0
+        assert len(found.rest) <= LONGEST_REST
+        assert known.issuperset(found.rest)
+
+
+def test_a_log_that_holds_cases_by_their_end_begins_late() -> None:
+    even = np.arange(100.0)
+    assert not is_held_by_end(even, even + 30)
+    # Closed in the last week: the log reaches back for years only where a case took years.
+    began = np.concatenate([np.array([0.0, 200.0, 400.0]), 1_000 + even[:40] / 10])
+    assert is_held_by_end(began, np.full(43, 1_005.0))
+    assert not is_held_by_end(np.zeros(1), np.zeros(1))
