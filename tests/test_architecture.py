@@ -1,4 +1,4 @@
-"""The layout of the code: the wings and their layers, the size of modules, and package docstrings whose doors exist."""
+"""The layout of the code: the wings and their layers, and package docstrings whose doors exist."""
 
 import ast
 import configparser
@@ -27,7 +27,6 @@ WINGS = (  # from the top to the bottom; each imports only those below it
     "core",
 )
 MAX_WINGS = 15  # a wing has rooms, and a room as many modules as its work needs
-MAX_LINES = 500
 PACKAGES = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
 ALL_PACKAGES = sorted(path.parent for path in PACKAGE.glob("*/**/__init__.py"))
 ROOMS = sorted(path.parent.relative_to(PACKAGE).as_posix() for path in PACKAGE.glob("*/*/__init__.py"))
@@ -127,13 +126,6 @@ def test_a_wing_imports_only_wings_below_it() -> None:
     wings = [layer.removeprefix("opus_pipelines.") for layer in contract("orchestration", "layers")]
     assert wings == ["cli", "definitions", "jobs", "assets", "resources", *WINGS]
     assert contract("rooms", "ancestors") == contract("packages", "source_modules")
-
-
-def test_no_module_is_longer_than_one_can_read() -> None:
-    lines = {
-        path.relative_to(ROOT).as_posix(): len(path.read_text("utf-8").splitlines()) for path in PACKAGE.rglob("*.py")
-    }
-    assert {path: count for path, count in lines.items() if count > MAX_LINES} == {}
 
 
 @pytest.mark.parametrize("package", PACKAGES)
