@@ -1,8 +1,9 @@
 """Defines the typed settings of `opus.toml` and reads every TOML file that a person writes.
 
-An unknown key is refused, and the message names the nearest known one. Order of precedence: the command line, then
-`OPUS_<SECTION>_<KEY>` variables, then the file, then the defaults below. `history.records.source_settings` defines the
-settings of a source, `intakes.contract_settings` those of a contract and an intake.
+An unknown key is refused, and the message names the nearest known one; one that an earlier version had is ignored with
+a warning (`settings_files.REMOVED`). Order of precedence: the command line, then `OPUS_<SECTION>_<KEY>` variables, then
+the file, then the defaults below. `history.records.source_settings` defines the settings of a source,
+`intakes.contract_settings` those of a contract and an intake.
 """
 
 import difflib
@@ -34,7 +35,7 @@ from opus_pipelines.core.model_settings import (
 )
 from opus_pipelines.core.registry import declared
 from opus_pipelines.core.safe_text import clean
-from opus_pipelines.core.settings_files import stated_toml
+from opus_pipelines.core.settings_files import stated_toml, warn_of_removed_variables, without_removed
 from opus_pipelines.core.settings_sections import (
     Checks,
     Cost,
@@ -166,11 +167,13 @@ def load(
     """
     environ = os.environ if environ is None else environ
     own = user_file()
-    data = _own_tables(own)
+    data = without_removed(_own_tables(own), str(own))
     path = file or (folder or Path()) / FILE_NAME
     stated = stated_toml(path)
     if stated is None and file is not None:
         raise SettingsError(f"{file}: no such settings file")
+    stated = stated and without_removed(stated, str(path))
+    warn_of_removed_variables(environ)
     if file is None:
         _refuse_reaching(stated or {}, path, own)
     for name, table in (stated or {}).items():

@@ -2,17 +2,29 @@
 
 Settings of sources, contracts and intakes come from others. Python's TOML parser takes a stack frame for each level of
 nesting, and memory that grows with the square of a dotted key, so a small file could end or fill the process.
+
+Keys that a version took away are listed in `REMOVED`: whoever still states one is told so once, and it is ignored.
 """
 
+import logging
 import os
 import re
 import stat
 import tomllib
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from opus_pipelines.core.errors import SettingsError
 from opus_pipelines.core.safe_text import clean
+
+logger = logging.getLogger("opus_pipelines.core.settings")
+
+# Keys of opus.toml that are gone, by the version that took them away: "section.key", or a whole "section", and why, in
+# words that end a sentence. A file or variable that names one still works: a night must not fail for it.
+Removed = Mapping[str, Mapping[str, str]]
+REMOVED: Removed = {"0.1.0": {}}
 
 MAX_BYTES = 1 << 20  # settings of a real source or contract have a few kilobytes
 MAX_DEPTH = 16  # brackets inside each other
@@ -64,6 +76,43 @@ def stated_toml(path: Path, folder: Path | None = None) -> dict[str, Any] | None
         raise SettingsError(f"{path}: it cannot be read ({error.strerror or type(error).__name__})") from None
     except ValueError as error:  # TOMLDecodeError, a limit above, and a number of thousands of digits
         raise SettingsError(f"{path}: {clean(str(error))[:300]}") from None
+
+
+def without_removed(tables: Mapping[str, Any], where: str, removed: Removed = REMOVED) -> dict[str, Any]:
+    """Returns the tables without the keys that are gone, and warns of each that is stated in `where`."""
+    left: dict[str, Any] = {}
+    for section, table in tables.items():
+        if _is_removed(section, where, removed):
+            continue
+        left[section] = table
+        if isinstance(table, dict):
+            left[section] = {k: v for k, v in table.items() if not _is_removed(f"{section}.{k}", where, removed)}
+    return left
+
+
+def warn_of_removed_variables(environ: Mapping[str, str], removed: Removed = REMOVED) -> None:
+    """Warns of each variable OPUS_<SECTION>_<KEY> of a key that is gone; nothing reads such a variable."""
+    for key in (key for keys in removed.values() for key in keys):
+        variable = f"OPUS_{key.replace('.', '_')}".upper()
+        if variable in environ:
+            _is_removed(key, variable, removed)
+
+
+def _is_removed(key: str, where: str, removed: Removed) -> bool:
+    """Tells whether a key is gone, and warns of it."""
+    for version, keys in removed.items():
+        if key in keys:
+            _warn_once(
+                f"{where}: {key} is gone since version {version} and is ignored, because {keys[key]}; take it out"
+            )
+            return True
+    return False
+
+
+@cache
+def _warn_once(text: str) -> None:
+    """Warns in the log; a process says the same thing once, however often it reads its settings."""
+    logger.warning("%s", text)
 
 
 def hard_link_reason(facts: os.stat_result) -> str | None:

@@ -5,6 +5,7 @@ import pytest
 
 from opus_pipelines.core.errors import SettingsError
 from opus_pipelines.core.settings import Settings, fields_of, load, reach_of, user_file
+from opus_pipelines.core.settings_files import REMOVED
 
 
 def write(tmp_path: Path, text: str) -> Any:
@@ -150,3 +151,10 @@ def test_of_many_defects_the_first_are_told(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="and 80 more") as error:
         load(write(tmp_path, "[wkg]\n" + "".join(f'"k{i}\\u001b" = 1\n' for i in range(100))), environ={})
     assert str(error.value).isprintable()
+
+
+@pytest.mark.parametrize("key", [key for keys in REMOVED.values() for key in keys])
+def test_a_key_that_is_gone_is_no_key_and_does_not_fail_a_run(tmp_path: Path, key: str) -> None:
+    section, _, name = key.partition(".")
+    assert section not in Settings.model_fields or name not in fields_of(Settings.model_fields[section].annotation)  # type: ignore[arg-type]
+    assert load(write(tmp_path, f"[{section}]\n{name or 'x'} = 1\n"), environ={}) == Settings()

@@ -1,5 +1,6 @@
 """TOML files of others: what is refused before it is parsed, and files that are no plain files."""
 
+import logging
 import os
 import re
 import threading
@@ -8,7 +9,16 @@ from pathlib import Path
 import pytest
 
 from opus_pipelines.core.errors import SettingsError
-from opus_pipelines.core.settings_files import MAX_BYTES, MAX_DEPTH, MAX_KEYS, MAX_PARTS, read_toml, stated_toml
+from opus_pipelines.core.settings_files import (
+    MAX_BYTES,
+    MAX_DEPTH,
+    MAX_KEYS,
+    MAX_PARTS,
+    read_toml,
+    stated_toml,
+    warn_of_removed_variables,
+    without_removed,
+)
 
 HOSTILE = {
     "arrays": ("a = " + "[" * 5_000 + "]" * 5_000, "brackets"),
@@ -101,3 +111,27 @@ def test_a_missing_file_is_absent_and_a_link_inside_the_folder_is_followed(tmp_p
     (tmp_path / "..data" / "contract.toml").write_text("a = 1")
     path.symlink_to("..data/contract.toml")
     assert stated_toml(path, tmp_path) == {"a": 1}
+
+
+def test_a_key_that_is_gone_is_told_once_with_its_version_and_reason_and_ignored(tmp_path: Path) -> None:
+    class Told(logging.Handler):
+        def __init__(self) -> None:
+            super().__init__()
+            self.lines: list[str] = []
+
+        def emit(self, record: logging.LogRecord) -> None:
+            self.lines.append(record.getMessage())
+
+    gone = {"0.7.0": {"graph.layout": "nobody drew with it"}, "0.8.0": {"sundial": "there are clocks"}}
+    file, told, logger = str(tmp_path / "opus.toml"), Told(), logging.getLogger("opus_pipelines.core.settings")
+    stated = {"graph": {"layout": "tree", "picture_edges": 7}, "sundial": {"x": 1}, "wkg": {"layout": 3}}
+    logger.addHandler(told)
+    try:
+        for _ in range(2):
+            assert without_removed(stated, file, gone) == {"graph": {"picture_edges": 7}, "wkg": {"layout": 3}}
+            warn_of_removed_variables({"OPUS_GRAPH_LAYOUT": "tree", "OPUS_WKG_LAYOUT": "3"}, gone)
+    finally:
+        logger.removeHandler(told)
+    facts = [(file, "graph.layout", "0.7.0", "nobody drew with it"), (file, "sundial", "0.8.0", "there are clocks")]
+    facts.append(("OPUS_GRAPH_LAYOUT", "graph.layout", "0.7.0", "nobody drew with it"))
+    assert [[part in line for part in of] for line, of in zip(told.lines, facts, strict=True)] == [[True] * 4] * 3
