@@ -3,6 +3,7 @@
 import ast
 import configparser
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -26,6 +27,8 @@ WINGS = (  # from the top to the bottom; each imports only those below it
     "lake",
     "core",
 )
+MAX_TWICE = 230  # only gets smaller
+SEVERAL = {"logger", "read", "read_by_columns", "write"}  # what each registered format has, and each module that logs
 MAX_WINGS = 15  # a wing has rooms, and a room as many modules as its work needs
 PACKAGES = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
 ALL_PACKAGES = sorted(path.parent for path in PACKAGE.glob("*/**/__init__.py"))
@@ -126,6 +129,24 @@ def test_a_wing_imports_only_wings_below_it() -> None:
     wings = [layer.removeprefix("opus_pipelines.") for layer in contract("orchestration", "layers")]
     assert wings == ["cli", "definitions", "jobs", "assets", "resources", *WINGS]
     assert contract("rooms", "ancestors") == contract("packages", "source_modules")
+
+
+def public_names(path: Path) -> set[str]:
+    """The classes, functions and constants that a module defines for others."""
+    names: set[str] = set()
+    for node in ast.parse(path.read_text("utf-8")).body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        names |= {str(getattr(node, "name", "_")), *(getattr(target, "id", "_") for target in targets)}
+    return {name for name in names if not name.startswith("_")}
+
+
+def test_a_public_name_stands_once_in_a_wing() -> None:
+    """Two things of one name are one thing, or one of them needs another name; what only a module uses is private."""
+    twice = []
+    for wing in WINGS:
+        counts = Counter(name for path in (PACKAGE / wing).rglob("*.py") for name in public_names(path))
+        twice += [f"{wing}: {name}" for name, count in counts.items() if count > 1 and name not in SEVERAL]
+    assert len(twice) <= MAX_TWICE, sorted(twice)
 
 
 @pytest.mark.parametrize("package", PACKAGES)
