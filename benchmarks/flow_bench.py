@@ -21,6 +21,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from difflib import SequenceMatcher
 from pathlib import Path
 
 from opus_pipelines.core.errors import OpusError
@@ -32,17 +33,17 @@ from opus_pipelines.flows.batches.scoring import (
     others,
     without_domain,
 )
+from opus_pipelines.flows.from_text.activities import ActivityCatalogue, split_words
 from opus_pipelines.flows.from_text.activity_features import FeatureTable
 from opus_pipelines.flows.from_text.activity_retrieval import (
     ActivityRetriever,
-    by_cosine,
-    by_edit_distance,
     recall,
 )
 from opus_pipelines.flows.from_text.flow_folder import FlowFolder, FlowTask, read_folder
 from opus_pipelines.flows.from_text.generator import FlowWriter, learn
 from opus_pipelines.flows.from_text.predictions import Prediction, predictions
 from opus_pipelines.flows.from_text.scores import MEASURES, TaskScore, means, score
+from opus_pipelines.flows.text.clauses import clauses_of
 from opus_pipelines.language.embedding.encoder import Encoder
 from opus_pipelines.workflow.blocks.expressions import FlowError
 from opus_pipelines.workflow.blocks.formats.python_ir import parse
@@ -279,6 +280,35 @@ def retrieval(
             if values[0] is not None and values[1] is not None:
                 reached[f"{name} @{count}"].append((values[0], values[1]))
     return seconds
+
+
+def by_cosine(catalogue: ActivityCatalogue, table: FeatureTable, utterance: str, by_clause: bool = True) -> list[str]:
+    """Returns all activities by the cosine of their text with the utterance, or with its best clause; a baseline."""
+    texts = [clause.text for clause in table.names.clauses(utterance) if clause.words] if by_clause else [utterance]
+    scores = (table.texts @ table.vectors(texts or [utterance]).T).max(axis=1)
+    return [catalogue.activities[i].id for i in (-scores).argsort(kind="stable")]
+
+
+def by_edit_distance(catalogue: ActivityCatalogue, utterance: str) -> list[str]:
+    """Returns all activities by the similarity of their sorted words with the best clause; the weakest baseline."""
+    clauses = [_sorted_words(clause.text) for clause in clauses_of(utterance) if clause.words]
+
+    def score(text: str) -> float:
+        matcher = SequenceMatcher(autojunk=False)
+        matcher.set_seq2(text)
+        best = 0.0
+        for clause in clauses:
+            matcher.set_seq1(clause)
+            if matcher.quick_ratio() > best:
+                best = max(best, matcher.ratio())
+        return best
+
+    scores = {activity.id: score(_sorted_words(activity.text)) for activity in catalogue.activities}
+    return sorted(scores, key=lambda activity: -scores[activity])
+
+
+def _sorted_words(text: str) -> str:
+    return " ".join(sorted(word for part in text.split() for word in split_words(part)))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 
     PYTHONPATH=. .venv/bin/python benchmarks/order.py [--work DIR] [--seeds 3]
 
-`quality.sample.order` draws history and intakes; the real rebuild mines them, and each system generates rank-1
+`order_sample.py` draws history and intakes; the real rebuild mines them, and each system generates rank-1
 workflows, whose Reward is then computed from the truth that the history was drawn from. The ablations are those of
 `opus evaluate`. The two controls are the better and the worse order of the asked steps.
 """
@@ -14,6 +14,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
+from order_sample import FIRST, LAST, PRODUCTS, true_reward_usd, write_order_sample  # type: ignore[import-not-found]
 from two_jobs import KEPT, opus, workplace  # type: ignore[import-not-found]  # beside this file
 
 from opus_pipelines.core.settings import Settings
@@ -28,7 +29,6 @@ from opus_pipelines.language.embedding.encoder import Encoder
 from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.quality.ablations import ABLATIONS
-from opus_pipelines.quality.sample.order import FIRST, LAST, PRODUCTS, true_reward_usd, write_order_sample
 from opus_pipelines.wkg.snapshot import Snapshot
 from opus_pipelines.workflow.metrics.intervals import interval
 

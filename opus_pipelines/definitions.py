@@ -50,7 +50,6 @@ def build_defs(
             contracts,
             training.train_pointer,
             programs.programs,
-            programs.improve_contracts,
             evaluations.compare_flows,
             flows.write_flows,
             spec("ops/runs", "ops"),

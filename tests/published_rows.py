@@ -69,7 +69,6 @@ NOT_HELD = {  # the clock, a person's decisions, the differences of two results 
     "programs/steps",
     "programs/searches",
     "programs/curves",
-    "programs/improvements",
 }
 # Columns that a later stage writes into an earlier one's table: what became of each demand is known when workflows were
 # searched.

@@ -111,11 +111,6 @@ def run(options: Options, /, file: Path, texts: tuple[str, ...], tasks_file: Pat
 )
 @click.option("--most-tasks", type=click.IntRange(min=1), help="Use at most so many tasks of each half.")
 @click.option("-o", "--output", type=FILE, help="Write the program that is best on the tasks to select on.")
-@click.option("--client", help="The client of --contract.")
-@click.option("--contract", help="Improve the published workflows of this contract by Reward instead.")
-@click.option(
-    "--scored", type=click.IntRange(min=1), default=200, show_default=True, help="With --contract: workflows."
-)
 @click.pass_obj
 def improve(options: Options, /, file: Path | None, output: Path | None, **how: Any) -> None:
     """Improve the program in FILE by reward on the planning set, beside controls with the same number of calls.
@@ -124,15 +119,10 @@ def improve(options: Options, /, file: Path | None, output: Path | None, **how: 
     select, the other half is asked for once, at the end. The table has the mean over seeds with its 95 % interval.
     Rows go to the lake (programs_searches, programs_curves), learning curves to MLflow.
 
-    With --client and --contract it improves the contract's published workflows by what history says they earn, and
-    writes before and after (programs_improvements); the result itself does not change. Each search may score --scored
-    workflows; it begins at the published plan, and at the same tasks as history does them.
-
     \b
     Example:
       opus program improve plan.core --calls 500 --seeds 3 -o better.core
       opus program improve --generator lora --interpreter causal_lm --calls 20 --seeds 1 --most-tasks 10
-      opus program improve --client "Brightwater Retail" --contract "Supplier Invoices"
       opus program improve --method "policy gradient" --method "in context" --interpreter exact --interpreter similar
       opus query programs
     """
@@ -142,9 +132,6 @@ def improve(options: Options, /, file: Path | None, output: Path | None, **how: 
     from opus_pipelines.flows.programs.records import read_program
     from opus_pipelines.lwm.training.tracking import Tracking
 
-    if how["client"] or how["contract"]:
-        _improve_contract(options, how["client"], how["contract"], how["scored"])
-        return
     begin = read_program(file) if file else program_of(MANUAL)
     methods = (*how["methods"], *how["generators"])
     chosen = {name: given for name, given in (("methods", methods), ("interpreters", how["interpreters"])) if given}
@@ -178,33 +165,6 @@ def _models(options: Options) -> "LanguageModels":
     executors = {name: partial(_executor, options, name, "exact", "") for name in MODELS}
     named = settings.causal_lm.model_dump_json(), settings.openai_compatible.model_dump_json()
     return LanguageModels(model_generators(settings, lake), executors, digest(*named))
-
-
-def _improve_contract(options: Options, client: str | None, contract: str | None, scored: int) -> None:
-    from opus_pipelines.flows.programs.contract_improvement import Budget, improve_contract, publish_improvement
-
-    if not client or not contract:
-        raise click.UsageError("--contract needs --client, and --client needs --contract")
-    lake = options.lake()
-    done = improve_contract(lake, options.settings(), (client, contract), Budget(scored), show.note)
-    with lake.lock():
-        publish_improvement(lake, done)
-    for intake in done.left_out:
-        show.note(f"{intake}: the current result has none of its workflows as they are planned now; left out")
-    columns = ("workflow", "rank", "from", "scored", "before", "after", "edits")
-    table = [
-        (r["workflow_id"], r["rank"], r["start"], r["calls"], _earns(r, "before"), _earns(r, "after"), len(r["edits"]))
-        for r in done.rows
-    ]
-    show.table(columns, table, f"Reward of workflows before and after ({done.id})")
-
-
-def _earns(row: dict[str, Any], when: str) -> str:
-    from opus_pipelines.core.formatting import share, usd
-
-    reward = row[f"reward_{when}_usd"]
-    figure = share(row[f"success_{when}"]) if reward is None else usd(reward)
-    return figure if row[f"keeps_limits_{when}"] else f"{figure}, breaks a limit"
 
 
 def _print_summaries(rows: list[dict[str, Any]]) -> None:

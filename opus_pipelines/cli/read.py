@@ -200,7 +200,6 @@ def status(options: Options, intakes: Path | None, form: str) -> None:
 
 _OTHER_PAGES = {
     "programs.html": "Better workflow programs",
-    "improvements.html": "Workflows improved by Reward",
     "flows.html": "Flows written from utterances",
     "errors.html": "Where generation fails",
     "nights.html": "The last night beside those before",
@@ -240,8 +239,7 @@ def report(options: Options, client: str | None, contract: str | None, out: Path
     A page shows what to run, what it costs, how confident the ranking is, and what was refused and why. The command
     prints the files that it wrote, with an index.html where there are several pages. --errors adds errors.html, which
     shows where generation fails, and links it. Where the lake has searches for better workflow programs,
-    `programs.html` shows them with a program before and after; `improvements.html` shows the published workflows that
-    `opus program improve --contract` improved. Where it has flows from utterances, `flows.html` lists
+    `programs.html` shows them with a program before and after. Where it has flows from utterances, `flows.html` lists
     them, with a page for each. `nights.html` shows the last rebuild beside up to thirty before it.
 
     \b
@@ -251,7 +249,6 @@ def report(options: Options, client: str | None, contract: str | None, out: Path
     from opus_pipelines.lake.layout import slug
     from opus_pipelines.reporting.pages.contract import contract_pages
     from opus_pipelines.reporting.pages.nights.page import nights_page, render_nights
-    from opus_pipelines.reporting.pages.programs.improvements import improvement_page, render_improvements
     from opus_pipelines.reporting.pages.programs.searches import program_page, render_programs
     from opus_pipelines.reporting.pages.render import (
         flow_rows,
@@ -264,7 +261,6 @@ def report(options: Options, client: str | None, contract: str | None, out: Path
     connection = connect(options.lake())
     everything = client is None and contract is None
     programs = program_page(connection) if everything else None
-    improvements = improvement_page(connection, client, contract)
     nights = nights_page(connection) if everything else None
     flows = render_flows(flow_rows(connection, client, contract))
     flows_page = next(iter(flows), None)
@@ -278,8 +274,6 @@ def report(options: Options, client: str | None, contract: str | None, out: Path
     written = {name: render(page, flows_page) for name, page in pages} | flows
     if programs is not None:
         written["programs.html"] = render_programs(programs)
-    if improvements is not None:
-        written["improvements.html"] = render_improvements(improvements)
     if nights is not None:
         written["nights.html"] = render_nights(nights)
     if samples is not None:

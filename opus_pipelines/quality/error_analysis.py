@@ -8,7 +8,6 @@ procedure of Benjamini and Hochberg. An effect is an association: features hang 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -187,8 +186,3 @@ def _name(component: Any) -> str:
 def scores_of(samples: Sequence[Sample]) -> list[str]:
     """Returns the names of the scores that any sample has, in the order of their first sample."""
     return list(dict.fromkeys(name for sample in samples for name in sample.scores))
-
-
-def mean_of(samples: Sequence[Sample], score: str) -> float:
-    """Returns the mean of a score over the samples that have it."""
-    return fmean(sample.scores[score] for sample in samples if score in sample.scores)

@@ -108,10 +108,6 @@ def _matching(pattern: re.Pattern[str]) -> Callable[[Sample], bool | None]:
     return _request(lambda text: pattern.search(text) is not None)
 
 
-def _repeats(sample: Sample) -> bool | None:
-    return len(set(sample.steps)) < len(sample.steps) if sample.steps else None
-
-
 def _implicit(sample: Sample) -> bool | None:
     """Whether some step shares fewer than half of its stems with the request."""
     if sample.request is None or not sample.steps:

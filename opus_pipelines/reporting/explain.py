@@ -27,7 +27,6 @@ from opus_pipelines.reporting.explain_reasons import (
     before_lines,
     constraint_lines,
     criteria,
-    improvement_lines,
     rank_reason,
     success_figure,
     time_lines,
@@ -89,7 +88,6 @@ def _explanation(connection: duckdb.DuckDBPyConnection, workflow: str) -> str:
     before = rows(connection, "before", workflow=workflow, least=LEAST_GAMMA, difference=LEAST_DIFFERENCE)
     near = rows(connection, "neighbours", intake_id=row["intake_id"], intention_id=row["intention_id"])[0]
     times = time_lines(rows(connection, "before_times", workflow=workflow, least=LEAST_GAMMA))
-    improved = improvement_lines(rows(connection, "improvements", workflow=workflow))
     parts = [
         _head(row),
         _figures(row, near),
@@ -100,7 +98,6 @@ def _explanation(connection: duckdb.DuckDBPyConnection, workflow: str) -> str:
         _ranking(row, rivals),
         _evidence(row),
         why_lines(row),
-        *([improved] if improved else []),
         constraint_lines(row),
         _sources(row, steps, near),
         _provenance(row),

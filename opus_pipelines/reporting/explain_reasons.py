@@ -108,24 +108,6 @@ def time_lines(pairs: list[Row]) -> list[str]:
     return ["Means by the step before", *lines] if lines else []
 
 
-def improvement_lines(found: list[Row]) -> list[str]:
-    """Returns what the search by Reward found for the workflow; nothing where none was run."""
-    lines = []
-    for one in found:
-        begin = "the published plan" if one["start"] == "published" else "the same tasks as history does them"
-        before, after = (_worth_of(one, when) for when in ("before", "after"))
-        told = f"{before} to {after}" if one["is_better"] else f"{before}: no plan that is worth more was found"
-        lines.append(f"  from {begin}: {told} ({one['calls']} workflows scored)")
-        lines += [f"    {clean(edit)}" for edit in (one["edits"] if one["is_better"] else [])]
-    return ["Search by Reward (opus program improve)", *lines] if lines else []
-
-
-def _worth_of(row: Row, when: str) -> str:
-    reward = row[f"reward_{when}_usd"]
-    figure = f"success {share(row[f'success_{when}'])}" if reward is None else f"Reward {usd(reward)}"
-    return figure if row[f"keeps_limits_{when}"] else f"{figure}, which breaks a limit,"
-
-
 def constraint_lines(row: Row) -> list[str]:
     """Returns the constraints that hold, those that were read and not applied, and those that are violated."""
     demands = row["demands"] or []

@@ -50,7 +50,6 @@ DEPS = {
     "models/pointer": ["wkg/snapshot"],
     "programs/searches": [],
     "programs/curves": ["programs/searches"],
-    "programs/improvements": ["workflows/current"],
     "evaluations/flows": [],
     "flows/catalogue": ["wkg/snapshot"],
     "flows/flows": ["flows/catalogue"],
@@ -220,7 +219,7 @@ def test_owners_kinds_and_partitions(nodes: dict) -> None:
             assert node.code_version
         assert node.kinds
         partitions = node.partitions_def.name if node.partitions_def else None
-        of_contracts = name.split("/")[0] in PARTITIONED or name in ("inputs/intakes", "programs/improvements")
+        of_contracts = name.split("/")[0] in PARTITIONED or name == "inputs/intakes"
         assert partitions == ("contract" if of_contracts else None)
 
 

@@ -42,10 +42,6 @@ SHOWN_ONLY = {  # blocks that a test cannot run: page and first line, and why
         "build/flow-intakes/Northwind/Automation/flows/catalogue.json --to bpmn -o build/flow-intakes/issue.bpmn",
     ): "tests/cli/test_flow_text.py runs the same, as above",
     (
-        "docs/how-to/programs.md",
-        'opus program improve --client "Brightwater Retail" --contract "Supplier Invoices"',
-    ): "it takes a minute; tests/flows/programs/test_contract_improvement.py holds the rows",
-    (
         "docs/how-to/operator.md",
         "pip install 'dagster-postgres>=0.29.27,<0.30'",
     ): "it names an invented server; tests/jobs/test_postgres.py runs the same against one of its own",

@@ -130,46 +130,6 @@ PROGRAM_CURVES = dataset(
 """,
     partitions="search_key",
 )
-REWARD_POINT = struct(
-    "reward_point",
-    """
-    calls  int64  workflows that were scored by then
-    worth  float  best worth by then: Reward in dollars, or success without a stated gain; NULL while a limit is broken
-""",
-)
-PROGRAM_IMPROVEMENTS = dataset(
-    "programs/improvements",
-    "one row, one search for a better plan of a published workflow; opus program improve --contract writes them",
-    ("improvement workflow_id start"),
-    """
-    improvement          id                  hash of the result, the limit of scored workflows, the seed and the starts
-    client               string              client as written
-    contract             string              contract as written
-    result               id                  the result that the workflow stands in; it names the snapshot
-    workflow_id          id                  the published workflow
-    rank                 int64               its rank
-    start                string              published, or history: its tasks in sequence in their most frequent modes
-    method               string              how edits were proposed
-    seed                 int64               seed of the method
-    calls                int64               workflows that were scored
-    is_better            bool                a plan that is worth more was found
-    keeps_limits_before  bool                the plan at the beginning keeps the stated limits
-    keeps_limits_after   bool                the best plan keeps them
-    edits                list<string>        the edits that led from the beginning to the best plan, in order
-    curve                list<reward_point>  the best worth by the number of scored workflows; NULL in older rows
-    reward_before_usd    usd                 Reward at the beginning, EVAL (7); NULL without a stated gain
-    reward_after_usd     usd                 Reward of the best plan
-    success_before       prob                success probability at the beginning
-    success_after        prob                success probability of the best plan
-    cost_before_usd      usd                 cost at the beginning, EVAL (5)
-    cost_after_usd       usd                 cost of the best plan
-    penalty_before       float               Penalty at the beginning, EVAL (10); NULL where it is not measured
-    penalty_after        float               Penalty of the best plan
-    before               string              the plan at the beginning as a CoRE program
-    after                string              the best plan as a CoRE program
-""",
-    partitions="improvement_key",
-)
 
 EVALUATION_FLOWS = dataset(
     "evaluations/flows",

@@ -1,4 +1,4 @@
-"""The activities that an utterance may need, best first: by the trained ranker, by the encoder alone, by edit distance.
+"""The activities that an utterance may need, best first, by the trained ranker.
 
 Each clause is a query, and an activity counts with its best clause. In an edit, each operation that the utterance
 names is also asked of each step of the flow, because "retrieve instead of create" leaves the objects to the flow.
@@ -6,14 +6,12 @@ names is also asked of each step of the flow, because "retrieve instead of creat
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 
-from opus_pipelines.flows.from_text.activities import ActivityCatalogue, split_words
-from opus_pipelines.flows.from_text.activity_features import FeatureTable, Query
+from opus_pipelines.flows.from_text.activity_features import Query
 from opus_pipelines.flows.from_text.activity_ranker import ActivityRanker
 from opus_pipelines.flows.from_text.applications import DISTINCT
 from opus_pipelines.flows.from_text.synthesis import shown_object
-from opus_pipelines.flows.text.clauses import STEP, Clause, clauses_of, words_of
+from opus_pipelines.flows.text.clauses import STEP, Clause, words_of
 from opus_pipelines.flows.text.operations import operations_of_verb
 from opus_pipelines.workflow.blocks.model import Flow
 from opus_pipelines.workflow.blocks.traversal import activities
@@ -82,35 +80,6 @@ class ActivityRetriever:
                     )
                     queries.append(Query(Clause(STEP, words, activity.operation), application, {application: 1.0}))
         return queries
-
-
-def by_cosine(catalogue: ActivityCatalogue, table: FeatureTable, utterance: str, by_clause: bool = True) -> list[str]:
-    """Returns all activities by the cosine of their text with the utterance, or with its best clause; a baseline."""
-    texts = [clause.text for clause in table.names.clauses(utterance) if clause.words] if by_clause else [utterance]
-    scores = (table.texts @ table.vectors(texts or [utterance]).T).max(axis=1)
-    return [catalogue.activities[i].id for i in (-scores).argsort(kind="stable")]
-
-
-def by_edit_distance(catalogue: ActivityCatalogue, utterance: str) -> list[str]:
-    """Returns all activities by the similarity of their sorted words with the best clause; the weakest baseline."""
-    clauses = [_sorted_words(clause.text) for clause in clauses_of(utterance) if clause.words]
-
-    def score(text: str) -> float:
-        matcher = SequenceMatcher(autojunk=False)
-        matcher.set_seq2(text)
-        best = 0.0
-        for clause in clauses:
-            matcher.set_seq1(clause)
-            if matcher.quick_ratio() > best:
-                best = max(best, matcher.ratio())
-        return best
-
-    scores = {activity.id: score(_sorted_words(activity.text)) for activity in catalogue.activities}
-    return sorted(scores, key=lambda activity: -scores[activity])
-
-
-def _sorted_words(text: str) -> str:
-    return " ".join(sorted(word for part in text.split() for word in split_words(part)))
 
 
 def recall(retrieved: Sequence[str], expected: Flow, prior: Flow | None = None) -> float | None:

@@ -222,13 +222,6 @@ class EditPolicy:
         return self.bank.kinds[self._model[item.model]] if item.model else self._kinds
 
 
-def draw(logits: Logits, generator: np.random.Generator) -> int:
-    """Returns an index drawn by the softmax of the logits."""
-    weights = np.exp(logits - logits.max())
-    total = np.cumsum(weights)
-    return int(np.searchsorted(total, generator.uniform(0.0, total[-1]), side="right").clip(0, len(logits) - 1))
-
-
 def direction(logits: Logits, chosen: int, step: float) -> Logits:
     """Returns the gradient of the log-probability of `chosen` by the logits, times the step."""
     shares = np.exp(logits - logits.max())

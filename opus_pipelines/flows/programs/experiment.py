@@ -26,7 +26,6 @@ from opus_pipelines.workflow.blocks.formats.core_text import CoreProgram, write
 
 Row = dict[str, Any]
 INTERPRETERS = ("exact", "similar")
-BEGIN = "manual"  # the name of the row of the program at the beginning
 
 
 @dataclass(frozen=True)

@@ -133,19 +133,6 @@ class LocalSearch:
         candidate, penalty = min(((f, measure(self.workflow(f.state))) for f in level), key=lambda pair: pair[1])
         return candidate if penalty < measure(self.workflow(plan.state)) else None
 
-    def single_moves(self, state: PlanState) -> list[PlanMove]:
-        """Returns every single change that the space permits, without a look at what it is worth."""
-        space, table = self.space, self.table(state.order)
-        current = row(table, state.picks)
-        swaps = [
-            PlanMove(kind_of(node, space), (node,), to)
-            for i, (node, options) in enumerate(table.options.items())
-            for to in range(len(options))
-            if to != current[i]
-        ]
-        shapes = _shapes(state, space)[:SHAPES]
-        return [*swaps, *_drops(state, space), *_merges(state, space), *_splits(state, space), *shapes]
-
     def _tried(self, plan: RefinedPlan, move: PlanMove) -> RefinedPlan:
         """Applies the edit; where it changes the tasks, it also chooses the modes and reviews anew."""
         changed = self.apply_moves(plan, [move])

@@ -1,4 +1,4 @@
-"""Edit operations on the ids of a flow (Flow-Bench, arXiv 2505.11646), their application, and a history with undo.
+"""Edit operations on the ids of a flow (Flow-Bench, arXiv 2505.11646), and their application.
 
 An operation changes what it names and keeps the ids of everything else. Deleting the whole body of an if that has an
 else negates the condition and keeps the else.
@@ -309,28 +309,3 @@ def _steps(steps: Block) -> str:
         else:
             words.append("parallel" if isinstance(statement, Parallel) else loop_header(statement))
     return "; ".join(words)
-
-
-@dataclass(frozen=True)
-class History:
-    """The turns of a conversation on one flow: the flow before each turn, and the flow now."""
-
-    flow: Flow
-    earlier: tuple[Flow, ...] = ()
-    undone: tuple[Flow, ...] = ()
-
-    def edit(self, operations: Sequence[Operation]) -> "History":
-        """Returns the history with one turn more; raises FlowError as `applied` does."""
-        return History(applied(self.flow, operations), (*self.earlier, self.flow))
-
-    def undo(self) -> "History":
-        """Returns the history without its last turn; raises FlowError where there is none."""
-        if not self.earlier:
-            raise FlowError("there is no turn to undo")
-        return History(self.earlier[-1], self.earlier[:-1], (*self.undone, self.flow))
-
-    def redo(self) -> "History":
-        """Returns the history with the turn that was undone last; raises FlowError where none was."""
-        if not self.undone:
-            raise FlowError("there is no undone turn")
-        return History(self.undone[-1], (*self.earlier, self.flow), self.undone[:-1])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from opus_pipelines.flows.from_text.activity_retrieval import ActivityRetriever, by_edit_distance, recall
+from opus_pipelines.flows.from_text.activity_retrieval import ActivityRetriever, recall
 from opus_pipelines.flows.from_text.editing import EditError, edited
 from opus_pipelines.flows.from_text.flow_folder import FlowTask
 from opus_pipelines.flows.from_text.generator import FlowWriter, learn
@@ -173,7 +173,6 @@ def test_retrieval_finds_the_activities_of_each_clause_and_the_siblings_of_steps
     assert sorted(found) == [JIRA, SLACK]
     siblings = retriever.retrieve("Replace all create skills with retrieve skills", parse(f"issue = {JIRA}()"), 3)
     assert "Jira_Issue__2_0_0__retrievewithwhere_Issue" in [r.activity for r in siblings]
-    assert by_edit_distance(catalogue(), "create a board in trello")[0] == "Trello_Board__2_0_0__create_Board"
 
 
 def test_recall_counts_the_prior_where_it_is_given() -> None:

@@ -1,4 +1,4 @@
-"""Edits by id, the difference of two flows, and undo; every error names the step or the operations."""
+"""Edits by id, and the difference of two flows; every error names the step or the operations."""
 
 import pytest
 from hypothesis import given, settings
@@ -8,7 +8,6 @@ from opus_pipelines.workflow.blocks.edits import (
     AddElse,
     Delete,
     DeleteElse,
-    History,
     Insert,
     NegateCondition,
     Operation,
@@ -131,18 +130,6 @@ def test_what_is_not_named_keeps_its_id() -> None:
 def test_missing_steps_and_contradictions_are_errors(operations: list[Operation], named: str) -> None:
     with pytest.raises(FlowError, match=named):
         applied(parse(LOOP), operations)
-
-
-def test_several_turns_are_undone_and_done_again() -> None:
-    start = History(parse(LOOP))
-    second = start.edit([Delete("s1")]).edit([Delete("s2")])
-    assert write(second.flow) == "for item in items:\n  file = C()"
-    assert second.undo().undo().flow == start.flow
-    assert second.undo().redo().flow == second.flow
-    with pytest.raises(FlowError):
-        start.undo()
-    with pytest.raises(FlowError):
-        second.redo()
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
-"""Pages of workflow programs: searches by reward, and workflows of contracts before and after, with curves and money.
+"""The page of workflow programs: searches by reward, with the program before and after and learning curves.
 
-In: the views `programs_searches`, `programs_curves` and `programs_improvements`. Out: HTML that needs nothing else.
-Doors: `searches.program_page`, `searches.render_programs`, `improvements.improvement_page`,
-`improvements.render_improvements`.
+In: the views `programs_searches` and `programs_curves`. Out: HTML that needs nothing else. Doors:
+`searches.program_page`, `searches.render_programs`.
 """

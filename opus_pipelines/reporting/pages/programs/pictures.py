@@ -41,24 +41,22 @@ def program_picture(program: CoreProgram, title: str, before: CoreProgram | None
     return Picture(title, subtitle, nodes, edges, KINDS, ())
 
 
-def curve_svg(points: Sequence[tuple[int, float]], ends: tuple[float, float] = (0.0, 1.0), title: str = "") -> str:
-    """Returns a learning curve as SVG: the best reward by the number of calls, between the two ends of the axis."""
+def curve_svg(points: Sequence[tuple[int, float]]) -> str:
+    """Returns a learning curve as SVG: the best reward, from 0 to 1, by the number of calls."""
     last = max((call for call, _ in points), default=1)
-    width, height, (least, most) = WIDTH - 2 * MARGIN, HEIGHT - 2 * MARGIN, ends
-    span = (most - least) or 1.0
+    width, height = WIDTH - 2 * MARGIN, HEIGHT - 2 * MARGIN
     places = [
-        (MARGIN + width * call / last, HEIGHT - MARGIN - height * max(0.0, min(1.0, (best - least) / span)))
-        for call, best in points
+        (MARGIN + width * call / last, HEIGHT - MARGIN - height * max(0.0, min(1.0, best))) for call, best in points
     ]
     line = "".join(f"{'L' if i else 'M'}{x:.1f} {y:.1f}" for i, (x, y) in enumerate(places))
     bottom, right = HEIGHT - MARGIN, WIDTH - MARGIN
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:.0f} {HEIGHT:.0f}" role="img">'
-        f"<title>{title or 'Best reward by calls of the reward'}</title>"
+        "<title>Best reward by calls of the reward</title>"
         f'<path d="M{MARGIN:.0f} {MARGIN:.0f}V{bottom:.0f}H{right:.0f}" fill="none" stroke="#66707d"/>'
         f'<path class="curve" d="{line}" fill="none" stroke="#0072b2" stroke-width="2"/>'
-        f'<text x="4" y="{MARGIN - 8:.0f}" font-size="11">{number(most, 2)}</text>'
-        f'<text x="4" y="{HEIGHT - 12:.0f}" font-size="11">{number(least, 2)}</text>'
+        f'<text x="4" y="{MARGIN - 8:.0f}" font-size="11">{number(1.0, 2)}</text>'
+        f'<text x="4" y="{HEIGHT - 12:.0f}" font-size="11">{number(0.0, 2)}</text>'
         f'<text x="{right:.0f}" y="{HEIGHT - 12:.0f}" font-size="11" text-anchor="end">{last:,} calls</text></svg>'
     )
 
