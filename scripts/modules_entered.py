@@ -137,13 +137,14 @@ def one_utterance(folder: Path) -> Callable[[], object]:
     """An utterance to BPMN, by the writer that needs no model."""
     from opus_pipelines.core.settings import Settings
     from opus_pipelines.flows.from_text.activities import read_catalogue
+    from opus_pipelines.flows.from_text.generator import learn
     from opus_pipelines.flows.from_text.predictions import made_by_ranker
-    from opus_pipelines.flows.learning.writers import flow_writer
+    from opus_pipelines.language.embedding.encoder import encoder_of
     from opus_pipelines.workflow.blocks.formats.registry import written
 
     path = folder / "activities.json"
     path.write_text(json.dumps([{"id": name, "description": text} for name, text in ACTIVITIES.items()]))
-    writer = flow_writer(read_catalogue(path), (), Settings())
+    writer = learn(read_catalogue(path), (), encoder_of(Settings().encoder))
     return lambda: written(made_by_ranker(writer, UTTERANCE, None).flow, "bpmn")
 
 

@@ -318,16 +318,17 @@ def _maker(options: Options, catalogue: Path | None, learning: Path | None, back
 
     from opus_pipelines.flows.from_text.activities import read_catalogue
     from opus_pipelines.flows.from_text.flow_folder import read_folder
+    from opus_pipelines.flows.from_text.generator import learn
     from opus_pipelines.flows.from_text.predictions import made_by_ranker
-    from opus_pipelines.flows.learning.writers import flow_writer
     from opus_pipelines.flows.models.backends import chosen
     from opus_pipelines.flows.models.endpoint_writer import Keeping
     from opus_pipelines.flows.models.made_flows import made_by
+    from opus_pipelines.language.embedding.encoder import encoder_of
 
     model = chosen(options.settings(), backend)
     found = read_catalogue(catalogue) if catalogue else _tasks(options)
     known = read_folder(learning).tasks if learning else ()
-    writer = flow_writer(found, known, options.settings())
+    writer = learn(found, known, encoder_of(options.settings().encoder))
     if model is None:
         return partial(made_by_ranker, writer)
     return partial(made_by, model.writer(writer, known, Keeping(options.lake())))

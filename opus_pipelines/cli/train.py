@@ -1,22 +1,19 @@
 """The commands `opus train` and `opus models`: models learnt from the history of the current snapshot."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from opus_pipelines.cli import show
 from opus_pipelines.cli.options import Options
-from opus_pipelines.core.errors import InputError
 
 if TYPE_CHECKING:
-    from opus_pipelines.core.settings import Settings
     from opus_pipelines.lake.layout import Lake
 
 _BACKEND = click.option(
     "--backend",
-    type=click.Choice(["pointer", "causal_lm", "activity_encoder"]),
+    type=click.Choice(["pointer", "causal_lm"]),
     default="pointer",
     help="Which model. Default: pointer.",
 )
@@ -30,15 +27,8 @@ _BACKEND = click.option(
     default=None,
     help="Whether the upper layers of the sentence encoder learn, too; takes minutes. Default: [lwm] fine_tune (yes).",
 )
-@click.option(
-    "--flows",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="For activity_encoder: a folder of Flow-Bench's form, whose flows are learnt from.",
-)
 @click.pass_obj
-def train(
-    options: Options, industry: tuple[str, ...], backend: str, fine_tune: bool | None, flows: Path | None
-) -> None:
+def train(options: Options, industry: tuple[str, ...], backend: str, fine_tune: bool | None) -> None:
     """Train the pointer model on the cases of the current snapshot, and let it serve where it beats history.
 
     The model learns which task comes next for a request, from cases with a text. A quarter of the cases is held out
@@ -61,11 +51,6 @@ def train(
     An Intention encoder is trained, too: it says which tasks a request leads to, without a look at cases. It serves an
     industry where it recalls the tasks of held-out goals better than the untrained Intention, beyond the interval. It
     decides where routing starts, and what a workflow must do where similar cases are too few to say so.
-
-    With --backend activity_encoder, the upper layers of the sentence encoder learn which activity a clause of an
-    utterance asks for, from the flows and the catalogue of --flows. A quarter of the flows is held out. It serves where
-    it is better on them beyond the interval, and [flows] encoder = "fine_tuned" asks for it. It needs no snapshot and
-    is not recorded in MLflow.
 
     With [lwm] network = "transformer" the model is a transformer, small or large by [lwm] size, on a GPU where there is
     one; with [lwm] links = "model" it writes DAGs. The default, a perceptron over features, was as good on held-out
@@ -99,11 +84,6 @@ def train(
 
     settings = options.settings()
     lake = Lake(settings.paths.lake)
-    if (backend == "activity_encoder") != (flows is not None):
-        raise InputError("--flows FOLDER and --backend activity_encoder go together; state both or neither")
-    if flows is not None:
-        _train_activity_encoder(settings, lake, flows)
-        return
     lake.required_snapshot()  # before the encoder is loaded
     encoder = CachedEncoder(encoder_of(settings.encoder), lake.kept / "embeddings")
     tracking = Tracking(lake, settings.mlflow)
@@ -125,28 +105,11 @@ def train(
     click.echo(f"it {role}: {verdict.reason}{figures}; recorded in {tracking.uri}", err=True)
 
 
-def _train_activity_encoder(settings: "Settings", lake: "Lake", flows: Path) -> None:
-    from opus_pipelines.flows.from_text.flow_folder import read_folder
-    from opus_pipelines.flows.learning.activity_encoder import train_encoder
-
-    found = read_folder(flows)
-    lake.ensure_empty()
-    with lake.lock():
-        trained = train_encoder(
-            lake, (found.catalogue, found.tasks), settings.encoder, lambda line: click.echo(line, err=True)
-        )
-    _activity_table(trained.model_id, vars(trained.figures))
-    better = trained.figures.is_better
-    role = "the champion" if better else "a challenger"
-    reason = "better than the plain encoder" if better else "not better than the plain encoder"
-    click.echo(f"model {trained.model_id} is {role}: {reason} beyond the 95 % interval", err=True)
-
-
 @click.command()
 @click.option("--champion", metavar="MODEL", help="Let this model serve, whatever the figures say.")
 @click.option(
     "--backend",
-    type=click.Choice(["pointer", "intention", "step_writer", "causal_lm", "activity_encoder"]),
+    type=click.Choice(["pointer", "intention", "step_writer", "causal_lm"]),
     default="pointer",
     help="Which models; intention: the Intention encoders. Default: pointer.",
 )
@@ -162,7 +125,6 @@ def models(options: Options, champion: str | None, backend: str) -> None:
       opus models --champion m0123456789abcdef
       opus models --backend intention
     """
-    from opus_pipelines.flows.learning import activity_encoder
     from opus_pipelines.intakes.requirements import encoder_store
     from opus_pipelines.lake.layout import Lake
     from opus_pipelines.lwm.language_models import adapter_store
@@ -174,7 +136,6 @@ def models(options: Options, champion: str | None, backend: str) -> None:
         "intention": encoder_store,
         "step_writer": writer_store,
         "causal_lm": adapter_store,
-        "activity_encoder": activity_encoder,
     }
     of_kind = kinds[backend]
     settings = options.settings()
@@ -198,8 +159,6 @@ def models(options: Options, champion: str | None, backend: str) -> None:
         role = "champion" if serves else "earlier champion" if stored.model_id in champions else "challenger"
         if backend == "intention":
             _recall_table(f"{stored.model_id}, {role}", stored.card)
-        elif backend == "activity_encoder":
-            _activity_table(f"{stored.model_id}, {role}", stored.card["figures"])
         else:
             _table(f"{stored.model_id}, {role}", _figures(stored.card))
     if backend == "pointer":
@@ -233,13 +192,6 @@ def _recall_table(title: str, card: Mapping[str, Any]) -> None:
     ]
     columns = ("industry", "cases", "asked", "recall@10", "untrained", "difference", "serves")
     show.table(columns, rows, f"Intention encoder {title}: recall of the tasks of held-out cases")
-
-
-def _activity_table(title: str, one: Mapping[str, Any]) -> None:
-    difference = f"{one['fine_tuned'] - one['plain']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}]"
-    row = (f"{one['pairs']:,}", f"{one['asked']:,}", f"{one['fine_tuned']:.3f}", f"{one['plain']:.3f}", difference)
-    columns = ("pairs", "asked", "fine-tuned", "plain", "difference")
-    show.table(columns, [row], f"Activity encoder {title}: recall@1 of the activities of held-out clauses")
 
 
 def _figures(card: Mapping[str, Any]) -> dict[str, dict[str, float]]:

@@ -76,14 +76,8 @@ FlowBackendName = Literal["ranker", "causal_lm", "openai_compatible"]
 
 
 class Flows(Section):
-    """How flows are written: `encoder` and `structure` of `opus flow new` and `edit`, `backend` of batches."""
+    """How the flows of batches are written."""
 
-    encoder: Literal["plain", "fine_tuned"] = Field(
-        "plain", description="fine_tuned: the one that `opus train --backend activity_encoder` made"
-    )
-    structure: Literal["rules", "tagger", "blend"] = Field(
-        "rules", description="what reads conditions and loops of a new flow; blend: the tagger where rules are unsure"
-    )
     backend: FlowBackendName = Field(
         "ranker",
         description="what writes the flows of a batch: ranker (no language model), causal_lm or openai_compatible; "

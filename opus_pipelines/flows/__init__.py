@@ -2,12 +2,11 @@
 
 In: texts of people, a catalogue of activities or steps, and flows to learn from. Out: flows of the block model, flows
 of an enterprise platform as JSON, and traces of programs. Doors: `from_text.generator.learn`,
-`batches.batch.contract_batch`, `enterprise.composer.compose` and `programs.interpreter.run`.
+`batches.batch.contract_batch`, `enterprise.composer.Composer` and `programs.interpreter.run`.
 
 Inside:
 - `text`: what an utterance says of a flow, without a catalogue: steps, loops, conditions, wishes to edit;
 - `from_text`: flows from utterances: a clause becomes an activity of the catalogue, clauses become a flow or edits;
-- `learning`: models that are trained beside the ranker: a fine-tuned encoder, and a tagger of structure;
 - `models`: flows and edits by a language model, within the catalogue;
 - `batches`: flows for many utterances: those of a contract in the lake, and those of a task set with their scores;
 - `enterprise`: flows of an enterprise platform: trigger, actions and flow logic as JSON, made from a requirement;

@@ -36,8 +36,3 @@ class Composer:
     def flow(self, requirement: str) -> FlowDocument:
         """Returns the flow with its inputs. Raises FlowDocumentError where the requirement is empty."""
         return self._inputs.populate(self.outline(requirement))
-
-
-def compose(requirement: str, catalogue: Catalogue, flows: Iterable[FlowDocument] = ()) -> FlowDocument:
-    """Returns the flow of a requirement within a catalogue; `flows` are annotated flows to learn from."""
-    return Composer(catalogue, flows).flow(requirement)

@@ -17,21 +17,6 @@ IF, ELSEIF, ELSE, FOREACH, DOUNTIL, PARALLEL, TRY, CATCH = LOGIC = (
     "TRY",
     "CATCH",
 )
-TRIGGERS = (
-    "record_create",
-    "record_update",
-    "record_create_or_update",
-    "daily",
-    "weekly",
-    "monthly",
-    "repeat",
-    "run_once",
-    "email",
-    "sla_task",
-    "service_catalog",
-    "metric",
-    "rest_async",
-)
 
 
 class FlowDocumentError(InputError):

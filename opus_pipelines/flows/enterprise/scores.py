@@ -14,9 +14,6 @@ from opus_pipelines.flows.enterprise.flow_json import json_of
 from opus_pipelines.flows.enterprise.validation import structure_errors
 from opus_pipelines.workflow.metrics.flow_similarity import component_match, flow_similarity, tree_bleu, trigger_match
 
-# What 2505.24189 reports for the agreement of FlowSim with people, over 30 samples; for reference, not measured here.
-HUMAN_CORRELATION = {"pearson": (0.78, 0.78), "spearman": (0.83, 0.76)}  # outline, outline with inputs
-
 
 @dataclass(frozen=True)
 class FlowScores:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from opus_pipelines.flows.from_text.activity_features import FEATURES, FeatureTable, Query
+from opus_pipelines.flows.from_text.activity_features import FeatureTable, Query
 from opus_pipelines.flows.from_text.synthesis import Example
 
 if TYPE_CHECKING:
@@ -73,15 +73,8 @@ class ActivityRanker:
         activities = self.table.catalogue.activities
         return [Ranked(activities[i].id, float(scores[i]), float(shares[i])) for i in order]
 
-    def features(self, query: Query, activity: str) -> "np.ndarray":
-        """Returns the features of one activity."""
-        place = next(i for i, a in enumerate(self.table.catalogue.activities) if a.id == activity)
-        return self.table.rows(query)[place]
 
-
-def train(
-    table: FeatureTable, examples: Sequence[tuple[Example, float]], first: "np.ndarray | None" = None
-) -> ActivityRanker:
+def train(table: FeatureTable, examples: Sequence[tuple[Example, float]]) -> ActivityRanker:
     """Learns the weights from examples with their importance. Examples of unknown activities are left out.
 
     The negatives of an example are the activities that the untrained ranker scores best beside the right one. The
@@ -90,7 +83,7 @@ def train(
     import numpy as np
     from scipy.optimize import minimize
 
-    start = np.asarray(FIRST_WEIGHTS if first is None else first, np.float64)
+    start = np.asarray(FIRST_WEIGHTS, np.float64)
     place = {activity.id: i for i, activity in enumerate(table.catalogue.activities)}
     known = [(example, weight) for example, weight in examples if example.activity in place]
     if not known:
@@ -123,8 +116,3 @@ def train(
 
     found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 200})
     return ActivityRanker(table, found.x)
-
-
-def named_weights(ranker: ActivityRanker) -> dict[str, float]:
-    """Returns the weights by the names of their features."""
-    return {name: round(float(weight), 3) for name, weight in zip(FEATURES, ranker.weights, strict=True)}

@@ -5,7 +5,7 @@ known, together with clauses made from the catalogue. Only activities of the cat
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -52,24 +52,10 @@ class Written:
 
 
 class FlowWriter:
-    """What is learnt from a catalogue and example flows. `learn` makes one.
+    """What is learnt from a catalogue and example flows. `learn` makes one."""
 
-    `reader` makes clauses of a text; None for the rules.
-    """
-
-    def __init__(
-        self,
-        ranker: ActivityRanker,
-        tasks: UserTaskClassifier,
-        habits: ConditionHabits,
-        reader: Callable[[str], list[Clause]] | None = None,
-    ) -> None:
+    def __init__(self, ranker: ActivityRanker, tasks: UserTaskClassifier, habits: ConditionHabits) -> None:
         self.ranker, self.tasks, self.habits = ranker, tasks, habits
-        self.read = reader or ranker.table.names.clauses
-
-    def with_reader(self, reader: Callable[[str], list[Clause]]) -> "FlowWriter":
-        """Returns a writer with the same weights that reads clauses in another way."""
-        return FlowWriter(self.ranker, self.tasks, self.habits, reader)
 
     @property
     def catalogue(self) -> ActivityCatalogue:
@@ -81,10 +67,7 @@ class FlowWriter:
 
         Raises UtteranceError for an utterance that cannot be read, and GenerationError where it asks for no step.
         """
-        return self.written(utterance, self.read(utterance))
-
-    def written(self, utterance: str, clauses: Sequence[Clause]) -> Written:
-        """Returns the flow of an utterance whose clauses are known. Raises GenerationError where there is no step."""
+        clauses = self.ranker.table.names.clauses(utterance)
         drafter = Drafter(self, utterance, None)
         block = drafter.block(clauses[:MAX_CLAUSES])
         if not block:
