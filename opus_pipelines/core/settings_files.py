@@ -24,7 +24,12 @@ logger = logging.getLogger("opus_pipelines.core.settings")
 # Keys of opus.toml that are gone, by the version that took them away: "section.key", or a whole "section", and why, in
 # words that end a sentence. A file or variable that names one still works: a night must not fail for it.
 Removed = Mapping[str, Mapping[str, str]]
-REMOVED: Removed = {"0.1.0": {}}
+REMOVED: Removed = {
+    "0.1.0": {
+        "flows.encoder": "the fine-tuned encoder gave no better flows than the plain one",
+        "flows.structure": "the trained reader of structure read no more flows rightly than the rules",
+    }
+}
 
 MAX_BYTES = 1 << 20  # settings of a real source or contract have a few kilobytes
 MAX_DEPTH = 16  # brackets inside each other
