@@ -165,12 +165,12 @@ def discover(
       opus discover export.csv --timezone Europe/Berlin --format csv > edges.csv
       opus discover claims --history history --tasks --format json
     """
-    from opus_pipelines.history.discovery.summary import complaints, headline, tables
+    from opus_pipelines.history.discovery.summary import headline, set_aside, tables
 
     columns = {role: column for role, column in (("case", case), ("activity", activity), ("time", time)) if column}
     found = _discovered(options, log, history, timezone, columns)
     if not found.counts.implementations:
-        raise CheckFailed("\nopus: ".join(complaints(found) or [f"{log}: no case can be read of it"]))
+        raise CheckFailed("\nopus: ".join(set_aside(found) or [f"{log}: no case can be read of it"]))
     if form == "table":
         click.echo(headline(log, found))
         for title, names, rows in tables(found, top):
@@ -181,7 +181,7 @@ def discover(
         with duckdb.connect() as connection:
             connection.execute("SET TimeZone = 'UTC'")
             show.relation(connection.from_arrow(found.tasks if of_tasks else found.edges), form)
-    for line in complaints(found):
+    for line in set_aside(found):
         click.echo(line, err=True)
 
 
@@ -226,10 +226,10 @@ def _check_catalogue(folder: Path) -> None:
     flow_lines, flow_complaints = check_folder(folder / FLOWS)
     for line in flow_lines:
         click.echo(line)
-    complaints = [*catalogue_complaints(catalogue), *flow_complaints]
+    set_aside = [*catalogue_complaints(catalogue), *flow_complaints]
     if catalogue.files and not catalogue:
-        raise CheckFailed("\nopus: ".join(complaints))
-    for line in complaints:
+        raise CheckFailed("\nopus: ".join(set_aside))
+    for line in set_aside:
         click.echo(line, err=True)
 
 

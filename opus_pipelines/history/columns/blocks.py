@@ -23,7 +23,7 @@ from opus_pipelines.history.columns.tasks import (
     between,
     repeated_events,
     runs,
-    tasks_of,
+    tasks_of_block,
     waits,
 )
 from opus_pipelines.history.columns.times import NO_TIME
@@ -87,7 +87,7 @@ class CaseBlocks:
         repeated = repeated_events(case, spans, kind, run)
         if repeated.any():
             return self._without_duplicates(repeated, traces, events, moments, has_work)
-        tasks = tasks_of(case, spans, kind, run, has_work)
+        tasks = tasks_of_block(case, spans, kind, run, has_work)
         task_columns = self._task_columns(tasks, events, traces, activity)
         offsets = np.searchsorted(tasks.case, np.arange(traces.rows + 1)).astype(np.int32)
         of_tasks = Coded(activity.codes[tasks.own], activity.values)

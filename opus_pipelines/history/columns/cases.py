@@ -39,7 +39,7 @@ from opus_pipelines.history.records.arrow_arrays import (
 )
 from opus_pipelines.history.records.assembler import Assembler
 from opus_pipelines.history.records.column_mapping import LAST_WINS, OF_CASE, OUTCOME, CaseMap, EventMap, unprefixed
-from opus_pipelines.history.records.costing import MS_PER_HOUR, PARTS, Rates
+from opus_pipelines.history.records.costing import COST_PARTS, MS_PER_HOUR, Rates
 from opus_pipelines.history.records.outcome import succeeded
 from opus_pipelines.history.records.source_settings import SourceSettings, Success
 
@@ -218,11 +218,11 @@ def _least(times: Longs, offsets: Ints) -> Longs:
     return np.where(earliest == latest, NO_TIME, earliest)
 
 
-Money = tuple[Floats, Bools]
+_Figures = tuple[Floats, Bools]
 
 
 def prices(
-    amounts: Mapping[str, Money], duration: Money, actors: Sequence[Coded], actor_kind: Coded, rates: Rates
+    amounts: Mapping[str, _Figures], duration: _Figures, actors: Sequence[Coded], actor_kind: Coded, rates: Rates
 ) -> dict[str, pa.Array]:
     """Returns `cost_usd`, its parts and `cost_basis` of every task.
 
@@ -242,17 +242,19 @@ def prices(
     total = np.where(rated, duration[0] / MS_PER_HOUR * rate, total)
     known = observed | rated
     columns = {"cost_usd": array(total, pa.float64(), known), "cost_basis": _basis(observed, rated)}
-    kinds = np.array([list(PARTS).index(k) if k in PARTS else -1 for k in actor_kind.values.to_pylist()] or [-1])
+    kinds = np.array(
+        [list(COST_PARTS).index(k) if k in COST_PARTS else -1 for k in actor_kind.values.to_pylist()] or [-1]
+    )
     kind = np.where(actor_kind.codes >= 0, kinds[actor_kind.codes], -1)
     whole = known & ~split
-    for number, column in enumerate(PARTS.values()):
+    for number, column in enumerate(COST_PARTS.values()):
         value, given = parts[column]
         mine = whole & (kind == number)
         columns[column] = array(np.where(mine, total, value), pa.float64(), given | mine)
     return columns
 
 
-def _rates(columns: Sequence[Coded], rates: Rates) -> Money:
+def _rates(columns: Sequence[Coded], rates: Rates) -> _Figures:
     """Returns the hourly rates in dollars, by the first column whose name has a rate."""
     rate, known = np.zeros(len(columns[0].codes)), np.zeros(len(columns[0].codes), bool)
     for column in columns:

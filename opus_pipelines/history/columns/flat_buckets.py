@@ -8,13 +8,13 @@ from typing import IO
 import numpy as np
 import pyarrow as pa
 
-from opus_pipelines.history.columns.flat_rows import Part, Rows
+from opus_pipelines.history.columns.flat_rows import Rows, RowsPart
 from opus_pipelines.history.columns.flat_texts import coded_texts
 from opus_pipelines.history.records.arrow_arrays import Ints, Longs, array, booleans, booleans_of, numbers, validity
 from opus_pipelines.history.records.arrow_batches import text_hashes
 
-IN_MEMORY = 1 << 28  # bytes of the parts that are kept before they are stored on disk
-BUCKETS = 32
+PARTS_IN_MEMORY = 1 << 28  # bytes of the parts that are kept before they are stored on disk
+_FLAT_BUCKETS = 32
 _TIME, _POSITION, _BAD = "time of ", "position", "bad"
 
 
@@ -30,16 +30,16 @@ class FlatBuckets:
         case: str,
         encode: Callable[[str, pa.Array], pa.Array],
         folder: Path | None,
-        in_memory: int = IN_MEMORY,
+        in_memory: int = PARTS_IN_MEMORY,
     ) -> None:
         self._case, self._encode, self._folder, self._limit = case, encode, folder, in_memory
-        self._kept: list[Part] = []
+        self._kept: list[RowsPart] = []
         self._bytes = 0
         self._files: dict[int, IO[bytes]] = {}
         self._writers: dict[int, pa.RecordBatchStreamWriter] = {}
         self._bad_rows: dict[int, list[Rows]] = {}
 
-    def add(self, part: Part) -> None:
+    def add(self, part: RowsPart) -> None:
         """Adds the next rows of the file."""
         self._kept.append(part)
         self._bytes += part.nbytes
@@ -48,7 +48,7 @@ class FlatBuckets:
                 self._store(one)
             self._kept, self._bytes = [], 0
 
-    def buckets(self) -> Iterator[tuple[int | None, list[Part]]]:
+    def buckets(self) -> Iterator[tuple[int | None, list[RowsPart]]]:
         """Yields the parts of each bucket with its number, or all parts with None if none were stored."""
         if not self._writers:
             yield None, self._kept
@@ -57,13 +57,13 @@ class FlatBuckets:
             self._store(one)
         self._kept = []
         try:
-            for number in range(BUCKETS):
+            for number in range(_FLAT_BUCKETS):
                 yield number, list(self._loaded(number)) if number in self._files else []
         finally:
             for file in self._files.values():
                 file.close()
 
-    def _store(self, part: Part) -> None:
+    def _store(self, part: RowsPart) -> None:
         case = coded_texts(part.rows.columns[self._case])
         bucket = (
             np.where(case.codes >= 0, buckets_of(case.values)[case.codes], 0) if len(case.values) else case.codes * 0
@@ -82,7 +82,7 @@ class FlatBuckets:
                 self._writers[number] = pa.ipc.new_stream(self._files[number], batch.schema)
             self._writers[number].write_batch(batch)
 
-    def _loaded(self, number: int) -> Iterator[Part]:
+    def _loaded(self, number: int) -> Iterator[RowsPart]:
         self._writers[number].close()
         file = self._files[number]
         file.seek(0)
@@ -98,7 +98,7 @@ class FlatBuckets:
                 for name, column in zip(batch.schema.names[:others], batch.columns[:others], strict=True)
             }
             rows = Rows(columns, numbers(batch.column(batch.num_columns - 2), np.int64))
-            yield Part(rows, moments, booleans_of(batch.column(batch.num_columns - 1)), bad_rows)
+            yield RowsPart(rows, moments, booleans_of(batch.column(batch.num_columns - 1)), bad_rows)
 
     def _unnamed_file(self) -> IO[bytes]:
         if self._folder is not None:
@@ -108,7 +108,7 @@ class FlatBuckets:
 
 def buckets_of(case_ids: pa.Array) -> Ints:
     """Returns the number of the bucket of each case."""
-    hashes: Longs = (text_hashes(case_ids)[0] % np.uint64(BUCKETS)).astype(np.int64)
+    hashes: Longs = (text_hashes(case_ids)[0] % np.uint64(_FLAT_BUCKETS)).astype(np.int64)
     valid = validity(case_ids)
     return (hashes if valid is None else np.where(valid, hashes, 0)).astype(np.int32)
 

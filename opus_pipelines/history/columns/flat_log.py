@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from opus_pipelines.history.columns.cases import Maps
-from opus_pipelines.history.columns.flat_buckets import IN_MEMORY, FlatBuckets, buckets_of
-from opus_pipelines.history.columns.flat_rows import Part, Rows
+from opus_pipelines.history.columns.flat_buckets import PARTS_IN_MEMORY, FlatBuckets, buckets_of
+from opus_pipelines.history.columns.flat_rows import Rows, RowsPart
 from opus_pipelines.history.columns.flat_texts import FlatTexts, in_one, together
 from opus_pipelines.history.columns.row_reader import RowReader
 from opus_pipelines.history.columns.tasks import (
@@ -103,7 +103,7 @@ class FlatLog:
     disk in buckets of whole cases.
     """
 
-    def __init__(self, reader: RowReader, records: Callable[[], Records], in_memory: int = IN_MEMORY) -> None:
+    def __init__(self, reader: RowReader, records: Callable[[], Records], in_memory: int = PARTS_IN_MEMORY) -> None:
         self.distinct: frozenset[str] = frozenset()
         self._reader, self._records = reader, records
         self._maps, self._sink, self._plan, self._blocks = reader.maps, reader.sink, reader.plan, reader.blocks
@@ -120,7 +120,7 @@ class FlatLog:
         if len(rows.positions):
             read = self._reader.read(rows)
             bad_rows = rows.some(np.flatnonzero(read.bad))
-            self._stored.add(Part(Rows(read.columns, rows.positions), read.moments, read.bad, bad_rows))
+            self._stored.add(RowsPart(Rows(read.columns, rows.positions), read.moments, read.bad, bad_rows))
 
     def refuse(self, refusal: Refusal) -> None:
         """Adds a row that cannot be split."""
@@ -137,7 +137,7 @@ class FlatLog:
             self._finish_bucket(parts, sorted(mine, key=lambda r: r.position), records)
         records.finish()
 
-    def _finish_bucket(self, parts: list[Part], refusals: list[Refusal], records: Records) -> None:
+    def _finish_bucket(self, parts: list[RowsPart], refusals: list[Refusal], records: Records) -> None:
         """Reads the cases of some parts: those with an unusual row by records, the others by columns."""
         for refusal in () if parts else refusals:
             records.refuse(*astuple(refusal))
@@ -231,7 +231,7 @@ class _Table:
     bad: Bools
 
     @classmethod
-    def of(cls, parts: list[Part], left_out: frozenset[str]) -> "_Table":
+    def of(cls, parts: list[RowsPart], left_out: frozenset[str]) -> "_Table":
         """Puts the parts together, without the columns of times."""
         names = [name for name in parts[0].rows.columns if name not in left_out]
         columns = {name: together([part.rows.columns[name] for part in parts]) for name in names}
@@ -246,7 +246,7 @@ class _Table:
         return self.columns.get(name, missing)
 
 
-def _odd(records: Records, parts: list[Part], chosen: Bools) -> Iterator[tuple[int, Callable[[], None]]]:
+def _odd(records: Records, parts: list[RowsPart], chosen: Bools) -> Iterator[tuple[int, Callable[[], None]]]:
     """Yields the chosen rows in file order, with what reads them."""
     begin = 0
     for part in parts:

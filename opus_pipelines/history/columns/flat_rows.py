@@ -42,7 +42,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Part:
+class RowsPart:
     """Rows that were added together: their redacted columns, times by name, and which may have a value to reject.
 
     `bad_rows` has the latter as they were written.

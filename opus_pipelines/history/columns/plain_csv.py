@@ -7,7 +7,7 @@ that none of these occur.
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import csv
+from pyarrow import csv as arrow_csv
 
 from opus_pipelines.history.columns.csv_records import FIELD_BYTES
 from opus_pipelines.history.records.arrow_arrays import text_offsets
@@ -64,10 +64,10 @@ def _structural_quotes(block: bytes, delimiter: int) -> int | None:
 
 def _by_arrow(block: bytes, columns: int, delimiter: str) -> list[pa.Array]:
     names = [str(place) for place in range(columns)]
-    table = csv.read_csv(
+    table = arrow_csv.read_csv(
         pa.BufferReader(block),
-        csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=names),
-        csv.ParseOptions(delimiter=delimiter, double_quote=False),
-        csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False),
+        arrow_csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=names),
+        arrow_csv.ParseOptions(delimiter=delimiter, double_quote=False),
+        arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False),
     )
     return [column.combine_chunks() if column.num_chunks != 1 else column.chunk(0) for column in table.columns]

@@ -77,7 +77,7 @@ class Tasks:
         return places - np.maximum.accumulate(np.where(first, places, 0)).astype(np.int32)
 
 
-def tasks_of(case: Ints, spans: Spans, kind: Ints, run: Longs, log_has_work: bool) -> Tasks:
+def tasks_of_block(case: Ints, spans: Spans, kind: Ints, run: Longs, log_has_work: bool) -> Tasks:
     """Returns the tasks of events in file order.
 
     The arrays have one element per event: case (ascending), kind of transition, and number of task and instance.

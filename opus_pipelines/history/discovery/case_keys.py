@@ -8,7 +8,7 @@ from opus_pipelines.history.records.arrow_arrays import array, numbers_or, text_
 from opus_pipelines.history.records.arrow_batches import text_hashes
 
 Keys = npt.NDArray[np.uint64]
-_SHORT = 7  # bytes: such a text is its own number, with its length in the last byte
+_SHORT_ID = 7  # bytes: such a text is its own number, with its length in the last byte
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, so that different numbers stay different
 
 
@@ -30,7 +30,7 @@ def _keys(texts: pa.Array) -> Keys:
     offsets = text_offsets(texts)
     lengths = np.diff(offsets)
     longest = int(lengths.max()) if len(lengths) else 0
-    long = np.flatnonzero(lengths > _SHORT) if longest > _SHORT else lengths[:0]
+    long = np.flatnonzero(lengths > _SHORT_ID) if longest > _SHORT_ID else lengths[:0]
     if len(long) and len(long) == len(lengths):
         return text_hashes(texts)[0]
     first, end = int(offsets[0]), int(offsets[-1])

@@ -15,8 +15,8 @@ from opus_pipelines.core.errors import InputError
 from opus_pipelines.history.columns.flat_log import ColumnLog
 from opus_pipelines.history.columns.values import UnusualError
 from opus_pipelines.history.discovery.edge_log import EdgeLog, UnusualCases
-from opus_pipelines.history.discovery.event_parts import IN_MEMORY
-from opus_pipelines.history.discovery.implementations import COLUMNS, add_implementations
+from opus_pipelines.history.discovery.event_parts import EVENTS_IN_MEMORY
+from opus_pipelines.history.discovery.implementations import COUNTED_COLUMNS, add_implementations
 from opus_pipelines.history.discovery.tallies import Tally
 from opus_pipelines.history.formats import csv_log, parquet_log
 from opus_pipelines.history.formats.table_log import ColumnLogOf, TableLog
@@ -65,7 +65,7 @@ def discover(place: Path, usd_per_unit: Mapping[str, float]) -> Discovered:
     return _of_source(place, usd_per_unit)
 
 
-def discover_file(file: Path, kind: Format, settings: SourceSettings, in_memory: int = IN_MEMORY) -> Discovered:
+def discover_file(file: Path, kind: Format, settings: SourceSettings, in_memory: int = EVENTS_IN_MEMORY) -> Discovered:
     """Returns what one file shows, with the settings of its source. Raises InputError if it cannot be read.
 
     Events beyond `in_memory` bytes wait on disk.
@@ -161,7 +161,7 @@ def _of_source(place: Path, usd_per_unit: Mapping[str, float]) -> Discovered:
             raise InputError("\n".join(trial.failed) or f"{place}: no case can be read of it")
         for file in sorted(trial.folder.glob("*.parquet")):
             with pq.ParquetFile(file) as stored:
-                for batch in stored.iter_batches(columns=list(COLUMNS)):
+                for batch in stored.iter_batches(columns=list(COUNTED_COLUMNS)):
                     add_implementations(tally, batch)
         counts = Counts()
         for name, column in _OF_FILES.items():

@@ -16,7 +16,7 @@ from opus_pipelines.history.columns.row_reader import RowReader
 from opus_pipelines.history.columns.times import NO_TIME
 from opus_pipelines.history.columns.values import Coded, UnusualError
 from opus_pipelines.history.discovery.case_keys import Keys, case_keys
-from opus_pipelines.history.discovery.event_parts import IN_MEMORY, Columns, EventParts
+from opus_pipelines.history.discovery.event_parts import EVENTS_IN_MEMORY, EventColumns, EventParts
 from opus_pipelines.history.discovery.ordered_events import in_order, without
 from opus_pipelines.history.discovery.tallies import Names, Steps, Tally
 from opus_pipelines.history.records.arrow_arrays import Ints, Longs, strings, text_offsets
@@ -43,7 +43,7 @@ class EdgeLog:
     """
 
     def __init__(
-        self, reader: RowReader, tally: Tally, weight: int, folder: Path | None, in_memory: int = IN_MEMORY
+        self, reader: RowReader, tally: Tally, weight: int, folder: Path | None, in_memory: int = EVENTS_IN_MEMORY
     ) -> None:
         if any(name == "weight" for name, _, _ in reader.maps.own.plan().fields):
             raise UnusualError
@@ -74,7 +74,7 @@ class EdgeLog:
         if ids is None or activity is None:
             raise UnusualError
         case = case_keys(ids)
-        events: Columns = dict(read.moments)
+        events: EventColumns = dict(read.moments)
         if not events:
             events["time"] = np.full(len(case), NO_TIME, np.int64)
         events["activity"] = _codes(activity, self._activities)
@@ -116,7 +116,7 @@ class EdgeLog:
         self.unusual = distinct(np.concatenate([self.unusual, *later]))
         self.has_more |= len(self.unusual) > 0
 
-    def _count(self, events: Columns, tasks: Longs) -> Keys:
+    def _count(self, events: EventColumns, tasks: Longs) -> Keys:
         """Counts the cases of these events, and returns the keys of those that were left out."""
         if not len(events["case"]):
             return np.zeros(0, np.uint64)

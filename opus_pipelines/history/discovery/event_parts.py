@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from opus_pipelines.history.discovery.case_keys import Keys
 
-PARTS = 256  # by the first byte of the number of the case
-IN_MEMORY = 1 << 28  # bytes of events that are kept before they are stored on disk
+_PARTS = 256  # by the first byte of the number of the case
+EVENTS_IN_MEMORY = 1 << 28  # bytes of events that are kept before they are stored on disk
 _AT_ONCE = 1 << 17  # events of neighbouring parts that are handed out together: they fit into a processor's cache
-Columns = dict[str, npt.NDArray[Any]]
+EventColumns = dict[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class _Kept:
     """Events sorted by part: the columns, and `bounds` [PARTS + 1], where each part begins."""
 
     bounds: npt.NDArray[np.int64]
-    columns: Columns
+    columns: EventColumns
 
-    def piece(self, first: int, end: int) -> Columns:
+    def piece(self, first: int, end: int) -> EventColumns:
         """Returns the events of the parts from `first` to before `end`."""
         return {name: column[self.bounds[first] : self.bounds[end]] for name, column in self.columns.items()}
 
@@ -39,7 +39,7 @@ class _Stored:
     places: Mapping[str, tuple[int, np.dtype[Any]]]
     file: int
 
-    def piece(self, first: int, end: int) -> Columns:
+    def piece(self, first: int, end: int) -> EventColumns:
         """Returns the events of the parts from `first` to before `end`."""
         begin, rows = int(self.bounds[first]), int(self.bounds[end] - self.bounds[first])
         return {
@@ -51,28 +51,28 @@ class _Stored:
 class EventParts:
     """Keeps events in the order in which they are added. `folder` is for those beyond `in_memory` bytes."""
 
-    def __init__(self, folder: Path | None, in_memory: int = IN_MEMORY) -> None:
+    def __init__(self, folder: Path | None, in_memory: int = EVENTS_IN_MEMORY) -> None:
         self._folder, self._limit = folder, in_memory
         self._kept: list[_Kept] = []
         self._stored: list[_Stored] = []
         self._bytes = 0
         self._file: IO[bytes] | None = None
 
-    def add(self, case: Keys, columns: Columns) -> None:
+    def add(self, case: Keys, columns: EventColumns) -> None:
         """Adds events with the numbers of their cases."""
         part = (case >> np.uint64(56)).astype(np.uint8)
         order = np.argsort(part, kind="stable")
         own = {name: column.take(order) for name, column in ({"case": case} | columns).items()}
-        self._kept.append(_Kept(_bounds(np.bincount(part, minlength=PARTS)), own))
+        self._kept.append(_Kept(_bounds(np.bincount(part, minlength=_PARTS)), own))
         self._bytes += sum(column.nbytes for column in own.values())
         if self._bytes > self._limit:
             self._store()
 
-    def parts(self) -> Iterator[Columns]:
+    def parts(self) -> Iterator[EventColumns]:
         """Yields the events of whole cases, with the column `case`, those of a case in the order in which they came."""
         batches: list[_Stored | _Kept] = [*self._stored, *self._kept]
-        groups = min(PARTS, max(1, sum(int(batch.bounds[-1]) for batch in batches) // _AT_ONCE))
-        edges = [PARTS * group // groups for group in range(groups + 1)]
+        groups = min(_PARTS, max(1, sum(int(batch.bounds[-1]) for batch in batches) // _AT_ONCE))
+        edges = [_PARTS * group // groups for group in range(groups + 1)]
         try:
             for first, end in pairwise(edges):
                 pieces = [batch.piece(first, end) for batch in batches]
@@ -92,7 +92,7 @@ class EventParts:
         places = {}
         for name, column in self._kept[0].columns.items():
             places[name] = (self._file.tell(), column.dtype)
-            for number in range(PARTS):
+            for number in range(_PARTS):
                 for batch in self._kept:
                     self._file.write(batch.columns[name][batch.bounds[number] : batch.bounds[number + 1]].data)
         self._file.flush()

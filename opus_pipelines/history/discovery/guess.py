@@ -10,7 +10,7 @@ from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.settings import parse
 from opus_pipelines.history.formats.csv_columns import tell_columns
 from opus_pipelines.history.ingestion.onboarding.draft import ASSUMED_ZONE, Stated, source_text
-from opus_pipelines.history.records.formats import format_of
+from opus_pipelines.history.records.formats import TABLES, format_of
 from opus_pipelines.history.records.source_settings import Columns, SourceSettings
 
 _NO_ZONE = f"timezone {ASSUMED_ZONE}: assumed; the times state no zone"
@@ -24,7 +24,7 @@ def settings_of_file(file: Path, stated: Stated) -> tuple[SourceSettings, list[s
     named = format_of(file.name)
     if named is not None and named.name == "parquet" and (found := _of_usual_names(file, stated)) is not None:
         return found
-    from opus_pipelines.history.ingestion.onboarding.propose import TABLES, first_draft, kind_of
+    from opus_pipelines.history.ingestion.onboarding.propose import first_draft, kind_of
     from opus_pipelines.history.ingestion.onboarding.table_sample import read_sample
 
     kind = kind_of(file)

@@ -8,7 +8,10 @@ from opus_pipelines.history.columns.times import NO_TIME
 from opus_pipelines.history.discovery.tallies import Steps, Tally
 from opus_pipelines.history.records.arrow_arrays import numbers, numbers_or
 
-COLUMNS = ("weight", *(f"tasks.list.element.{f}" for f in ("task_key", "started_at", "ended_at", "predecessors")))
+COUNTED_COLUMNS = (
+    "weight",
+    *(f"tasks.list.element.{f}" for f in ("task_key", "started_at", "ended_at", "predecessors")),
+)
 
 
 def add_implementations(tally: Tally, batch: pa.RecordBatch) -> None:

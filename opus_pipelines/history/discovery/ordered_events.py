@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from opus_pipelines.history.columns.tasks import NO_WORK, START, Spans, repeated_events, tasks_of
+from opus_pipelines.history.columns.tasks import NO_WORK, START, Spans, repeated_events, tasks_of_block
 from opus_pipelines.history.columns.times import NO_TIME
 from opus_pipelines.history.discovery.case_keys import Keys
-from opus_pipelines.history.discovery.event_parts import Columns
+from opus_pipelines.history.discovery.event_parts import EventColumns
 from opus_pipelines.history.records.arrow_arrays import Bools, Ints, Longs
 from opus_pipelines.history.records.step_arrays import begins_anew, distinct
 
@@ -35,7 +35,7 @@ class Ordered(NamedTuple):
     has_ties: bool = False
 
 
-def in_order(events: Columns, interval: bool, has_work: bool, has_ties: bool = False) -> Ordered:
+def in_order(events: EventColumns, interval: bool, has_work: bool, has_ties: bool = False) -> Ordered:
     """Returns the steps of events, which stand in the order of the file.
 
     `has_ties`: events of one case are expected to have the same time, so what works only without them is not tried.
@@ -68,7 +68,7 @@ def in_order(events: Columns, interval: bool, has_work: bool, has_ties: bool = F
     return Ordered(lengths, activity, events["time"][order], 0, np.zeros(0, np.uint64), bool(tied.any()))
 
 
-def without(events: Columns, unusual: Keys) -> Columns:
+def without(events: EventColumns, unusual: Keys) -> EventColumns:
     """Returns the events of all other cases."""
     if not len(unusual):
         return events
@@ -144,7 +144,7 @@ def _by_time(keys: Longs, rows: Longs) -> tuple[Longs, Bools]:
     return rows, tied
 
 
-def _by_rules(events: Columns, interval: bool, has_work: bool) -> Ordered:
+def _by_rules(events: EventColumns, interval: bool, has_work: bool) -> Ordered:
     """Returns the steps by the rules of `history.columns.tasks`, which pair starts with completes."""
     order = np.argsort(events["case"], kind="stable")
     keys = events["case"][order]
@@ -158,7 +158,7 @@ def _by_rules(events: Columns, interval: bool, has_work: bool) -> Ordered:
         order, keys, kind = order[stay], keys[stay], kind[stay]
     case = _numbers(keys)
     cases = int(case[-1]) + 1 if len(case) else 0
-    tasks = tasks_of(case, _spans(events, order, interval), kind, _run(events, order), has_work)
+    tasks = tasks_of_block(case, _spans(events, order, interval), kind, _run(events, order), has_work)
     lengths = np.bincount(tasks.case, minlength=cases)
     activity = events["activity"][order][tasks.own].astype(np.int64)
     seen = np.where(tasks.started != NO_TIME, tasks.started, tasks.ended)
@@ -170,18 +170,18 @@ def _numbers(keys: Keys) -> Ints:
     return np.cumsum(begins_anew(keys), dtype=np.int32) - np.int32(1)
 
 
-def _repeated(events: Columns, rows: Longs, case: Ints, interval: bool) -> Bools:
+def _repeated(events: EventColumns, rows: Longs, case: Ints, interval: bool) -> Bools:
     return repeated_events(case, _spans(events, rows, interval), _of("kind", events, rows), _run(events, rows))
 
 
-def _spans(events: Columns, rows: Longs, interval: bool) -> Spans:
+def _spans(events: EventColumns, rows: Longs, interval: bool) -> Spans:
     times: dict[str, Longs] = {name: events[name][rows] for name in ("time", "start", "end") if name in events}
     return Spans.of(times, interval)
 
 
-def _run(events: Columns, rows: Longs) -> Longs:
+def _run(events: EventColumns, rows: Longs) -> Longs:
     return events["activity"][rows].astype(np.int64) << 32 | (_of("instance", events, rows) + 1)
 
 
-def _of(name: str, events: Columns, rows: Longs) -> Ints:
+def _of(name: str, events: EventColumns, rows: Longs) -> Ints:
     return events[name][rows] if name in events else np.zeros(len(rows), np.int32)

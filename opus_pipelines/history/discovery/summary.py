@@ -29,7 +29,7 @@ def _day(moment: pa.Scalar) -> date | None:
     return None if micros is None else date.fromordinal(_EPOCH + micros // _MICROS_A_DAY)
 
 
-def complaints(found: Discovered) -> list[str]:
+def set_aside(found: Discovered) -> list[str]:
     """Returns a line for the cases that were set aside, and for each of the three most frequent reasons."""
     counts = found.counts
     if not counts.rejected:

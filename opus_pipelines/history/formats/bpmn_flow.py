@@ -10,7 +10,7 @@ from typing import Any
 
 from lxml import etree
 
-ACTOR_KINDS = {
+TASK_KINDS = {
     "task": None,
     "receiveTask": None,
     "callActivity": None,
@@ -142,9 +142,9 @@ class ProcessFlow:
         self._scopes.append(scope)
         for child in element:
             kind = local(child)
-            if kind in SUB_PROCESSES and any(local(e) in ACTOR_KINDS for e in child.iter()):
+            if kind in SUB_PROCESSES and any(local(e) in TASK_KINDS for e in child.iter()):
                 ends = self._add_scope(child, self._inherited(child, inherited))
-            elif kind in ACTOR_KINDS or kind in SUB_PROCESSES:
+            elif kind in TASK_KINDS or kind in SUB_PROCESSES:
                 ends = (self._node(self._task(child, kind, inherited)),) * 2
             elif kind in FOLDED:
                 ends = (self._node(),) * 2
@@ -181,7 +181,7 @@ class ProcessFlow:
             "id": ident,
             "name": name or ident,
             "type": kind,
-            "actor_kind": ACTOR_KINDS.get(kind),
+            "actor_kind": TASK_KINDS.get(kind),
             "actor": assignee_of(element) or lane,
             "lane": lane,
             "documentation": "\n".join(filter(None, texts)),

@@ -20,7 +20,7 @@ from opus_pipelines.history.records.source_settings import CaseNames, EventNames
 from opus_pipelines.history.records.times import TimeParser
 from opus_pipelines.history.records.values import BadValueError
 
-IN_MEMORY = 1 << 28  # bytes of the events that are collected, before they are stored on disk
+_IN_MEMORY = 1 << 28  # bytes of the events that are collected, before they are stored on disk
 _EVENT = 2_400  # bytes of an event without its texts
 ColumnLogOf = Callable[["TableLog"], ColumnLog | None]
 _STATED = object()  # the value of a field that is stored on disk
@@ -34,7 +34,7 @@ class TableLog:
     """
 
     def __init__(
-        self, header: list[str], settings: SourceSettings, sink: Assembler, in_memory: int = IN_MEMORY
+        self, header: list[str], settings: SourceSettings, sink: Assembler, in_memory: int = _IN_MEMORY
     ) -> None:
         names = tell_columns(header, settings.columns)
         for_case = case_names(

@@ -8,13 +8,13 @@ import re
 from collections.abc import Callable, Iterator
 from typing import BinaryIO, NamedTuple
 
-_TRACE = re.compile(rb"<trace[\s>/]")
-_BEGIN = re.compile(rb"\s*<trace[\s>/]")
-_EVENT = re.compile(rb"<event[\s>/]")
-_BETWEEN = re.compile(rb"</trace>(?!\s*<trace[\s>/]|\s*\Z)")
+_TRACE_TAG = re.compile(rb"<trace[\s>/]")
+_TRACE_NEXT = re.compile(rb"\s*<trace[\s>/]")
+_EVENT_TAG = re.compile(rb"<event[\s>/]")
+_BETWEEN_TRACES = re.compile(rb"</trace>(?!\s*<trace[\s>/]|\s*\Z)")
 _ENCODING = re.compile(rb"<\?xml[^>]*encoding\s*=\s*[\"']([^\"']+)")
 _LOG = re.compile(rb"<log(?:\s[^>]*)?>")
-_LAST, _END = b"</trace>", b"</log>"
+_TRACE_END_TAG, _LOG_END = b"</trace>", b"</log>"
 _LARGEST_HEAD, _LARGEST_PART = 1 << 24, 1 << 26
 
 
@@ -44,22 +44,22 @@ def parts_of(open_file: Callable[[], BinaryIO], size: int) -> Iterator[LogPart]:
                 head, held = _head(held)
                 if head is None:
                     continue
-            end = held.rfind(_LAST) + len(_LAST)
-            if end < len(_LAST):
+            end = held.rfind(_TRACE_END_TAG) + len(_TRACE_END_TAG)
+            if end < len(_TRACE_END_TAG):
                 _refuse(len(held) > _LARGEST_PART, "a trace is larger than a part may be")
                 continue
             text, held = held[:end], held[end:]
             _check(text)
-            yield LogPart(head + text + _END, skipped)
+            yield LogPart(head + text + _LOG_END, skipped)
             tag = _LOG.search(head)
             head = head if tag is None else tag[0]
-            skipped += len(_EVENT.findall(text))
-    _refuse(head is None or held.strip() != _END, "what follows the last trace is not the end of the log alone")
+            skipped += len(_EVENT_TAG.findall(text))
+    _refuse(head is None or held.strip() != _LOG_END, "what follows the last trace is not the end of the log alone")
 
 
 def _head(text: bytes) -> tuple[bytes | None, bytes]:
     """Returns the text before the first trace, None where it is not there yet, and the rest."""
-    first = _TRACE.search(text)
+    first = _TRACE_TAG.search(text)
     if first is None:
         _refuse(len(text) > _LARGEST_HEAD, "its head is too long")
         return None, text
@@ -73,8 +73,8 @@ def _head(text: bytes) -> tuple[bytes | None, bytes]:
 
 
 def _check(text: bytes) -> None:
-    _refuse(_BEGIN.match(text) is None, "something stands between two traces")
-    _refuse(_BETWEEN.search(text) is not None, "something stands between two traces")
+    _refuse(_TRACE_NEXT.match(text) is None, "something stands between two traces")
+    _refuse(_BETWEEN_TRACES.search(text) is not None, "something stands between two traces")
     _refuse(b"<!" in text or b"<?" in text, "it has comments, CDATA or instructions between its traces")
 
 

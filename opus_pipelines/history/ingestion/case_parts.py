@@ -10,31 +10,31 @@ from pathlib import Path
 
 from opus_pipelines.history.records.assembler import Assembler, quarantined_event
 from opus_pipelines.history.records.case_buckets import CaseBuckets
-from opus_pipelines.history.records.duplicate_events import JoinedCase, Part, join
+from opus_pipelines.history.records.duplicate_events import CasePart, JoinedCase, join
 from opus_pipelines.history.records.lifecycles import NOT_WORK
 from opus_pipelines.history.records.records import Counts, Reject
 from opus_pipelines.history.records.source_settings import SourceSettings
 
-IN_MEMORY = 100_000  # events, of about 3 KB each
+_IN_MEMORY = 100_000  # events, of about 3 KB each
 
 
 class CaseParts:
     """Stores the parts of cases in the order of the files. Many parts are stored in `folder`."""
 
-    def __init__(self, folder: Path, in_memory: int = IN_MEMORY) -> None:
+    def __init__(self, folder: Path, in_memory: int = _IN_MEMORY) -> None:
         self._limit = in_memory
-        self._kept: list[Part] = []
+        self._kept: list[CasePart] = []
         self._events = 0
-        self._buckets = CaseBuckets[Part](folder)
+        self._buckets = CaseBuckets[CasePart](folder)
 
-    def add(self, parts: Sequence[Part]) -> None:
+    def add(self, parts: Sequence[CasePart]) -> None:
         """Adds the parts of the next file."""
         self._kept += parts
         self._events += sum(len(part.case.events) for part in parts)
         if self._events > self._limit:
             self._spill()
 
-    def cases(self) -> Iterator[list[Part]]:
+    def cases(self) -> Iterator[list[CasePart]]:
         """Yields the parts of every case. The cases of a bucket have the order in which they were added."""
         if not self._buckets:
             yield from _by_case(self._kept)
@@ -53,8 +53,8 @@ class CaseParts:
         self._kept, self._events = [], 0
 
 
-def _by_case(parts: Sequence[Part]) -> Iterator[list[Part]]:
-    cases: defaultdict[str, list[Part]] = defaultdict(list)
+def _by_case(parts: Sequence[CasePart]) -> Iterator[list[CasePart]]:
+    cases: defaultdict[str, list[CasePart]] = defaultdict(list)
     for part in parts:
         cases[part.case.case_id].append(part)
     yield from cases.values()
@@ -82,7 +82,7 @@ class CasePartJoiner:
         )
         self._keep = settings.duplicates == "keep"
 
-    def case(self, parts: list[Part]) -> None:
+    def case(self, parts: list[CasePart]) -> None:
         """Joins and finishes one case."""
         if self._record_is_case:
             self._last_record(parts)
@@ -119,7 +119,7 @@ class CasePartJoiner:
         self._counts[first].implementations += 1
         self._counts[first].task_implementations += len(tasks)
 
-    def _last_record(self, parts: list[Part]) -> None:
+    def _last_record(self, parts: list[CasePart]) -> None:
         """Finishes a case of a format whose record is a whole case: the last record counts.
 
         Earlier records are duplicates if they equal the last one, else they are corrected.

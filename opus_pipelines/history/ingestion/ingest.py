@@ -19,7 +19,7 @@ from opus_pipelines.core.schemas import IMPLEMENTATIONS, REJECTS, SOURCES
 from opus_pipelines.history.ingestion.exchanged_columns import exchange_doubt
 from opus_pipelines.history.ingestion.parallel_files import FileReadPool, ParallelReading
 from opus_pipelines.history.ingestion.plan import FilePlan, SourcePlan, plan_history, strays
-from opus_pipelines.history.ingestion.progress_lines import report
+from opus_pipelines.history.ingestion.progress_lines import _report_source
 from opus_pipelines.history.ingestion.rate_names import unknown_rates, unpriced_steps
 from opus_pipelines.history.ingestion.read_file import FileResult, Progress
 from opus_pipelines.history.ingestion.read_source import SourceResult, read_source
@@ -261,7 +261,7 @@ class _HistoryRun:
         if reading is None:
             return [_unchanged(row, plan.settings) for row in old.values() if row is not None], None, False
         result = read_source(plan, Forgotten.of(self.lake), reading)
-        report(plan, result, self.progress)
+        _report_source(plan, result, self.progress)
         plan = _leave_out(self.lake, plan, result.left_out)
         rows = [_row(plan, f, r, old[f.path], self.now) for f, r in zip(plan.files, result.files, strict=True)]
         return rows, result, bool(result.left_out)

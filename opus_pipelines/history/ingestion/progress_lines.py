@@ -9,7 +9,7 @@ from opus_pipelines.history.records.records import Counts
 FEW = 20  # files of a source up to which each has a line of progress of its own
 
 
-def report(plan: SourcePlan, result: SourceResult, progress: Progress) -> None:
+def _report_source(plan: SourcePlan, result: SourceResult, progress: Progress) -> None:
     """Reports a line for each file, or one line for all files if they are many."""
     results = result.files
     for file, file_result in zip(plan.files, results, strict=True):

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from opus_pipelines.history.records.costing import GROUP_ATTRIBUTES, NO_GROUP, PARTS, model_names
+from opus_pipelines.history.records.costing import COST_PARTS, GROUP_ATTRIBUTES, NO_GROUP, model_names
 from opus_pipelines.history.records.source_settings import TokenPrice
 
 NEAREST = 3
@@ -45,7 +45,7 @@ class UnpricedSteps:
 
 def unknown_rates(rates: Iterable[str], folder: Path) -> list[str]:
     """Returns a message for each name that is no person, role, group, AI model or kind of actor in `folder`."""
-    left = [name for name in rates if name not in PARTS]
+    left = [name for name in rates if name not in COST_PARTS]
     if not left:
         return []
     known = set(_names(folder))
@@ -62,7 +62,7 @@ def unknown_rates(rates: Iterable[str], folder: Path) -> list[str]:
 
 def unpriced_steps(rates: Mapping[str, float | TokenPrice], folder: Path) -> UnpricedSteps | None:
     """Returns the steps without a cost that a stated price of a kind would reach if their kind were known, or None."""
-    kinds = tuple(name for name, rate in rates.items() if name in PARTS and isinstance(rate, float))
+    kinds = tuple(name for name, rate in rates.items() if name in COST_PARTS and isinstance(rate, float))
     steps = of_kinds = unknown = 0
     columns = [f"tasks.list.element.{name}" for name in ("actor_kind", "duration_ms", "cost_usd")]
     for file in sorted(folder.glob("*.parquet")) if kinds else ():

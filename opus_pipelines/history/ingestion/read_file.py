@@ -19,7 +19,7 @@ from opus_pipelines.core.schemas import IMPLEMENTATIONS, REJECTS
 from opus_pipelines.history.ingestion.plan import FilePlan
 from opus_pipelines.history.ingestion.spool import Spool
 from opus_pipelines.history.records.assembler import Assembler, LogFile, OtherFiles, Outlets
-from opus_pipelines.history.records.duplicate_events import Part
+from opus_pipelines.history.records.duplicate_events import CasePart
 from opus_pipelines.history.records.files import open_data
 from opus_pipelines.history.records.formats import LOG_FORMATS, Format
 from opus_pipelines.history.records.records import Counts, Reject
@@ -54,7 +54,7 @@ class FileResult:
     asked: set[str] = field(default_factory=set)
     quarantined_ids: set[str] = field(default_factory=set)
     repeated: set[str] = field(default_factory=set)
-    parts: list[Part] = field(default_factory=list)
+    parts: list[CasePart] = field(default_factory=list)
     has_work: bool = False
     waited_for_work: bool = False
     day_first: bool | None = None

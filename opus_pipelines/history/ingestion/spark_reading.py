@@ -31,7 +31,7 @@ from opus_pipelines.history.records.records import HOPELESS, Counts
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Key = tuple[str, str]  # the name of a source, and the path of a file in it
+_FileKey = tuple[str, str]  # the name of a source, and the path of a file in it
 _CUT = "xes"  # the format whose files are cut
 _PLAIN, _PACKED = "log", "log.gz"
 
@@ -65,7 +65,7 @@ class SparkReading:
 
     def __init__(
         self,
-        files: Sequence[tuple[Key, SourceFile]],
+        files: Sequence[tuple[_FileKey, SourceFile]],
         forgotten: Forgotten,
         folder: Path,
         session: "Callable[[int], SparkSession]",
@@ -75,13 +75,13 @@ class SparkReading:
         self._session = partial(session, sum(unpacked_bytes(file.plan) for _, file in files))
         self._waiting = deque(files)
         self._keys = {key for key, _ in files}
-        self._found: dict[Key, FileRead | LostWorker | None] = {}
+        self._found: dict[_FileKey, FileRead | LostWorker | None] = {}
         self._waves = count()
 
     def __contains__(self, key: object) -> bool:
         return key in self._keys
 
-    def result(self, key: Key) -> FileRead | None:
+    def result(self, key: _FileKey) -> FileRead | None:
         """Returns the result of a file, once; None where the file has to be read whole and by itself.
 
         Raises LostWorker where processes that read it ended twice on an executor, and twice on this machine.
@@ -95,10 +95,10 @@ class SparkReading:
 
     def _read_wave(self) -> None:
         """Reads the next files, as many as are sent at once. A file that is larger is sent in several waves."""
-        answers: defaultdict[Key, list[FileRead | LostWorker]] = defaultdict(list)
-        files: dict[Key, SourceFile] = {}
-        uncut: set[Key] = set()
-        jobs: list[tuple[Key, Carried]] = []
+        answers: defaultdict[_FileKey, list[FileRead | LostWorker]] = defaultdict(list)
+        files: dict[_FileKey, SourceFile] = {}
+        uncut: set[_FileKey] = set()
+        jobs: list[tuple[_FileKey, Carried]] = []
         size = 0
         while self._waiting and size < self._sizes.wave:
             key, file = self._waiting.popleft()
@@ -119,7 +119,9 @@ class SparkReading:
                 _drop(answers[key])
             self._found[key] = None if key in uncut else self._whole(file, answers[key])
 
-    def _send(self, jobs: Sequence[tuple[Key, Carried]], answers: dict[Key, list[FileRead | LostWorker]]) -> None:
+    def _send(
+        self, jobs: Sequence[tuple[_FileKey, Carried]], answers: dict[_FileKey, list[FileRead | LostWorker]]
+    ) -> None:
         if not jobs:
             return
         into = self._folder / f"wave-{next(self._waves)}"

@@ -18,7 +18,7 @@ from opus_pipelines.core.schemas import Dataset
 from opus_pipelines.history.records.arrow_arrays import Longs, array, numbers
 from opus_pipelines.lake.layout import PART
 
-IN_MEMORY = 1 << 24
+_IN_MEMORY = 1 << 24
 ROW_GROUP = 1 << 13
 _GATHERED = 1 << 25  # bytes that are sorted at once, where a row group has no more
 _SMALL = 1 << 16  # bytes of a spool that is put together with others
@@ -32,7 +32,7 @@ class Spool:
     It writes to `path` only if they exceed `in_memory` bytes, or on `finish(to_disk=True)`.
     """
 
-    def __init__(self, path: Path, schema: pa.Schema, in_memory: int = IN_MEMORY) -> None:
+    def __init__(self, path: Path, schema: pa.Schema, in_memory: int = _IN_MEMORY) -> None:
         self.bytes = 0
         self._path, self._schema, self._limit = path, schema, in_memory
         self._kept: list[pa.RecordBatch] = []

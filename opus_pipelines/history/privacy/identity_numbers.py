@@ -11,9 +11,9 @@ from importlib import import_module
 
 from opus_pipelines.history.privacy.plain_text import NO_LETTER_AFTER, NO_LETTER_BEFORE, Span
 
-TOKEN = "[account]"
+_ACCOUNT_MASK = "[account]"
 # country and module of stdnum (None: no check digit is known), and the form
-_FORMS: tuple[tuple[str | None, str], ...] = (
+_IDENTITY_FORMS: tuple[tuple[str | None, str], ...] = (
     ("br.cpf", r"\d{3}\.\d{3}\.\d{3}-\d{2}"),
     ("br.cnpj", r"\d{2}\.\d{3}\.\d{3}/\d{4}-\d{2}"),
     ("cn.ric", r"[1-8]\d{5}(?:19|20)\d{9}[\dX]"),
@@ -41,8 +41,14 @@ _FORMS: tuple[tuple[str | None, str], ...] = (
         r"(?!BG|GB|KN|NK|NT|TN|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d{2} ?\d{2} ?\d{2} ?[A-D]",
     ),  # NINO, United Kingdom
 )
-_BEFORE, _AFTER = rf"{NO_LETTER_BEFORE}(?<![.,/#+-])", rf"{NO_LETTER_AFTER}(?!/|[.,-]\d)"
-_ANY = re.compile(_BEFORE + "(?:" + "|".join(f"(?P<f{n}>{form})" for n, (_, form) in enumerate(_FORMS)) + ")" + _AFTER)
+_BEFORE_IDENTITY, _AFTER_IDENTITY = rf"{NO_LETTER_BEFORE}(?<![.,/#+-])", rf"{NO_LETTER_AFTER}(?!/|[.,-]\d)"
+_ANY_IDENTITY = re.compile(
+    _BEFORE_IDENTITY
+    + "(?:"
+    + "|".join(f"(?P<f{n}>{form})" for n, (_, form) in enumerate(_IDENTITY_FORMS))
+    + ")"
+    + _AFTER_IDENTITY
+)
 # For RE2, which tells fast which texts may hold one with fewer than eight digits.
 FEW_DIGITS = r"[A-Z]{6}\d{2}[A-Z]\d{2}|[A-Z]{5}\d{4}[A-Z]|[A-Z]{2} ?\d{2} ?\d{2} ?\d{2} ?[A-D]|[XYZ]-?\d{7}"
 
@@ -50,23 +56,23 @@ FEW_DIGITS = r"[A-Z]{6}\d{2}[A-Z]\d{2}|[A-Z]{5}\d{4}[A-Z]|[A-Z]{2} ?\d{2} ?\d{2}
 def identities(text: str) -> Iterator[Span]:
     """Yields where numbers of persons stand in a plain text, of known form and with right check digits."""
     at = 0
-    while match := _ANY.search(text, at):
+    while match := _ANY_IDENTITY.search(text, at):
         at = match.end()
-        for number, (module, form) in enumerate(_FORMS):
+        for number, (module, form) in enumerate(_IDENTITY_FORMS):
             # Forms overlap: the first that matches may have wrong check digits where a later one has right ones.
-            one = match if match.lastgroup == f"f{number}" else _one(form).match(text, match.start())
-            if one is not None and (module is None or _is_valid(module, one[0])):
-                yield one.start(), one.end(), TOKEN
+            one = match if match.lastgroup == f"f{number}" else _one_identity(form).match(text, match.start())
+            if one is not None and (module is None or _is_valid_identity(module, one[0])):
+                yield one.start(), one.end(), _ACCOUNT_MASK
                 at = one.end()
                 break
 
 
 @cache
-def _one(form: str) -> re.Pattern[str]:
-    return re.compile(_BEFORE + form + _AFTER)
+def _one_identity(form: str) -> re.Pattern[str]:
+    return re.compile(_BEFORE_IDENTITY + form + _AFTER_IDENTITY)
 
 
-def _is_valid(module: str, text: str) -> bool:
+def _is_valid_identity(module: str, text: str) -> bool:
     known = import_module(f"stdnum.{module}")
     if module == "cn.ric":  # stdnum's table of counties lacks many; date and check digit say enough
         try:

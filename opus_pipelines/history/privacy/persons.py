@@ -10,19 +10,19 @@ from collections.abc import Iterator
 
 from opus_pipelines.history.privacy.plain_text import Span
 
-NAME, ADDRESS = "[name]", "[address]"
-_TITLE = (
+_NAME_MASK, _ADDRESS_MASK = "[name]", "[address]"
+_NAME_TITLE = (
     r"Mrs?|Ms|Miss|Dr|Prof|Sir|Madam|Herrn?|Frau|Mme|Mlle|M\.|Monsieur|Madame|Sr|Sra|Srta|Señora?|Sig|Sig\.?ra|Signora?"
     r"|Dhr|Mevr|Mevrouw|Meneer|Senhora?|Pan|Pani|Pana|Panem|Bay|Bayan|Sayın|Господин|Госпожа|Г-н|Г-жа"
 )
-_LABEL = (
+_NAME_LABEL = (
     r"(?:full |first |last |customer |client |contact )?name|contact person|naam|klant|vorname|nachname|name des kunden|kunde"
     r"|nom|prénom|nombre|apellidos?|nome|cognome|cliente|imię(?: i nazwisko)?|nazwisko|ad(?:ı)? soyad(?:ı)?|müşteri|имя"
     r"|фамилия|фио|клиент|姓名|客户|الاسم|العميل"
 )
-_PART = r"(?:(?:van|von|de|der|den|la|le|di|da|dos|do|bin|al|el|ter|ten|y) ){0,2}[^\W\d_a-zа-яıçğöşü][\w'’-]*\.?"
-_TITLED = re.compile(rf"(?<!\w)(?:{_TITLE})\.? (?P<found>{_PART}(?: {_PART}){{0,3}})")
-_LABELLED = re.compile(rf"(?<!\w)(?i:{_LABEL}) ?[:=] ?[\"']?(?P<found>{_PART}(?: {_PART}){{0,3}})")
+_NAME_PART = r"(?:(?:van|von|de|der|den|la|le|di|da|dos|do|bin|al|el|ter|ten|y) ){0,2}[^\W\d_a-zа-яıçğöşü][\w'’-]*\.?"
+_TITLED = re.compile(rf"(?<!\w)(?:{_NAME_TITLE})\.? (?P<found>{_NAME_PART}(?: {_NAME_PART}){{0,3}})")
+_LABELLED = re.compile(rf"(?<!\w)(?i:{_NAME_LABEL}) ?[:=] ?[\"']?(?P<found>{_NAME_PART}(?: {_NAME_PART}){{0,3}})")
 _HONOURED = re.compile(
     r"(?P<found>[\u4e00-\u9fff]{1,3})(?=先生|女士|小姐)|(?<=السيد )(?P<arab>\w+(?: \w+)?)|(?<=السيدة )(?P<lady>\w+(?: \w+)?)"
 )
@@ -44,9 +44,12 @@ _STREET = re.compile(
 def persons(text: str) -> Iterator[Span]:
     """Yields where names and addresses stand in a plain text; parts that overlap are given once."""
     spans = [
-        (m.start(g), m.end(g), NAME) for p in (_TITLED, _LABELLED, _HONOURED) for m in p.finditer(text) for g in _of(m)
+        (m.start(g), m.end(g), _NAME_MASK)
+        for p in (_TITLED, _LABELLED, _HONOURED)
+        for m in p.finditer(text)
+        for g in _groups_of(m)
     ]
-    spans += [(m.start("found"), m.end("found"), ADDRESS) for m in _STREET.finditer(text)]
+    spans += [(m.start("found"), m.end("found"), _ADDRESS_MASK) for m in _STREET.finditer(text)]
     last = 0
     for start, end, token in sorted(spans):
         if start >= last:
@@ -54,5 +57,5 @@ def persons(text: str) -> Iterator[Span]:
             last = end
 
 
-def _of(match: re.Match[str]) -> list[str]:
+def _groups_of(match: re.Match[str]) -> list[str]:
     return [name for name, value in match.groupdict().items() if value]

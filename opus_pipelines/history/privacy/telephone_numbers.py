@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from opus_pipelines.history.privacy.plain_text import NO_LETTER_AFTER, NO_LETTER_BEFORE, Span
 
-TOKEN = "[number]"
-_SHAPES: tuple[tuple[str, str], ...] = (  # countries, and the form
+_NUMBER_MASK = "[number]"
+_PHONE_FORMS: tuple[tuple[str, str], ...] = (  # countries, and the form
     ("CN", r"1[3-9]\d[ -]\d{4}[ -]\d{4}"),
     ("BR", r"\(?[1-9]\d\)?[ -]{0,2}9?\d{4}-\d{4}"),
     ("BR", r"\([1-9]\d\) ?9?\d{4} \d{4}"),
@@ -24,26 +24,32 @@ _SHAPES: tuple[tuple[str, str], ...] = (  # countries, and the form
     ("IN", r"[6-9]\d{4}[ -]\d{5}"),
     ("SG HK", r"[3689]\d{3} \d{4}"),
 )
-_BEFORE = rf"{NO_LETTER_BEFORE}(?<![.,/#+$€£¥-])(?<![$€£¥] )"
-_AFTER = rf"{NO_LETTER_AFTER}(?![.,/-]\d| ?[%€$£¥])"
-_ANY = re.compile(_BEFORE + "(?:" + "|".join(f"(?P<f{n}>{form})" for n, (_, form) in enumerate(_SHAPES)) + ")" + _AFTER)
+_BEFORE_PHONE = rf"{NO_LETTER_BEFORE}(?<![.,/#+$€£¥-])(?<![$€£¥] )"
+_AFTER_PHONE = rf"{NO_LETTER_AFTER}(?![.,/-]\d| ?[%€$£¥])"
+_ANY_PHONE = re.compile(
+    _BEFORE_PHONE
+    + "(?:"
+    + "|".join(f"(?P<f{n}>{form})" for n, (_, form) in enumerate(_PHONE_FORMS))
+    + ")"
+    + _AFTER_PHONE
+)
 _CHINESE = re.compile(r"(?<![\d.,-])(?:86)?1[3-9]\d{9}(?![\d.,-])")
 _HAN = re.compile("[\u4e00-\u9fff]")
 
 
 def national_numbers(text: str) -> Iterator[Span]:
     """Yields where national telephone numbers stand in a plain text. A bare Chinese number counts in Chinese texts."""
-    for match in _ANY.finditer(text):
-        countries = _SHAPES[int((match.lastgroup or "f0")[1:])][0].split()
-        if any(_is_valid(match[0], country) for country in countries):
-            yield match.start(), match.end(), TOKEN
+    for match in _ANY_PHONE.finditer(text):
+        countries = _PHONE_FORMS[int((match.lastgroup or "f0")[1:])][0].split()
+        if any(_is_valid_phone(match[0], country) for country in countries):
+            yield match.start(), match.end(), _NUMBER_MASK
     if _HAN.search(text):
         for match in _CHINESE.finditer(text):
-            if _is_valid(match[0], "CN"):
-                yield match.start(), match.end(), TOKEN
+            if _is_valid_phone(match[0], "CN"):
+                yield match.start(), match.end(), _NUMBER_MASK
 
 
-def _is_valid(text: str, country: str) -> bool:
+def _is_valid_phone(text: str, country: str) -> bool:
     import phonenumbers
 
     try:

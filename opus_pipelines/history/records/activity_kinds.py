@@ -25,7 +25,7 @@ VAGUE_NAME = 0.6  # of a name that needs support
 SUPPORT = 0.1  # that one supporting observation adds
 MOST = 0.5  # a share from which something holds "mostly"
 CLEARLY = 0.9
-RARELY = 0.2
+_RARELY = 0.2
 FEW_CASES = 20  # fewer cases with a known outcome say nothing about success
 UNSURE = 0.5  # confidence of a step whose name suggests another kind, but not clearly enough
 STATED = "stated in source.toml"
@@ -210,7 +210,7 @@ def _support(meaning: NameMeaning, counts: Evidence, total: Evidence, whole: Evi
             f"nobody is named as the one who did it, where {share(total.named / rest)} of the other occurrences name "
             "somebody"
         )
-    others_have_times = total.whole_hour - counts.whole_hour <= RARELY * (total.dated - counts.dated)
+    others_have_times = total.whole_hour - counts.whole_hour <= _RARELY * (total.dated - counts.dated)
     if counts.whole_hour >= CLEARLY * counts.dated > 0 and others_have_times:
         observations.append("its times are dates without a time of day, the others are not")
     if counts.instant >= CLEARLY * counts.timed > 0:
@@ -227,7 +227,7 @@ def _support_of_refusal(counts: Evidence, whole: Evidence) -> tuple[str, ...]:
             f"after {share(ends / counts.executed)} of its occurrences the case ends or goes back to an activity that "
             "it had done"
         )
-    if whole.cases and 0 < counts.cases <= RARELY * whole.cases:
+    if whole.cases and 0 < counts.cases <= _RARELY * whole.cases:
         observations.append(f"only {share(counts.cases / whole.cases)} of the cases contain it")
     if counts.cases_known >= FEW_CASES and whole.cases_succeeded:
         rate, of_all = counts.cases_succeeded / counts.cases_known, whole.cases_succeeded / whole.cases_known

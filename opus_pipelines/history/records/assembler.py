@@ -16,7 +16,7 @@ from opus_pipelines.history.records.arrow_arrays import repeated, strings
 from opus_pipelines.history.records.arrow_batches import ImplementationBuilder
 from opus_pipelines.history.records.column_mapping import OUTCOME
 from opus_pipelines.history.records.costing import price
-from opus_pipelines.history.records.duplicate_events import Part, without_duplicates
+from opus_pipelines.history.records.duplicate_events import CasePart, without_duplicates
 from opus_pipelines.history.records.forgotten_clients import Forgotten
 from opus_pipelines.history.records.formats import TABLES, Format
 from opus_pipelines.history.records.lifecycles import has_work, tasks_of, undecided
@@ -103,7 +103,7 @@ class Assembler:
         self.asked: set[str] = set()  # ids that `known` was asked about
         self.quarantined_ids: set[str] = set()
         self.repeated: set[str] = set()
-        self.parts: list[Part] = []
+        self.parts: list[CasePart] = []
         self.path, self.skipped = file.path, file.skipped
         self.encoding: str | None = None
         self.mixed_encodings: str | None = None
@@ -225,7 +225,7 @@ class Assembler:
             self._add_undecided()
         if self.is_held(case.case_id):
             self.case_ids.add(case.case_id)
-            self.parts.append(Part(self.path, case, cause))
+            self.parts.append(CasePart(self.path, case, cause))
             return
         if cause is not None:
             self._quarantine(case, cause)

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, Generic, TypeVar
 
-BUCKETS = 64
+_BUCKETS = 64
 Item = TypeVar("Item")
 
 
@@ -26,7 +26,7 @@ class CaseBuckets(Generic[Item]):
         """Adds pairs of a case id and an item of that case."""
         buckets: defaultdict[int, list[Item]] = defaultdict(list)
         for case_id, item in items:
-            buckets[zlib.crc32(case_id.encode("utf-8", "surrogatepass")) % BUCKETS].append(item)
+            buckets[zlib.crc32(case_id.encode("utf-8", "surrogatepass")) % _BUCKETS].append(item)
         for number, bucket in buckets.items():
             if number not in self._files:
                 self._files[number] = self._unnamed_file()

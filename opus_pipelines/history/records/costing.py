@@ -61,7 +61,7 @@ def prices_in(text: str) -> dict[str, TokenPrice]:
 
 # stands for the basis of a cost that is stated, but in a currency without a rate, until the task is priced
 UNRATED = "unrated"
-PARTS = {"human": "cost_human_usd", "model": "cost_model_usd", "code": "cost_compute_usd"}
+COST_PARTS = {"human": "cost_human_usd", "model": "cost_model_usd", "code": "cost_compute_usd"}
 MS_PER_HOUR = 3_600_000
 
 # Where the role or group of a task's people stands among its attributes, the first that has one: `[columns]
@@ -104,8 +104,8 @@ def _estimate(task: Task, rates: Rates) -> None:
 
 
 def _whole_part(task: Task) -> None:
-    if task.actor_kind in PARTS:
-        setattr(task, PARTS[task.actor_kind], task.cost_usd)
+    if task.actor_kind in COST_PARTS:
+        setattr(task, COST_PARTS[task.actor_kind], task.cost_usd)
 
 
 def _hourly_rate(task: Task, rates: Rates) -> float | None:

@@ -24,11 +24,11 @@ from typing import Any
 from opus_pipelines.history.records.column_mapping import LAST_WINS
 from opus_pipelines.history.records.records import Case, Cause, Event
 
-Key = tuple[Any, ...]
+EventKey = tuple[Any, ...]
 
 
 @dataclass(slots=True)
-class Part:
+class CasePart:
     """The part of a case that one file contains. `cause` is a record of it that cannot be used."""
 
     path: str
@@ -50,7 +50,7 @@ class JoinedCase:
     corrected: list[str] = field(default_factory=list)
 
 
-def event_key(event: Event) -> Key | None:
+def event_key(event: Event) -> EventKey | None:
     """Returns the key that records about the same event share, or None if the event has neither id nor time."""
     if event.event_id is not None:
         return event.event_id, event.transition
@@ -74,7 +74,7 @@ def without_duplicates(events: list[Event], keep: bool = False) -> list[Event]:
     return [version.event for version in _versions(((0, event) for event in events), keep)[0]]
 
 
-def join(parts: Sequence[Part], keep: bool = False) -> JoinedCase:
+def join(parts: Sequence[CasePart], keep: bool = False) -> JoinedCase:
     """Joins the parts of one case, in the order of their files.
 
     No part may have a cause. `keep` has the same meaning as in `without_duplicates`.
@@ -108,7 +108,7 @@ class _Version:
 
 def _versions(events: Iterable[tuple[int, Event]], keep: bool) -> tuple[list[_Version], list[int], list[int]]:
     """Returns the versions that count, in order, the files of duplicate records, and the files of corrected ones."""
-    groups: dict[Key, list[_Version]] = {}
+    groups: dict[EventKey, list[_Version]] = {}
     duplicates: list[int] = []
     for turn, (file, event) in enumerate(events):
         group = groups.setdefault(event_key(event) or (turn,), [])

@@ -27,7 +27,15 @@ from opus_pipelines.history.privacy.identity_numbers import FEW_DIGITS, identiti
 from opus_pipelines.history.privacy.persons import persons
 from opus_pipelines.history.privacy.plain_text import NO_LETTER_AFTER, NO_LETTER_BEFORE, PlainText, Span
 from opus_pipelines.history.privacy.telephone_numbers import national_numbers
-from opus_pipelines.history.privacy.words import ACCOUNT, IDENTITY, IDENTITY_INSIDE, LINK, NUMBER, PHONE, PHONE_INSIDE
+from opus_pipelines.history.privacy.words import (
+    _ACCOUNTS,
+    _IDENTITIES,
+    _IDENTITIES_INSIDE,
+    _LINK_WORDS,
+    _NUMBER_WORDS,
+    _PHONES,
+    _PHONES_INSIDE,
+)
 
 _IBAN_LENGTHS = {
     country: int(length)
@@ -57,13 +65,13 @@ _MOMENT = (
 )
 _BEFORE = rf"(?:{NO_LETTER_BEFORE}(?<![.,#/+-])|(?<=\\[nrt]))"  # a \n written out, as JSON has it, is no letter
 _END = rf"{NO_LETTER_AFTER}(?![.,-]\d)"
-_PHONE_WORD = rf"(?:(?<![^\W_])(?:{PHONE})|{PHONE_INSIDE})"
-_ACCOUNT_WORD = rf"(?:(?<![^\W_])(?:{ACCOUNT}|{IDENTITY})|{IDENTITY_INSIDE})"
+_PHONE_WORD = rf"(?:(?<![^\W_])(?:{_PHONES})|{_PHONES_INSIDE})"
+_ACCOUNT_WORD = rf"(?:(?<![^\W_])(?:{_ACCOUNTS}|{_IDENTITIES})|{_IDENTITIES_INSIDE})"
 # A number with letters: one to three before its digits, or among at least four digits (passports, licences).
 _MIXED = r"(?-i:[A-Z]{1,3}[ -]?\d{5,9}[A-Z]?|(?=(?:[A-Z]*\d){4})[A-Z\d]{6,16}|[A-Z]{2,5}\d{6}[A-Z\d]{2,8})(?![\w-])"
 _AFTER_WORDS = (
-    rf"|(?P<account>{_ACCOUNT_WORD}{NUMBER}{LINK})(?:\d(?:[ ./-]?\d){{5,25}}{_END}|{_MIXED})"
-    rf"|(?P<phone>{_PHONE_WORD}{NUMBER}{LINK})[+(]{{0,2}}\d(?:[ ()./-]{{0,3}}\d){{6,14}}{_END}"
+    rf"|(?P<account>{_ACCOUNT_WORD}{_NUMBER_WORDS}{_LINK_WORDS})(?:\d(?:[ ./-]?\d){{5,25}}{_END}|{_MIXED})"
+    rf"|(?P<phone>{_PHONE_WORD}{_NUMBER_WORDS}{_LINK_WORDS})[+(]{{0,2}}\d(?:[ ()./-]{{0,3}}\d){{6,14}}{_END}"
 )
 
 

@@ -15,7 +15,7 @@ from opus_pipelines.history.records.private_text import is_card, mask_text
 from opus_pipelines.history.records.source_settings import Redact
 
 RECORD_BYTES = 4096
-WITHHELD = "(withheld: the record cannot be taken apart, and the source redacts attributes)"
+WITHHELD_RECORD = "(withheld: the record cannot be taken apart, and the source redacts attributes)"
 _BROAD = re.compile(  # for text that nobody analyses: every long number, whether or not it may be an amount
     r"(?P<moment>\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d[\d:.,]*(?:Z|[+-]\d\d:?\d\d)?)?"
     r"|\b\d{1,2}[./-]\d{1,2}[./-]\d{4}(?: \d\d:\d\d)?)"
@@ -147,7 +147,7 @@ class Redactor:
 
         The text is withheld if it might contain attributes that the settings name.
         """
-        return WITHHELD if self.active else self.record(written)
+        return WITHHELD_RECORD if self.active else self.record(written)
 
     def reason(self, written: str) -> str:
         """Masks a reason like a record, because a reason may quote a value."""

@@ -22,7 +22,7 @@ def _listed(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-Texts = Annotated[list[str], BeforeValidator(_listed)]
+TextList = Annotated[list[str], BeforeValidator(_listed)]
 
 
 class FromColumn(Section):
@@ -53,7 +53,7 @@ class CaseNames(Section):
     currency: str | None = Field(
         None, description="which currency the amounts beside it are in: three letters or a sign"
     )
-    attributes: Texts | None = Field(
+    attributes: TextList | None = Field(
         None, description="the case's own attributes; default: all that tell themselves apart as such"
     )
 
@@ -127,7 +127,7 @@ class Record(CaseNames):
     """`[record]`: dotted paths in a JSONL record."""
 
     tasks: str | None = Field(None, description="path of the list of tasks")
-    drop_tasks: Texts = Field([], description="names that are no work")
+    drop_tasks: TextList = Field([], description="names that are no work")
     cost: str | None = Field(None, description="the same as case_cost")
     success: str | None = Field(None, description="the case's outcome as a boolean")
 
@@ -139,7 +139,7 @@ class TaskPaths(EventNames):
     description: str | None = Field(None, description="the same as task_description")
     success: str | None = Field(None, description="the same as task_success")
     predecessors: str | None = Field(None, description="list of the places, from 0, of the tasks it directly follows")
-    attributes: Texts | None = Field(None, description="the task's other attributes; default: all")
+    attributes: TextList | None = Field(None, description="the task's other attributes; default: all")
 
 
 class Success(Section):
@@ -149,9 +149,9 @@ class Success(Section):
     equals: bool | float | str | list[bool | float | str] | None = Field(
         None, description="the value, or any of several"
     )
-    last_activity_in: Texts | None = Field(None, description="succeeded when the last task is one of these")
-    contains_activity: Texts | None = Field(None, description="succeeded when one of these was done")
-    contains_none_of: Texts | None = Field(None, description="succeeded when none of these was done")
+    last_activity_in: TextList | None = Field(None, description="succeeded when the last task is one of these")
+    contains_activity: TextList | None = Field(None, description="succeeded when one of these was done")
+    contains_none_of: TextList | None = Field(None, description="succeeded when none of these was done")
 
     @model_validator(mode="after")
     def _one_rule(self) -> "Success":
@@ -180,9 +180,9 @@ class Success(Section):
 class Activities(Section):
     """`[activities]`: the kinds of activities that the classification by evidence gets wrong."""
 
-    event: Texts = Field([], description="activities that happen by themselves or outside the office: no work steps")
-    outcome: Texts = Field([], description="activities that tell how a case or an attempt ended: no work steps")
-    step: Texts = Field([], description="activities that are work steps, whatever their names say")
+    event: TextList = Field([], description="activities that happen by themselves or outside the office: no work steps")
+    outcome: TextList = Field([], description="activities that tell how a case or an attempt ended: no work steps")
+    step: TextList = Field([], description="activities that are work steps, whatever their names say")
 
     @property
     def stated(self) -> dict[str, ActivityKind]:
@@ -202,9 +202,9 @@ class Activities(Section):
 class Redact(Section):
     """`[redact]`: the attributes that never reach the lake unchanged."""
 
-    drop: Texts = Field([], description="attributes left out")
-    hash: Texts = Field([], description="attributes replaced by a hash, keyed with the lake's own key")
-    mask: Texts = Field([], description="attributes replaced by ***")
+    drop: TextList = Field([], description="attributes left out")
+    hash: TextList = Field([], description="attributes replaced by a hash, keyed with the lake's own key")
+    mask: TextList = Field([], description="attributes replaced by ***")
     mask_text: bool = Field(
         True,
         description="mask e-mail addresses, telephone, account and identity numbers in free text and rejected records",
@@ -223,7 +223,7 @@ class SourceSettings(Section):
     client: str | FromColumn | None = Field(None, description="of every case, or a column")
     contract: str | FromColumn | None = Field(None, description="of every case, or a column")
     format: str | None = Field(None, description="where the file name does not tell")
-    encoding: Texts = Field(
+    encoding: TextList = Field(
         [], description='of CSV, e.g. "cp1252"; of several, each line in the first that fits; default: detected'
     )
     delimiter: str | None = Field(None, description="of CSV files: one character; default: detected")
@@ -238,7 +238,7 @@ class SourceSettings(Section):
         None, description='template of the task key, e.g. "{concept:name} {lifecycle:transition}"'
     )
     timezone: str | None = Field(None, description="of times that state none, e.g. Europe/Amsterdam")
-    time_format: Texts = Field(
+    time_format: TextList = Field(
         [],
         description='strptime formats of times that are written in no usual way, e.g. %d/%m/%Y %H:%M; "excel" reads '
         "days as spreadsheets count them, e.g. 45719.3125",

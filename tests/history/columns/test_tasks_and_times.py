@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opus_pipelines.history.columns.tasks import COMPLETE, NO_WORK, OTHER, START, Spans, TooLongError, tasks_of, waits
+from opus_pipelines.history.columns.tasks import (
+    COMPLETE,
+    NO_WORK,
+    OTHER,
+    START,
+    Spans,
+    TooLongError,
+    tasks_of_block,
+    waits,
+)
 from opus_pipelines.history.columns.times import NO_TIME, microseconds
 from opus_pipelines.history.records import lifecycles
 from opus_pipelines.history.records.records import Event, Task
@@ -104,7 +113,9 @@ def test_tasks_are_those_of_the_record_way(found: list[tuple[int, int | None, st
     case, run = (np.array([e[k] for e in found], np.int32) for k in (0, 3))
     time = np.array([NO_TIME if e[1] is None else e[1] * 1000 for e in found], np.int64)
     spans = Spans.of({"time": time}, interval=False)
-    mined = tasks_of(case, spans, np.array([WORDS[e[2]] for e in found], np.int32), run.astype(np.int64), log_has_work)
+    mined = tasks_of_block(
+        case, spans, np.array([WORDS[e[2]] for e in found], np.int32), run.astype(np.int64), log_has_work
+    )
     gaps, known = waits(mined)
     moments = [[None if t == NO_TIME else t for t in times.tolist()] for times in (mined.started, mined.ended)]
     gone = [gap if is_known else None for gap, is_known in zip(gaps.tolist(), known.tolist(), strict=True)]
@@ -124,6 +135,6 @@ def test_tasks_are_those_of_the_record_way(found: list[tuple[int, int | None, st
 def test_times_too_far_apart_for_a_float_are_left_to_the_record_way() -> None:
     case, kind = np.zeros(2, np.int32), np.full(2, OTHER, np.int32)
     spans = Spans.of({"time": np.array([0, 2**53], np.int64)}, interval=False)
-    tasks = tasks_of(case, spans, kind, np.zeros(2, np.int64), True)
+    tasks = tasks_of_block(case, spans, kind, np.zeros(2, np.int64), True)
     with pytest.raises(TooLongError):
         waits(tasks)

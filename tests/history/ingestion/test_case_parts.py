@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from opus_pipelines.history.ingestion.case_parts import CaseParts
-from opus_pipelines.history.records.duplicate_events import Part
+from opus_pipelines.history.records.duplicate_events import CasePart
 from opus_pipelines.history.records.records import Case, Event, Task
 from tests.campaigns import examples
 from tests.history_fixtures import Bench
@@ -236,7 +236,7 @@ def test_parts_that_are_many_wait_on_disk(tmp_path: Path, in_memory: int) -> Non
     parts = CaseParts(tmp_path / "parts", in_memory)
     for day in range(4):
         event = Event(0, Task(task_key="ABCD"[day], title="x"), None)
-        parts.add([Part(f"{day}.csv", Case(str(n), {}, [event])) for n in range(20)])
+        parts.add([CasePart(f"{day}.csv", Case(str(n), {}, [event])) for n in range(20)])
     assert (tmp_path / "parts").exists() == (in_memory == 5)
     cases = {group[0].case.case_id: [part.case.events[0].task.task_key for part in group] for group in parts.cases()}
     assert cases == {str(n): ["A", "B", "C", "D"] for n in range(20)}

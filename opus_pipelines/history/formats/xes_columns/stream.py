@@ -16,7 +16,7 @@ from opus_pipelines.core.safe_text import SAFE_XML
 from opus_pipelines.history.formats.whole_file import broken_xml, refuse_doctype
 from opus_pipelines.history.formats.xes_columns.scan import PADDING
 
-BLOCK = 1 << 22  # bytes that are read at once
+_BLOCK = 1 << 22  # bytes that are read at once
 _LARGEST = 1 << 24  # a trace that is longer is read as it comes
 SMALLEST = 1 << 16  # traces that are not all plain are parted down to this
 _BEGIN, _END = b"<trace>", b"</trace>"
@@ -36,7 +36,7 @@ class TraceReader(Protocol):
 
 
 def read_stream(
-    open_file: Callable[[], BinaryIO], reader: TraceReader, block: int = BLOCK, smallest: int = SMALLEST
+    open_file: Callable[[], BinaryIO], reader: TraceReader, block: int = _BLOCK, smallest: int = SMALLEST
 ) -> None:
     """Passes every trace to `reader`, in the order of the file; the sizes, in bytes, change nothing else.
 
@@ -76,7 +76,7 @@ def _place(open_file: Callable[[], BinaryIO]) -> etree.XMLSyntaxError | None:
     stream = _Stream(_NullReader())
     try:
         with open_file() as file:
-            while block := file.read(BLOCK):
+            while block := file.read(_BLOCK):
                 stream.feed(block)
         stream.close()
     except etree.XMLSyntaxError as error:

@@ -21,7 +21,7 @@ MOST_ACTIVITIES = 1_000
 MOST_GROUPS = 100  # of people in one log
 FILLED = 0.98  # least share of the rows that name their case
 TYPE_OF = 2.5  # score of a name such as "event type", which tells the activity unless a column is named as it
-RARELY = 0.02  # share of the cases in which a value of the case itself may be seen to change
+_RARELY = 0.02  # share of the cases in which a value of the case itself may be seen to change
 _ORDER = (
     "case",
     "activity",
@@ -174,7 +174,7 @@ def _times(sample: TableSample, roles: dict[str, str], times: Mapping[str, TimeV
         return
     case = roles["case"]
     candidates = [name for name in times if name not in roles.values()]
-    moving = [name for name in candidates if sample.changes_within(case, name) > RARELY] or (
+    moving = [name for name in candidates if sample.changes_within(case, name) > _RARELY] or (
         [] if _has_long_cases(sample, case) else candidates
     )
     named = {role: [name for name in moving if set(words_of(name)) & ROLES[role]] for role in ("start", "end")}
@@ -195,7 +195,7 @@ def _times(sample: TableSample, roles: dict[str, str], times: Mapping[str, TimeV
 
 def _actor(sample: TableSample, roles: dict[str, str]) -> None:
     free = [name for name in sample.header if name not in roles.values() and names_role(name, "actor")]
-    moving = [name for name in free if sample.changes_within(roles["case"], name) > RARELY]
+    moving = [name for name in free if sample.changes_within(roles["case"], name) > _RARELY]
     if "actor" not in roles and len(moving) == 1:
         roles["actor"] = moving[0]
 
@@ -206,7 +206,7 @@ def _group(sample: TableSample, roles: dict[str, str]) -> None:
     moving = [
         name
         for name in free
-        if sample.changes_within(roles["case"], name) > RARELY and len(set(sample.columns[name].filled)) <= MOST_GROUPS
+        if sample.changes_within(roles["case"], name) > _RARELY and len(set(sample.columns[name].filled)) <= MOST_GROUPS
     ]
     if "actor_group" not in roles and len(moving) == 1:
         roles["actor_group"] = moving[0]
@@ -255,7 +255,7 @@ def _is_of_case(sample: TableSample, case: str, name: str) -> bool:
     values = sample.columns[name].values
     cases = [rows for rows in sample.cases(case) if any(values[row].strip() for row in rows)]
     known_at_start = sum(bool(values[rows[0]].strip()) for rows in cases)
-    return bool(cases) and known_at_start >= MOSTLY * len(cases) and sample.changes_within(case, name) <= RARELY
+    return bool(cases) and known_at_start >= MOSTLY * len(cases) and sample.changes_within(case, name) <= _RARELY
 
 
 def _unclear(sample: TableSample, role: str) -> str:

@@ -65,19 +65,19 @@ MANY_VALUES = 6
 def source_text(draft: Draft) -> str:
     """Returns the text of source.toml."""
     blocks = [
-        _plain(draft),
-        *(_table(name, draft) for name in ("columns", "record", "task")),
-        _success(draft),
-        _activities(draft),
+        _plain_text(draft),
+        *(_table_text(name, draft) for name in ("columns", "record", "task")),
+        _success_text(draft),
+        _activities_text(draft),
     ]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
-def _plain(draft: Draft) -> str:
+def _plain_text(draft: Draft) -> str:
     return "\n".join(_noted(draft, draft.plain.items()))
 
 
-def _table(name: str, draft: Draft) -> str:
+def _table_text(name: str, draft: Draft) -> str:
     values = draft.tables.get(name, {})
     return "\n".join([f"[{name}]", *_noted(draft, values.items())]) if values else ""
 
@@ -89,7 +89,7 @@ def _noted(draft: Draft, values: Iterable[tuple[str, str | list[str]]]) -> list[
     return reasons
 
 
-def _success(draft: Draft) -> str:
+def _success_text(draft: Draft) -> str:
     """Returns the rule of a column that clearly is an outcome, else the candidates as comments."""
     if draft.outcome is not None:
         if draft.outcome.is_boolean:
@@ -112,7 +112,7 @@ def _success(draft: Draft) -> str:
     return "\n".join(_one_line(line) for line in lines) if len(lines) > 1 else ""
 
 
-def _activities(draft: Draft) -> str:
+def _activities_text(draft: Draft) -> str:
     lines = []
     for kind in ("event", "outcome"):
         names = sorted(name for name, classified in draft.kinds.items() if classified.kind == kind)

@@ -28,10 +28,9 @@ from opus_pipelines.history.records.activity_kinds import classify_source
 from opus_pipelines.history.records.activity_words import words_of
 from opus_pipelines.history.records.column_mapping import CASE_PREFIXES
 from opus_pipelines.history.records.files import BUFFER, open_data
-from opus_pipelines.history.records.formats import format_of
+from opus_pipelines.history.records.formats import TABLES, format_of
 from opus_pipelines.history.records.values import FALSE, TRUE
 
-TABLES = ("csv", "parquet")
 MOST_OUTCOMES = 8  # distinct values of a column that plainly is an outcome
 CLEAR_OUTCOMES = 0.95  # share of the cases whose value is known to be good or bad
 _HEAD = 1 << 20
@@ -172,7 +171,7 @@ def _of_table(draft: Draft, sample: TableSample, stated: Stated) -> Draft:
         if name not in table_columns.roles.values() and sample.changes_within(table_columns.roles["case"], name) <= 0.02
     )
     columns: dict[str, str | list[str]] = dict(table_columns.roles)
-    if description := _description(sample, table_columns, outcome):
+    if description := _table_description(sample, table_columns, outcome):
         columns["description"] = description
     if title := _title(table_columns, description):
         columns["title"] = title
@@ -260,7 +259,7 @@ def _word(value: str) -> str:
     return value.strip().lower() if value.strip() in "10" else " ".join(words_of(value)) or value.strip().lower()
 
 
-def _description(sample: TableSample, columns: ColumnsFound, outcome: OutcomeColumn | None) -> str | None:
+def _table_description(sample: TableSample, columns: ColumnsFound, outcome: OutcomeColumn | None) -> str | None:
     """Returns the column of the case that describes the request in words."""
     for name in columns.attributes:
         column = sample.columns[name]

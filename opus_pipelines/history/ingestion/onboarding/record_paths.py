@@ -39,7 +39,7 @@ def find_records(file: Path) -> dict[str, dict[str, str | list[str]]]:
         tasks = record["tasks"] = _list_of_tasks(file, records)
     if not any(name in r for r in records for name in _ID_USUAL):
         record["case"] = _id(file, records)
-    if (description := _description(records)) is not None:
+    if (description := _record_description(records)) is not None:
         record["description"] = description
     elements = [e for r in records for e in at_path(r, tasks) or [] if isinstance(e, dict)]
     if elements and not any(name in e for e in elements for name in _NAME_USUAL):
@@ -85,7 +85,7 @@ def _moment(path: str) -> str:
     return next((role for role in ("start", "end") if words & ROLES[role]), "time")
 
 
-def _description(records: list[dict[str, Any]]) -> str | None:
+def _record_description(records: list[dict[str, Any]]) -> str | None:
     """Returns the name of a field that contains the request of the case in words."""
     for name, _ in _paths(records[0]):
         texts = [text for r in records if isinstance(text := at_path(r, name), str)]

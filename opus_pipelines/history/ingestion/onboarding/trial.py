@@ -67,7 +67,7 @@ class TrialLake:
         load_source(self.source)
         with tempfile.TemporaryDirectory(dir=self._root) as lake:
             plan = plan_source(self.source, self._rates, hard_links=True)
-            return _kept(read_source(plan, Path(lake), self._rates), self._root / "implementations")
+            return _kept(_read_alone(plan, Path(lake), self._rates), self._root / "implementations")
 
 
 @contextmanager
@@ -78,10 +78,10 @@ def reading(source: Path, rates: Mapping[str, float] | None = None) -> Iterator[
     """
     load_source(source)
     with tempfile.TemporaryDirectory(prefix="opus-check-") as folder:
-        yield read_source(plan_source(source.resolve(), rates or {}), Path(folder) / "lake", rates or {})
+        yield _read_alone(plan_source(source.resolve(), rates or {}), Path(folder) / "lake", rates or {})
 
 
-def read_source(plan: SourcePlan, lake_folder: Path, rates: Mapping[str, float]) -> Trial:
+def _read_alone(plan: SourcePlan, lake_folder: Path, rates: Mapping[str, float]) -> Trial:
     """Reads one source into a new lake, as if no other stood beside it."""
     lake, source = Lake(lake_folder), plan.folder
     lake_folder.mkdir(parents=True, exist_ok=True)
