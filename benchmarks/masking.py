@@ -210,7 +210,7 @@ def main() -> None:
         texts = json.loads(arguments.texts.read_text("utf-8"))
         from pyarrow import array
 
-        from opus_pipelines.history.records.masking import mask_texts
+        from opus_pipelines.history.records.redaction import mask_texts
 
         started = time.process_time()
         after = mask_texts(array(texts)).to_pylist()

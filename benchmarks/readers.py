@@ -56,8 +56,7 @@ from opus_pipelines.history.records.forgotten_clients import Forgotten
 from opus_pipelines.history.ingestion.plan import FilePlan, SourcePlan
 from opus_pipelines.history.ingestion.parallel_files import FileReadPool, ParallelReading
 from opus_pipelines.history.records.source_settings import SourceSettings
-from opus_pipelines.history.formats.xes_columns.scan import scan
-from opus_pipelines.history.formats.xes_columns import traces as columnar
+from opus_pipelines.history.formats import xes as columnar
 
 def spent():
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
@@ -65,7 +64,7 @@ def spent():
 
 what, processes, *paths = sys.argv[1:]
 if what == "scan":
-    columnar.ColumnarTraces.read = lambda self, text: None if (found := scan(text)) is None else len(found.event_trace)
+    columnar.ColumnarTraces.read = lambda self, text: None if (found := columnar.scan(text)) is None else len(found.event_trace)
 plans = []
 for number, path in enumerate(map(Path, paths)):
     kind = next(kind for kind in ("xes", "csv", "parquet") if "." + kind in path.name)

@@ -30,7 +30,7 @@ import io, sys
 from pathlib import Path
 import pyarrow.csv, pyarrow.parquet
 from opus_pipelines.history.discovery.edge_log import EdgeLog
-from opus_pipelines.history.discovery.tallies import Tally
+from opus_pipelines.history.discovery.edge_log import Tally
 from opus_pipelines.history.records.assembler import Assembler, LogFile, OtherFiles, Outlets
 from opus_pipelines.history.records.formats import format_of
 from opus_pipelines.history.records.source_settings import SourceSettings

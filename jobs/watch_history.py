@@ -10,7 +10,7 @@ import dagster as dg
 
 from jobs.rebuild import JOB
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.history.ingestion.folder_fingerprint import fingerprint
+from opus_pipelines.history.ingestion.plan import fingerprint
 
 
 def history_changed(settings: Settings) -> dg.SensorDefinition:

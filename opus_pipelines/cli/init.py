@@ -109,11 +109,10 @@ def check(options: Options, source: str, history: Path | None) -> None:
     if _is_contract(Path(source)):
         _check_catalogue(Path(source))
         return
-    from opus_pipelines.history.ingestion.onboarding.column_doubts import column_doubts_of
-    from opus_pipelines.history.ingestion.onboarding.findings import findings_of
+    from opus_pipelines.history.ingestion.onboarding.columns import column_doubts_of
     from opus_pipelines.history.ingestion.onboarding.propose import kind_of
     from opus_pipelines.history.ingestion.onboarding.report import complaints, report
-    from opus_pipelines.history.ingestion.onboarding.trial import reading
+    from opus_pipelines.history.ingestion.onboarding.trial import findings_of, reading
 
     settings = options.settings(paths__history=history)
     with reading(_folder(settings, source), settings.currency.usd_per_unit) as trial:
@@ -165,7 +164,7 @@ def discover(
       opus discover export.csv --timezone Europe/Berlin --format csv > edges.csv
       opus discover claims --history history --tasks --format json
     """
-    from opus_pipelines.history.discovery.summary import headline, set_aside, tables
+    from opus_pipelines.history.discovery.discover import headline, set_aside, tables
 
     columns = {role: column for role, column in (("case", case), ("activity", activity), ("time", time)) if column}
     found = _discovered(options, log, history, timezone, columns)
@@ -189,9 +188,8 @@ def _discovered(
     options: Options, log: str, history: Path | None, timezone: str | None, columns: dict[str, str]
 ) -> "Discovered":
     from opus_pipelines.history.discovery.discover import discover as discover_source
-    from opus_pipelines.history.discovery.discover import discover_file
-    from opus_pipelines.history.discovery.guess import settings_of_file
-    from opus_pipelines.history.ingestion.onboarding.draft import Stated
+    from opus_pipelines.history.discovery.discover import discover_file, settings_of_file
+    from opus_pipelines.history.ingestion.onboarding.report import Stated
     from opus_pipelines.history.records.formats import LOG_FORMATS
 
     if not Path(log).is_file():
@@ -249,10 +247,9 @@ def _source(
     stated: dict[str, str | None],
     columns: dict[str, str],
 ) -> None:
-    from opus_pipelines.history.ingestion.onboarding.column_doubts import column_doubts
-    from opus_pipelines.history.ingestion.onboarding.draft import Stated
+    from opus_pipelines.history.ingestion.onboarding.columns import column_doubts
     from opus_pipelines.history.ingestion.onboarding.propose import propose_settings
-    from opus_pipelines.history.ingestion.onboarding.report import complaints, report
+    from opus_pipelines.history.ingestion.onboarding.report import Stated, complaints, report
     from opus_pipelines.history.records.source_settings import FILE_NAME
 
     names = [file.name for file in files]

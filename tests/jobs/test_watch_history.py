@@ -12,7 +12,7 @@ import pytest
 from jobs.rebuild import nightly
 from jobs.watch_history import history_changed
 from opus_pipelines.core.settings import Paths, Schedule, Settings
-from opus_pipelines.history.ingestion.folder_fingerprint import fingerprint
+from opus_pipelines.history.ingestion.plan import fingerprint
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from opus_pipelines.flows.writers.language_writers import (
     outline_lines,
     suggested,
 )
-from opus_pipelines.history.records.costing import shipped_price
+from opus_pipelines.history.records.money import shipped_price
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.language_models.chat_client import EndpointError
 from opus_pipelines.lwm.language_models.prompt import Prompt

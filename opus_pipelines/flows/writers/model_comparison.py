@@ -19,7 +19,7 @@ from opus_pipelines.flows.enterprise.flow_json import json_of
 from opus_pipelines.flows.enterprise.scores import FlowScores, flow_scores, hallucinations
 from opus_pipelines.flows.writers.baselines import MostFrequentFlow, NearestFlow
 from opus_pipelines.flows.writers.language_writers import LanguageWriter
-from opus_pipelines.history.records.costing import shipped_price
+from opus_pipelines.history.records.money import shipped_price
 from opus_pipelines.workflow.metrics.intervals import interval
 
 MILLION = 1_000_000

@@ -1,7 +1,7 @@
 """The four scores of every step of a workflow and its Penalty, EVAL (8)-(10), from facts of the WKG."""
 
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.history.records.private_names import ACCOUNT, PHONE, meaning_of
+from opus_pipelines.history.records.redaction import ACCOUNT, PHONE, meaning_of
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.workflow.constraints import folded
 from opus_pipelines.workflow.evaluation.penalty import Penalties, Scores, penalties

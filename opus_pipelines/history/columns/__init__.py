@@ -5,5 +5,5 @@ Task Implementations from columns.
 
 In: bytes of CSV, Arrow batches of rows, or columns of whole cases. Out: implementations as Arrow batches, passed to
 `history.records.assembler`, and the rows that must be read by records. Doors: `history.columns.flat_log.FlatLog`,
-`history.columns.csv_blocks.CsvSplitter` and `history.columns.blocks.CaseBlocks`.
+`history.columns.csv_blocks.CsvSplitter` and `history.columns.cases.CaseBlocks`.
 """

@@ -1,24 +1,29 @@
-"""Builds the columns of the cases of a block: their own values and attributes, those of their events, and their costs.
+"""Converts whole cases to implementations, a block at a time, as `assembler` does case by case.
 
-The costs follow the rules of `costing`, for tasks without token counts, whole columns at a time.
+Both give the same values and counts: the rules for tasks are those of `assembler.tasks_of`, with running counts instead
+of queues, and those for costs are the ones of `money.price`, for tasks without token counts. What a column cannot
+decide - a value to reject, an amount that is not in dollars, settings that combine an event's attributes - is left to
+the reading by records: `CaseBlocks.add` then raises UnusualError.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import fsum
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from opus_pipelines.history.columns.tasks import Tasks
-from opus_pipelines.history.columns.times import NO_TIME
+from opus_pipelines.core.schemas import IMPLEMENTATIONS, TASK_IMPLEMENTATION
 from opus_pipelines.history.columns.values import (
+    NO_TIME,
     Coded,
     Level,
     UnusualError,
     coded,
     dollars,
+    later,
     maps,
     of_cases,
     only_dollars,
@@ -32,16 +37,190 @@ from opus_pipelines.history.records.arrow_arrays import (
     Longs,
     array,
     booleans,
+    mix_bits,
     numbers,
     repeated,
     strings,
     validity,
 )
-from opus_pipelines.history.records.assembler import Assembler
-from opus_pipelines.history.records.column_mapping import LAST_WINS, OF_CASE, OUTCOME, CaseMap, EventMap, unprefixed
-from opus_pipelines.history.records.costing import COST_PARTS, MS_PER_HOUR, Rates
-from opus_pipelines.history.records.outcome import succeeded
+from opus_pipelines.history.records.assembler import NOT_WORK, Assembler, Block
+from opus_pipelines.history.records.column_mapping import (
+    ATTRIBUTE,
+    LAST_WINS,
+    OF_CASE,
+    OUTCOME,
+    CaseMap,
+    EventMap,
+    succeeded,
+    unprefixed,
+)
+from opus_pipelines.history.records.money import COST_PARTS, GROUP_ATTRIBUTES, MS_PER_HOUR, Rates
 from opus_pipelines.history.records.source_settings import SourceSettings, Success
+
+OTHER, START, COMPLETE, NO_WORK = range(4)
+_EXACT = 2**53  # microseconds that a float still holds
+_STEP = np.uint64(0x9E3779B97F4A7C15)
+
+
+class TooLongError(ValueError):
+    """The difference of two times is too large for a float."""
+
+
+@dataclass(frozen=True)
+class Spans:
+    """The times of events: the one that orders it, and for events that state start and end, all that they state.
+
+    `begins` and `finishes` are the times of the task; `start` and `end` are stated. NO_TIME where unknown.
+    """
+
+    order: Longs
+    begins: Longs
+    finishes: Longs
+    start: Longs | None = None
+    end: Longs | None = None
+
+    @classmethod
+    def of(cls, moments: Mapping[str, Longs], interval: bool) -> "Spans":
+        """Returns the times by `time`, and by `start` and `end` if events are intervals; one of the three is there."""
+        unknown = np.full(len(next(iter(moments.values()))), NO_TIME, np.int64)
+        moment = moments.get("time", unknown)
+        if not interval:
+            return cls(moment, moment, moment)
+        start, end = moments.get("start", unknown), moments.get("end", unknown)
+        first = np.where(start != NO_TIME, start, np.where(end != NO_TIME, end, moment))
+        last = np.where((start != NO_TIME) | (end != NO_TIME), end, moment)
+        return cls(first, first, last, start, end)
+
+
+@dataclass
+class Tasks:
+    """The tasks of a block, in execution order.
+
+    `own` is the event of each task, and `done` the event that completed it, else -1. `began` and `finished` bound the
+    working time, where both are known.
+    """
+
+    case: Ints
+    own: Ints
+    done: Ints
+    started: Longs  # NO_TIME where unknown
+    ended: Longs
+    began: Longs
+    finished: Longs
+    not_work: int
+
+    def first_of_case(self) -> Bools:
+        """Returns which tasks are the first of their case."""
+        first: Bools = np.diff(self.case, prepend=-1) != 0
+        return first
+
+    def position(self) -> Ints:
+        """Returns the position of each task in its case."""
+        first = self.first_of_case()
+        places = np.arange(len(self.case), dtype=np.int32)
+        return places - np.maximum.accumulate(np.where(first, places, 0)).astype(np.int32)
+
+
+def tasks_of_block(case: Ints, spans: Spans, kind: Ints, run: Longs, log_has_work: bool) -> Tasks:
+    """Returns the tasks of events in file order.
+
+    The arrays have one element per event: case (ascending), kind of transition, and number of task and instance.
+    """
+    order = _in_order(case, spans.order)
+    if log_has_work:
+        order = order[kind[order] != NO_WORK]
+    if spans.start is not None and spans.end is not None:  # each event is a task of its own
+        own = order.astype(np.int32)
+        nobody = np.full(len(own), -1, np.int32)
+        ends = (spans.begins[own], spans.finishes[own], spans.start[own], spans.end[own])
+        return Tasks(case[own], own, nobody, *ends, len(case) - len(order))
+    completed_by, taken = _pairs(case[order], kind[order], run[order])
+    done = np.where(completed_by >= 0, order[completed_by], -1)[~taken].astype(np.int32)
+    own = order[~taken].astype(np.int32)
+    time = spans.order
+    completed = np.where(done >= 0, time[done], NO_TIME)
+    ended = np.where(kind[own] == START, completed, time[own])
+    return Tasks(case[own], own, done, time[own], ended, time[own], completed, len(case) - len(order))
+
+
+def runs(activity: Coded, instance: Coded) -> Longs:
+    """Returns the number of activity and instance of every event, equal for equal pairs."""
+    return activity.codes.astype(np.int64) * (len(instance.values) + 1) + instance.codes + 1
+
+
+def repeated_events(case: Ints, spans: Spans, kind: Ints, run: Longs) -> Bools:
+    """Tells which events may equal another of their case. Events without a time never do.
+
+    Their numbers are compared by a 64-bit hash, so that some that differ may be named, but none that repeats is missed.
+    """
+    total = np.zeros(len(case), np.uint64)
+    for column in (case, spans.order, run, kind, *(() if spans.end is None else (spans.finishes,))):
+        total = mix_bits(total * _STEP + column.astype(np.int64).view(np.uint64))
+    total[spans.order == NO_TIME] = np.arange(np.count_nonzero(spans.order == NO_TIME), dtype=np.uint64)
+    ordered = np.sort(total)
+    twice = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+    return np.isin(total, twice) if len(twice) else np.zeros(len(case), bool)
+
+
+def between(before: Longs, after: Longs) -> tuple[Floats, Bools]:
+    """Returns the milliseconds from one time to another, and where both are known. Raises TooLongError."""
+    known = (before != NO_TIME) & (after != NO_TIME)
+    difference = np.where(known, after, 0) - np.where(known, before, 0)
+    if len(difference) and max(int(difference.max()), -int(difference.min())) >= _EXACT:
+        raise TooLongError
+    return difference / 1000, known
+
+
+def waits(tasks: Tasks) -> tuple[Floats, Bools]:
+    """Returns the milliseconds from the end of the preceding task, and where that is known and not negative."""
+    previous = np.roll(tasks.ended, 1)
+    gaps, known = between(previous, tasks.started)
+    return gaps, known & ~tasks.first_of_case() & (gaps >= 0)
+
+
+def _in_order(case: Ints, time: Longs) -> Longs:
+    """Sorts events by time within each case, then by position.
+
+    An event without a time stays behind the one before it.
+    """
+    places = np.arange(len(case))
+    same_case = np.diff(case, prepend=-1) == 0
+    if (time == NO_TIME).any():
+        time = time[np.maximum.accumulate(np.where((time != NO_TIME) | ~same_case, places, 0))]
+    if (time[1:] >= time[:-1])[same_case[1:]].all():
+        return places
+    return np.lexsort((time, case))
+
+
+def _pairs(case: Ints, kind: Ints, run: Longs) -> tuple[Longs, Bools]:
+    """Pairs starts with completes, first in first out.
+
+    Returns, for every event, the position of the event that completes it (-1: none), and whether it completes another.
+    """
+    completed_by, taken = np.full(len(case), -1, np.int64), np.zeros(len(case), bool)
+    if not (kind == START).any():
+        return completed_by, taken
+    places = np.flatnonzero((kind == START) | (kind == COMPLETE))
+    group = case[places] * (np.int64(run.max()) + 1) + run[places]
+    places = places[np.argsort(group, kind="stable")]
+    group = case[places] * (np.int64(run.max()) + 1) + run[places]
+    is_start = kind[places] == START
+    fresh = np.diff(group, prepend=-1) != 0
+    number = np.cumsum(fresh) - 1
+    level = np.cumsum(np.where(is_start, 1, -1))
+    level -= (level - np.where(is_start, 1, -1))[fresh][number]
+    stride = number * (2 * len(places) + 2)
+    lowest = np.minimum(np.minimum.accumulate(level - stride) + stride, 0)
+    before = np.where(fresh, 0, np.roll(lowest, 1))
+    matched = ~is_start & (level >= before)
+    starts = places[is_start]
+    starts_before = (np.cumsum(is_start) - is_start)[fresh][number]
+    matched_before = np.cumsum(matched) - matched
+    rank = matched_before - matched_before[fresh][number]
+    completed_by[starts[(starts_before + rank)[matched]]] = places[matched]
+    taken[places[matched]] = True
+    return completed_by, taken
+
 
 _TEXTS = ("process_context", "title", "description")
 _SETTLED = ("industry", "client", "contract")
@@ -272,3 +451,167 @@ def _basis(observed: Bools, rated: Bools) -> pa.Array:
         return repeated(None, pa.string(), len(observed))
     places: Ints = np.where(observed, 0, np.where(rated, 1, -1)).astype(np.int32)
     return Coded(places, strings(["observed", "rate"])).array()
+
+
+_RECORDS_ONLY = frozenset({"model", "tokens_in", "tokens_out", "predecessors"})
+_TRANSITIONS = {"start": START, "complete": COMPLETE} | dict.fromkeys(NOT_WORK, NO_WORK)
+_AMOUNTS = ("cost_usd", "cost_compute_usd", "cost_model_usd", "cost_human_usd")
+
+
+class CaseBlocks:
+    """Hands blocks of whole cases of one file to `sink`.
+
+    `usable`: columns can do all that the settings require of single events, without intervals and combined values.
+    """
+
+    def __init__(self, settings: SourceSettings, maps: Maps, sink: Assembler) -> None:
+        self._settings, self._sink, self._events, self._id_key = settings, sink, maps.events, maps.id_key
+        self._plan = maps.events.plan()
+        self._cases = CaseColumns(settings, maps, sink)
+        fields = {field for field, _, _ in self._plan.fields}
+        self.usable = not (fields & _RECORDS_ONLY or self._plan.keys["event_id"])
+
+    def ids(self, traces: Level) -> pa.Array:
+        """Returns the id of every case. Raises UnusualError if one is missing or known already."""
+        return self._cases.ids(traces, self._id_key)
+
+    def add(self, traces: Level, events: Level, moments: Mapping[str, Longs], has_work: bool, dropped: int = 0) -> int:
+        """Builds the implementations of whole cases and returns the number of their events.
+
+        `moments` has the times of the events, by `time`, or by `start`, `end` and `time` if the events are intervals.
+        `has_work`: the log has a start or a complete elsewhere. `dropped`: duplicates that are left out already. Raises
+        UnusualError or BadValueError, before anything is handed on, if the events must be read one by one.
+        """
+        keys = self._plan.keys
+        activity = events.coded(keys["activity"])
+        if (activity.codes < 0).any() or not all(text.strip() for text in activity.values.to_pylist()):
+            raise UnusualError
+        kind = self.kinds(events.coded(keys["transition"]))
+        has_work = bool(((kind == START) | (kind == COMPLETE)).any()) or has_work
+        if not has_work and (kind == NO_WORK).any():
+            raise UnusualError
+        run = runs(activity, events.coded(keys["instance"]))
+        case = events.event_trace
+        spans = Spans.of(moments, self._plan.interval)
+        repeated = repeated_events(case, spans, kind, run)
+        if repeated.any():
+            return self._without_duplicates(repeated, traces, events, moments, has_work)
+        tasks = tasks_of_block(case, spans, kind, run, has_work)
+        task_columns = self._task_columns(tasks, events, traces, activity)
+        offsets = np.searchsorted(tasks.case, np.arange(traces.rows + 1)).astype(np.int32)
+        of_tasks = Coded(activity.codes[tasks.own], activity.values)
+        columns = self._cases.columns(traces, events, TasksOfCases(tasks, of_tasks, task_columns["cost_usd"], offsets))
+        columns |= {
+            "case_id": traces.scanned.values(traces.places(self._id_key)),
+            "tasks": _lists(task_columns, offsets),
+        }
+        self._sink.block(Block(columns, events.rows + dropped, tasks.not_work, len(tasks.own), has_work, dropped))
+        return events.rows + dropped
+
+    def _without_duplicates(
+        self, repeated: Bools, traces: Level, events: Level, moments: Mapping[str, Longs], has_work: bool
+    ) -> int:
+        """Does what `add` does without the events that equal an earlier one of their case in every column.
+
+        Raises UnusualError where events are about the same and differ, or where the settings keep equal ones.
+        """
+        if self._settings.duplicates == "keep":
+            raise UnusualError
+        gone = events.twice(np.flatnonzero(repeated))
+        if not len(gone):
+            raise UnusualError
+        kept = np.ones(events.rows, bool)
+        kept[gone] = False
+        rest = {name: times[kept] for name, times in moments.items()}
+        return self.add(traces, events.some(kept), rest, has_work, len(gone))
+
+    @staticmethod
+    def kinds(transition: Coded) -> Ints:
+        """Returns the kind of transition of every event."""
+        kinds = [_TRANSITIONS.get(text.strip().lower(), OTHER) for text in transition.values.to_pylist()]
+        return np.where(transition.codes >= 0, np.array([*kinds, OTHER], np.int32)[transition.codes], np.int32(OTHER))
+
+    def _task_columns(self, tasks: Tasks, events: Level, traces: Level, activity: Coded) -> dict[str, pa.Array]:
+        moment, number = pa.timestamp("us", "UTC"), pa.float64()
+        key = activity.array(tasks.own)
+        columns = {
+            "task_key": key,
+            "title": self._titles(tasks, events, key),
+            "position": array(tasks.position(), pa.int32()),
+        }
+        parsed = self._parsed(tasks, events)
+        stated = parsed.pop("duration_ms", None)
+        spent, known = between(tasks.began, tasks.finished)
+        if stated is not None:
+            given, is_given = stated.numbers()
+            spent, known = np.where(is_given, given, spent), known | is_given
+        gaps, waited = waits(tasks)
+        columns |= {
+            "started_at": array(tasks.started, moment, tasks.started != NO_TIME),
+            "ended_at": array(tasks.ended, moment, tasks.ended != NO_TIME),
+            "duration_ms": array(spent, number, known),
+            "wait_ms": array(gaps, number, waited),
+        }
+        columns |= {name: column.array() for name, column in parsed.items()}
+        nobody = Coded(np.full(len(key), -1, np.int32), strings([]))
+        amounts = {name: column.numbers() for name, column in self._amounts(tasks, events, traces).items()}
+        names = (
+            [self._key_of("actor"), *(n for n in GROUP_ATTRIBUTES if self._events.role(n) == ATTRIBUTE)]
+            if self._settings.rates
+            else []
+        )
+        actors = [self._later(tasks, events.coded(name)) for name in names if name in events.columns]
+        columns |= prices(amounts, (spent, known), actors, parsed.get("actor_kind", nobody), self._settings.rates)
+        attributes = [
+            (k, later(c, tasks.own, tasks.done)) for k, c in events.columns.items() if self._events.role(k) == ATTRIBUTE
+        ]
+        columns["attributes"] = maps(events.scanned, attributes, len(tasks.own))
+        for field, _, name in self._plan.fields:
+            if field not in columns:
+                columns[field] = events.scanned.values(later(events.places(name), tasks.own, tasks.done))
+        return {
+            c.name: columns[c.name] if c.name in columns else repeated(None, c.type, len(key))
+            for c in TASK_IMPLEMENTATION
+        }
+
+    @staticmethod
+    def _later(tasks: Tasks, column: Coded) -> Coded:
+        """Returns the value of each task's last event."""
+        return Coded(later(column.codes, tasks.own, tasks.done), column.values)
+
+    def _titles(self, tasks: Tasks, events: Level, key: pa.Array) -> pa.Array:
+        stated = events.places(self._plan.keys["task_title"])
+        if not (stated >= 0).any():
+            return key
+        titles = np.where(stated >= 0, stated, events.places(self._plan.keys["activity"]))
+        return events.scanned.values(titles[np.where(tasks.done >= 0, tasks.done, tasks.own)])
+
+    def _parsed(self, tasks: Tasks, events: Level) -> dict[str, Coded]:
+        """Returns the fields of the tasks that are not plain text."""
+        kinds = {c.name: c.type for c in TASK_IMPLEMENTATION}
+        fields = {}
+        for field, parse, key in self._plan.fields:
+            if parse is not values.text:
+                column = events.parsed(key, parse, kinds[field])
+                fields[field] = Coded(later(column.codes, tasks.own, tasks.done), column.values)
+        return fields
+
+    def _amounts(self, tasks: Tasks, events: Level, traces: Level) -> dict[str, Coded]:
+        keys: Mapping[str, str] = {field: key for _, field, key in self._plan.amounts}
+        amounts = {}
+        for field in _AMOUNTS:
+            key = keys.get(field)
+            if key in events.columns:
+                only_dollars(self._settings, events.coded(self._plan.currency), traces.coded(self._cases.currency))
+            column = events.parsed(key, partial(dollars, self._sink.money, key or ""), pa.float64())
+            amounts[field] = Coded(later(column.codes, tasks.own, tasks.done), column.values)
+        return amounts
+
+    def _key_of(self, field: str) -> str | None:
+        return next((key for name, _, key in self._plan.fields if name == field), None)
+
+
+def _lists(columns: dict[str, pa.Array], offsets: Ints) -> pa.ListArray:
+    kind: Any = IMPLEMENTATIONS.schema.field("tasks").type
+    structs = pa.StructArray.from_arrays([columns[f.name] for f in kind.value_type], fields=list(kind.value_type))
+    return pa.ListArray.from_arrays(array(offsets, pa.int32()), structs, type=kind)

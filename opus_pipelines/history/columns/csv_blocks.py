@@ -1,22 +1,134 @@
-"""Splits a block of CSV into columns: all lines that are plain at once, the others with the module csv.
+"""Splits CSV into rows one by one, and blocks of it into columns.
 
+Single rows are split by Python's module csv in its strict mode. Of a block, all lines that are plain are split at once.
 A plain line has as many fields as the header, and each of its quotation marks begins or ends a field. Lines of another
 number of fields, quotation marks inside a field, records of several lines and bytes that are no text are odd. They are
-split one by one, and the plain lines after them go on by columns. A block without odd lines is split by Arrow.
+split one by one, and the plain lines after them go on by columns.
+
+A block without odd lines is split by Arrow's reader, which is several times as fast, but also reads what is not plain:
+quotation marks inside a field, records of several lines, blank lines. So a block is given to it first, and its result
+is used only if the bytes that it left out prove that none of these occur.
 """
 
+import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from pyarrow import csv as arrow_csv
 
-from opus_pipelines.history.columns.csv_records import FIELD_BYTES, Row, rows_of
-from opus_pipelines.history.columns.plain_csv import plain_columns
 from opus_pipelines.history.columns.values import UnusualError
-from opus_pipelines.history.records.arrow_arrays import Bools, Longs, array
+from opus_pipelines.history.records.arrow_arrays import Bools, Longs, array, text_offsets
+
+FIELD_BYTES = 1 << 22
+
+
+@dataclass(slots=True)
+class Row:
+    """A row: the line on which it starts, and its fields, or None, the reason why it cannot be split, and its text.
+
+    `lines` is the number of lines that it takes.
+    """
+
+    position: int
+    fields: list[str] | None
+    complaint: str = ""
+    written: str = ""
+    lines: int = 1
+
+
+def rows_of(lines: Iterable[str], delimiter: str, first: int = 1) -> Iterator[Row]:
+    """Yields every row that is not blank, from line number `first` on.
+
+    After a row that cannot be split it continues with the next line.
+    """
+    csv.field_size_limit(FIELD_BYTES)
+    read_lines: list[str] = []
+    reader = csv.reader(_noted(lines, read_lines), delimiter=delimiter, strict=True)
+    while True:
+        position = reader.line_num + first
+        read_lines.clear()
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            written = "".join(read_lines)
+            yield Row(position, None, f"the row cannot be split: {error}", written, len(read_lines))
+            continue
+        if fields:
+            yield Row(position, fields, lines=len(read_lines))
+
+
+def _noted(lines: Iterable[str], notes: list[str]) -> Iterator[str]:
+    for line in lines:
+        notes.append(line)
+        yield line
+
+
+_QUOTE, _LF, _CR = ord('"'), ord("\n"), ord("\r")
+_MARK = b"\xef\xbb\xbf"  # Arrow removes a byte order mark wherever a block begins
+
+
+def plain_columns(block: bytes, columns: int, delimiter: str) -> list[pa.Array] | None:
+    """Returns the texts of each column of a block of whole lines, each of which ends with a line feed.
+
+    None: some line is not plain, or it cannot be told cheaply that all are.
+    """
+    if not block or block.startswith(_MARK):
+        return None
+    returns = block.count(b"\r\n") if b"\r" in block else 0
+    if returns != block.count(b"\r"):
+        return None
+    structural = _structural_quotes(block, ord(delimiter)) if b'"' in block else 0
+    if structural is None:
+        return None
+    lines = block.count(b"\n")
+    try:
+        texts = _by_arrow(block, columns, delimiter)
+    except pa.ArrowInvalid:  # another number of fields in some line, or bytes that are no text
+        return None
+    # A record of several lines and a blank line make fewer rows than lines, since no line end stands alone.
+    if any(len(column) != lines for column in texts):
+        return None
+    offsets = [text_offsets(column) for column in texts]
+    # What is in no value are delimiters, line ends, and the quotation marks that Arrow took for the begin or the end of
+    # a field. If these are all quotation marks of the block, none stands inside a value.
+    if len(block) - sum(int(o[-1]) - int(o[0]) for o in offsets) != lines * columns + returns + structural:
+        return None
+    longest = sum(int(np.diff(o).max()) + len('"",') for o in offsets)
+    return texts if longest <= FIELD_BYTES else None
+
+
+def _structural_quotes(block: bytes, delimiter: int) -> int | None:
+    """Returns the number of quotation marks, None if one of them may be neither the first nor the last of a field.
+
+    A field that begins with a delimiter (`,",`) is not looked into. Without such fields a mark with a delimiter or a
+    line end behind it ends a field, so that these must be half of all.
+    """
+    data = np.frombuffer(block, np.uint8)
+    quote = data == _QUOTE
+    separator = (data == delimiter) | (data == _LF)
+    ends = quote[:-1] & (separator[1:] | (data[1:] == _CR))
+    if ends[0] or (ends[1:] & separator[:-2]).any():
+        return None
+    quotes = int(np.count_nonzero(quote))
+    return quotes if quotes == 2 * int(np.count_nonzero(ends)) else None
+
+
+def _by_arrow(block: bytes, columns: int, delimiter: str) -> list[pa.Array]:
+    names = [str(place) for place in range(columns)]
+    table = arrow_csv.read_csv(
+        pa.BufferReader(block),
+        arrow_csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=names),
+        arrow_csv.ParseOptions(delimiter=delimiter, double_quote=False),
+        arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False),
+    )
+    return [column.combine_chunks() if column.num_chunks != 1 else column.chunk(0) for column in table.columns]
+
 
 _QUOTE, _LF, _CR = ord('"'), ord("\n"), ord("\r")
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf]")  # what `surrogatepass` makes of bytes that are no text

@@ -7,5 +7,5 @@ those that mining has before task resolution.
 In: a log file, or the folder of a source with its settings. Out: a table of edges, a table of tasks, and the counts of
 records and cases.
 
-Doors: `discover.discover`, `guess.settings_of_file`.
+Doors: `discover.discover`, `discover.settings_of_file`.
 """

@@ -1,29 +1,240 @@
 """Reads BPMN 2.0 models: each process is one record and one case, of kind `model`.
 
-An empty pool has no tasks and gives no record. Events and gateways are folded: the predecessors of a task are the tasks
-from which a flow leads to it without passing another task.
+An empty pool has no tasks and gives no record. Tasks become raw records, and sub-processes are expanded in place.
+Events and gateways are folded: the predecessors of a task are the tasks from which a flow leads to it without passing
+another task.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO
+
+from lxml import etree
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import canonical
-from opus_pipelines.history.formats.bpmn_flow import (
-    SUB_PROCESSES,
-    ProcessFlow,
-    Raw,
-    children,
-    documentation,
-    local,
-    plain,
-)
 from opus_pipelines.history.formats.drawn_flows import ModelMap
 from opus_pipelines.history.formats.whole_file import read_xml
 from opus_pipelines.history.records.assembler import Assembler
 from opus_pipelines.history.records.source_settings import SourceSettings
 from opus_pipelines.history.records.values import BadValueError
+
+TASK_KINDS = {
+    "task": None,
+    "receiveTask": None,
+    "callActivity": None,
+    "userTask": "human",
+    "manualTask": "human",
+    "serviceTask": "code",
+    "scriptTask": "code",
+    "businessRuleTask": "code",
+    "sendTask": "code",
+}
+SUB_PROCESSES = frozenset({"subProcess", "transaction", "adHocSubProcess"})
+FOLDED = frozenset(
+    {
+        "startEvent",
+        "endEvent",
+        "intermediateCatchEvent",
+        "intermediateThrowEvent",
+        "intermediateEvent",
+        "boundaryEvent",
+        "exclusiveGateway",
+        "inclusiveGateway",
+        "parallelGateway",
+        "eventBasedGateway",
+        "complexGateway",
+    }
+)
+
+
+def local(element: Any) -> str:
+    """Returns the local name of an element of BPMN's namespace or of none, else "".
+
+    Extensions may use the same names for other things.
+    """
+    tag = element.tag
+    space, _, name = tag.rpartition("}") if isinstance(tag, str) else ("-", "", "")
+    return name if not space or space.endswith("/MODEL") else ""
+
+
+def children(element: Any, *names: str) -> Iterator[Any]:
+    """Returns the element's own children with these names."""
+    return (child for child in element if local(child) in names)
+
+
+def plain(text: str | None) -> str:
+    """Returns a name on one line, without the quotes in which some tools wrap it."""
+    words = " ".join((text or "").split())
+    return words[1:-1].strip() if len(words) > 2 and words[0] == words[-1] == "'" else words
+
+
+def documentation(element: Any) -> str:
+    """Returns the text of the element's own documentation."""
+    return "\n".join(text for d in children(element, "documentation") if (text := "".join(d.itertext()).strip()))
+
+
+def lanes_of(process: Any) -> dict[str, str]:
+    """Returns the name of the innermost lane of each element, by element id.
+
+    Inner lanes follow outer ones in the file.
+    """
+    lanes = [(plain(e.get("name")), e) for e in process.iter() if local(e) == "lane"]
+    return {(ref.text or "").strip(): name for name, lane in lanes if name for ref in children(lane, "flowNodeRef")}
+
+
+def assignee_of(element: Any) -> str | None:
+    """Returns the assignee of a task by Camunda's extension, or None if it is an expression."""
+    stated = next(
+        (v for k, v in element.attrib.items() if etree.QName(k).localname in ("assignee", "candidateGroups")), ""
+    )
+    return stated if stated and not stated.startswith(("$", "#", "=")) else None
+
+
+def loop_of(element: Any) -> str:
+    """Returns how often an activity is carried out, by its loop marker."""
+    for marker in children(element, "standardLoopCharacteristics", "multiInstanceLoopCharacteristics"):
+        condition = next(
+            ("".join(c.itertext()).strip() for c in children(marker, "loopCondition", "loopCardinality")), ""
+        )
+        if local(marker) == "standardLoopCharacteristics":
+            form = "repeated"
+        else:
+            form = "for each, one by one" if marker.get("isSequential") == "true" else "for each, at once"
+        return f"{form}: {condition}" if condition else form
+    return ""
+
+
+Raw = dict[str, Any]
+
+
+@dataclass
+class _Scope:
+    """A process or a sub-process: its entry and exit node, and those of its direct parts."""
+
+    entry: int
+    exit: int
+    parts: list[tuple[int, int]] = field(default_factory=list)
+
+
+class ProcessFlow:
+    """The nodes and links of one process.
+
+    `notes` has the text annotations by element id. Those of tasks are used here.
+    """
+
+    def __init__(self, process: Any, notes: Mapping[str, list[str]]) -> None:
+        self.nodes: list[Raw | None] = []
+        self.links: list[tuple[int, int]] = []
+        self.noted: set[str] = set()
+        self._notes = notes
+        self._ends: dict[str, tuple[int, int]] = {}
+        self._lanes = lanes_of(process)
+        self._data = {
+            e.get("id"): plain(e.get("name"))
+            for e in process.iter()
+            if local(e).startswith(("dataObject", "dataStore"))
+        }
+        self._scopes: list[_Scope] = []
+        self._detached: set[int] = (
+            set()
+        )  # entered by no flow of their scope: boundary events, event sub-processes, compensation
+        self._add_scope(process, {})
+        self._link(process)
+
+    def _node(self, raw: Raw | None = None) -> int:
+        self.nodes.append(raw)
+        return len(self.nodes) - 1
+
+    def _add_scope(self, element: Any, inherited: Raw) -> tuple[int, int]:
+        scope = _Scope(self._node(), 0)
+        self._scopes.append(scope)
+        for child in element:
+            kind = local(child)
+            if kind in SUB_PROCESSES and any(local(e) in TASK_KINDS for e in child.iter()):
+                ends = self._add_scope(child, self._inherited(child, inherited))
+            elif kind in TASK_KINDS or kind in SUB_PROCESSES:
+                ends = (self._node(self._task(child, kind, inherited)),) * 2
+            elif kind in FOLDED:
+                ends = (self._node(),) * 2
+            else:
+                continue
+            scope.parts.append(ends)
+            if (
+                kind == "boundaryEvent"
+                or child.get("isForCompensation") == "true"
+                or child.get("triggeredByEvent") == "true"
+            ):
+                self._detached.add(ends[0])
+            self._ends.setdefault(child.get("id", ""), ends)
+        scope.exit = self._node()
+        return scope.entry, scope.exit
+
+    def _inherited(self, element: Any, outer: Raw) -> Raw:
+        """Returns the values that a sub-process gives to every task in it."""
+        name, ident = plain(element.get("name")), element.get("id", "")
+        lane = self._lanes.get(ident)
+        own = {"sub_process": " / ".join(filter(None, (outer.get("sub_process"), name))), "actor": lane, "lane": lane}
+        if loop := loop_of(element):
+            note = "; ".join(self._notes.get(ident, ()))
+            self.noted.add(ident)
+            own["loop"] = "; ".join(filter(None, (outer.get("loop"), f"{loop}: {note}" if note else loop)))
+        return outer | {k: v for k, v in own.items() if v}
+
+    def _task(self, element: Any, kind: str, inherited: Raw) -> Raw:
+        ident, name = element.get("id", ""), plain(element.get("name"))
+        lane = self._lanes.get(ident)
+        texts = [documentation(element), *self._notes.get(ident, ())]
+        self.noted.add(ident)
+        own = {
+            "id": ident,
+            "name": name or ident,
+            "type": kind,
+            "actor_kind": TASK_KINDS.get(kind),
+            "actor": assignee_of(element) or lane,
+            "lane": lane,
+            "documentation": "\n".join(filter(None, texts)),
+            "calls": element.get("calledElement"),
+            "loop": "; ".join(filter(None, (inherited.get("loop"), loop_of(element)))),
+            "inputs": self._named(element, "dataInputAssociation", "sourceRef"),
+            "outputs": self._named(element, "dataOutputAssociation", "targetRef"),
+        }
+        return inherited | {k: v for k, v in own.items() if v}
+
+    def _named(self, element: Any, association: str, end: str) -> list[str]:
+        refs = ((ref.text or "").strip() for a in children(element, association) for ref in children(a, end))
+        return list(dict.fromkeys(name for ref in refs if (name := self._data.get(ref))))
+
+    def _link(self, process: Any) -> None:
+        """Adds the links of sequence flows and boundary events, and the links of each scope.
+
+        The entry of a scope leads to its parts without an incoming link, and its parts without an outgoing link lead to
+        its exit.
+        """
+        thrown: list[tuple[str | None, int]] = []
+        caught: dict[str | None, int] = {}
+        for element in process.iter():
+            kind = local(element)
+            if kind == "sequenceFlow":
+                src, dst = self._ends.get(element.get("sourceRef", "")), self._ends.get(element.get("targetRef", ""))
+                self.links += [(src[1], dst[0])] if src and dst else []
+            elif kind == "boundaryEvent" and (host := self._ends.get(element.get("attachedToRef", ""))):
+                self.links.append((host[1], self._ends[element.get("id", "")][0]))
+            elif kind == "linkEventDefinition" and (at := self._ends.get(element.getparent().get("id", ""))):
+                if local(element.getparent()) == "intermediateThrowEvent":
+                    thrown.append((element.get("name"), at[0]))
+                else:
+                    caught.setdefault(element.get("name"), at[0])
+        self.links += [(src, caught[name]) for name, src in thrown if name in caught]
+        entered, left = {dst for _, dst in self.links}, {src for src, _ in self.links}
+        for scope in self._scopes:
+            self.links += [
+                (scope.entry, first) for first, _ in scope.parts if first not in entered and first not in self._detached
+            ]
+            self.links += [
+                (last, scope.exit) for first, last in scope.parts if last not in left and first not in self._detached
+            ]
 
 
 def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Assembler) -> None:

@@ -16,8 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.history.columns.csv_blocks import CsvColumns, CsvSplitter
-from opus_pipelines.history.columns.csv_records import Row, rows_of
+from opus_pipelines.history.columns.csv_blocks import CsvColumns, CsvSplitter, Row, rows_of
 from opus_pipelines.history.columns.flat_log import ColumnLog, Refusal
 from opus_pipelines.history.columns.flat_rows import Rows
 from opus_pipelines.history.columns.values import UnusualError
@@ -26,8 +25,7 @@ from opus_pipelines.history.formats.table_log import ColumnLogOf, TableLog
 from opus_pipelines.history.records.arrow_arrays import array, strings
 from opus_pipelines.history.records.assembler import Assembler
 from opus_pipelines.history.records.source_settings import SourceSettings
-from opus_pipelines.history.records.times import day_comes_first, is_numeric_date
-from opus_pipelines.history.records.values import BadValueError
+from opus_pipelines.history.records.values import BadValueError, day_comes_first, is_numeric_date
 
 UNDECODED = re.compile("[\ud800-\udfff]")  # what the decoder makes of bytes that are no text in the encoding
 _SAMPLE_LINES = 60

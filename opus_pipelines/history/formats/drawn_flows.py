@@ -13,10 +13,9 @@ from typing import Any
 
 from opus_pipelines.history.records.column_mapping import CaseMap, EventMap, case_names
 from opus_pipelines.history.records.money import Money
-from opus_pipelines.history.records.records import Case
+from opus_pipelines.history.records.raw import Case
 from opus_pipelines.history.records.source_settings import CaseNames, EventNames, SourceSettings
-from opus_pipelines.history.records.times import TimeParser
-from opus_pipelines.history.records.values import BadValueError
+from opus_pipelines.history.records.values import BadValueError, TimeParser
 
 LINKS = 500_000  # folding n branches into m makes n * m links: a file of a few megabytes could ask for billions
 

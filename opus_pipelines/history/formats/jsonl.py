@@ -10,14 +10,13 @@ from typing import Any, BinaryIO
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import canonical
-from opus_pipelines.history.formats.csv_columns import USUAL
+from opus_pipelines.history.formats.table_log import USUAL
 from opus_pipelines.history.records import values
 from opus_pipelines.history.records.assembler import Assembler
 from opus_pipelines.history.records.column_mapping import CaseMap, EventMap, case_names
-from opus_pipelines.history.records.records import Case, Event
+from opus_pipelines.history.records.raw import Case, Event
 from opus_pipelines.history.records.source_settings import SourceSettings
-from opus_pipelines.history.records.times import TimeParser
-from opus_pipelines.history.records.values import BadValueError, at_path, flatten
+from opus_pipelines.history.records.values import BadValueError, TimeParser, at_path, flatten
 
 LINE_BYTES = 1 << 26
 # of telling what a task follows: a second or two, and no process that people work by needs a thousandth of them

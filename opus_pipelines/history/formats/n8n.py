@@ -14,7 +14,7 @@ from opus_pipelines.history.formats.drawn_flows import ModelMap
 from opus_pipelines.history.formats.whole_file import not_too_deep, read_json
 from opus_pipelines.history.records.assembler import Assembler
 from opus_pipelines.history.records.formats import log_formats
-from opus_pipelines.history.records.records import Case, Cause
+from opus_pipelines.history.records.raw import Case, Cause
 from opus_pipelines.history.records.source_settings import SourceSettings
 from opus_pipelines.history.records.values import BadValueError
 

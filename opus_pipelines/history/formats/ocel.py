@@ -10,14 +10,13 @@ from typing import Any, BinaryIO
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import canonical
-from opus_pipelines.history.formats.csv_columns import USUAL
+from opus_pipelines.history.formats.table_log import USUAL
 from opus_pipelines.history.formats.whole_file import not_too_deep, read_json
 from opus_pipelines.history.records.assembler import Assembler, event_record
 from opus_pipelines.history.records.column_mapping import CaseMap, EventMap, case_names
-from opus_pipelines.history.records.records import Case, Cause
+from opus_pipelines.history.records.raw import Case, Cause
 from opus_pipelines.history.records.source_settings import CaseNames, EventNames, SourceSettings
-from opus_pipelines.history.records.times import TimeParser
-from opus_pipelines.history.records.values import BadValueError
+from opus_pipelines.history.records.values import BadValueError, TimeParser
 from opus_pipelines.history.records.values import name as checked
 
 JSON_BYTES, EVENTS = 1 << 26, 500_000  # so large a file of events that say anything holds fewer

@@ -11,8 +11,7 @@ import pyarrow.parquet as pq
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.history.columns.flat_log import ColumnLog
-from opus_pipelines.history.columns.flat_rows import Rows
-from opus_pipelines.history.columns.plain_values import plain_values
+from opus_pipelines.history.columns.flat_rows import Rows, plain_values
 from opus_pipelines.history.columns.values import UnusualError
 from opus_pipelines.history.formats.table_log import ColumnLogOf, TableLog
 from opus_pipelines.history.records.assembler import Assembler

@@ -1,10 +1,13 @@
 """Reads history into the lake.
 
 Every changed source is read whole into a new immutable folder, and history/sources records what became of each file. A
-source that cannot be read without loss keeps its last good version (`source_versions`), with the reason.
+source that cannot be read without loss keeps its last good version (`source_versions`), with the reason. What was read
+without an error and may yet be wrong is told: columns of case and activity that may be exchanged (each activity then
+becomes a case, and each case an activity), and prices of `[rates]` without effect.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import difflib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -12,26 +15,172 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from opus_pipelines.core.ids import digest, make_id
 from opus_pipelines.core.schemas import IMPLEMENTATIONS, REJECTS, SOURCES
-from opus_pipelines.history.ingestion.exchanged_columns import exchange_doubt
 from opus_pipelines.history.ingestion.parallel_files import FileReadPool, ParallelReading
 from opus_pipelines.history.ingestion.plan import FilePlan, SourcePlan, plan_history, strays
-from opus_pipelines.history.ingestion.progress_lines import _report_source
-from opus_pipelines.history.ingestion.rate_names import unknown_rates, unpriced_steps
-from opus_pipelines.history.ingestion.read_file import FileResult, Progress
+from opus_pipelines.history.ingestion.read_file import FileResult, Progress, write_sorted
 from opus_pipelines.history.ingestion.read_source import SourceResult, read_source
 from opus_pipelines.history.ingestion.source_versions import SourceVersion, SourceVersions, unreadable, usable, why_held
-from opus_pipelines.history.ingestion.spool import write_sorted
-from opus_pipelines.history.records.activity_evidence import activity_names
-from opus_pipelines.history.records.activity_kinds import ActivityKind, unknown_names
+from opus_pipelines.history.records.activity_kinds import ActivityKind, activity_names, unknown_names
 from opus_pipelines.history.records.forgotten_clients import WITHHELD, Forgotten, private_key
 from opus_pipelines.history.records.formats import TABLES
-from opus_pipelines.history.records.money import remark
-from opus_pipelines.history.records.source_settings import FILE_NAME, SourceSettings
+from opus_pipelines.history.records.money import COST_PARTS, GROUP_ATTRIBUTES, NO_GROUP, model_names, remark
+from opus_pipelines.history.records.raw import Counts
+from opus_pipelines.history.records.source_settings import FILE_NAME, SourceSettings, TokenPrice
 from opus_pipelines.lake.layout import PART, Lake, read_table, table_of
+
+MOST_BY_CHANCE = 0.5  # share of the cases of a file whose ids may be names of activities
+MOST_PLAUSIBLE = 20  # activities that a small log may have although it has fewer cases
+
+
+def more_activities(activities: int, cases: int) -> str | None:
+    """Returns that there are implausibly many activities, or None."""
+    if activities <= max(MOST_PLAUSIBLE, cases):
+        return None
+    return f"more activities ({activities:,}) than cases ({cases:,}); are the columns of case and activity exchanged?"
+
+
+def exchange_doubt(activities: Collection[str], ids: Sequence[Collection[str]], cases: int) -> str | None:
+    """Returns a sentence without names of the data where the columns may be exchanged, or None.
+
+    `ids` are the cases of each file. A few ids may be names of activities by chance, as short codes are.
+    """
+    for of_file in ids:
+        both = sum(name in of_file for name in activities)
+        if both > MOST_BY_CHANCE * len(of_file):
+            return (
+                f"{both:,} of {len(of_file):,} cases of one file have names of activities; are the columns of case and "
+                "activity exchanged in it?"
+            )
+    return more_activities(len(activities), cases)
+
+
+NEAREST = 3
+TELL_THE_KIND = (
+    "name the column or field that says human, model or code with actor_kind under [columns] or [task], or state "
+    "prices by person or role"
+)
+
+
+@dataclass(frozen=True)
+class UnpricedSteps:
+    """Steps that the hourly prices by kind of actor do not reach.
+
+    `kinds` are the kinds with a stated price an hour. Of the source's `steps`, `of_kinds` have one of these kinds, and
+    `unknown` have a working time and no cost, because nothing tells their kind.
+    """
+
+    kinds: tuple[str, ...]
+    steps: int
+    of_kinds: int
+    unknown: int
+
+    def __str__(self) -> str:
+        return (
+            f"[rates] {', '.join(self.kinds)}: no price of a kind of actor reaches {self.unknown:,} of {self.steps:,} "
+            f"occurrences with a working time, because nothing says what kind of actor did them; {TELL_THE_KIND}"
+        )
+
+
+def unknown_rates(rates: Iterable[str], folder: Path) -> list[str]:
+    """Returns a message for each name that is no person, role, group, AI model or kind of actor in `folder`."""
+    left = [name for name in rates if name not in COST_PARTS]
+    if not left:
+        return []
+    known = set(_names(folder))
+    models = {model_names(name)[0] for name in known}
+    return [
+        (
+            f"[rates] states {name!r}, and no person, role, AI model or kind of actor of the source is called so; "
+            f"{_near(name, known)}"
+        )
+        for name in left
+        if name not in known and model_names(name)[0] not in models
+    ]
+
+
+def unpriced_steps(rates: Mapping[str, float | TokenPrice], folder: Path) -> UnpricedSteps | None:
+    """Returns the steps without a cost that a stated price of a kind would reach if their kind were known, or None."""
+    kinds = tuple(name for name, rate in rates.items() if name in COST_PARTS and isinstance(rate, float))
+    steps = of_kinds = unknown = 0
+    columns = [f"tasks.list.element.{name}" for name in ("actor_kind", "duration_ms", "cost_usd")]
+    for file in sorted(folder.glob("*.parquet")) if kinds else ():
+        for batch in pq.ParquetFile(file).iter_batches(columns=columns):
+            tasks = pc.list_flatten(batch["tasks"])
+            kind, time, cost = (pc.struct_field(tasks, name) for name in ("actor_kind", "duration_ms", "cost_usd"))
+            steps += len(tasks)
+            of_kinds += pc.sum(pc.is_in(kind, pa.array(kinds))).as_py() or 0
+            without = pc.and_(pc.and_(pc.is_null(kind), pc.is_null(cost)), pc.is_valid(time))
+            unknown += pc.sum(without).as_py() or 0
+    return UnpricedSteps(kinds, steps, of_kinds, unknown) if unknown else None
+
+
+def _names(folder: Path) -> Iterator[str]:
+    """Yields every actor name of the source, at least once."""
+    columns = [f"tasks.list.element.{name}" for name in ("actor", "actor_kind", "model", "attributes")]
+    for file in sorted(folder.glob("*.parquet")):
+        for batch in pq.ParquetFile(file).iter_batches(columns=columns):
+            steps = pc.list_flatten(batch["tasks"])
+            for name in ("actor", "actor_kind", "model"):
+                yield from (value for value in pc.unique(pc.struct_field(steps, name)).to_pylist() if value)
+            attributes = pc.struct_field(steps, "attributes")
+            groups = attributes.items.filter(pc.is_in(attributes.keys, pa.array(GROUP_ATTRIBUTES)))
+            yield from (
+                value for value in pc.unique(groups).to_pylist() if value and value.strip().lower() not in NO_GROUP
+            )
+
+
+def _near(name: str, known: set[str]) -> str:
+    folded = {k.casefold(): k for k in sorted(known, reverse=True)}
+    near = difflib.get_close_matches(name.casefold(), sorted(folded), n=NEAREST, cutoff=0.4)
+    names = [folded[k] for k in near] or sorted(known)[:NEAREST]
+    return (
+        f"the nearest: {', '.join(map(repr, names))}"
+        if near
+        else f"it has: {', '.join(map(repr, names)) or 'no names at all'}"
+    )
+
+
+FEW = 20  # files of a source up to which each has a line of progress of its own
+
+
+def _report_source(plan: SourcePlan, result: SourceResult, progress: Progress) -> None:
+    """Reports a line for each file, or one line for all files if they are many."""
+    results = result.files
+    for file, file_result in zip(plan.files, results, strict=True):
+        if file_result.reason or len(plan.files) <= FEW:
+            progress(
+                f"{plan.name}/{file.path}: "
+                + (f"rejected: {file_result.reason}" if file_result.reason else _summary(file_result.counts))
+            )
+        if file_result.mixed_encodings:
+            progress(f"{plan.name}/{file.path}: {file_result.mixed_encodings}")
+    if result.joined_cases:
+        progress(f"{plan.name}: {result.joined_cases:,} cases stand in several files or places and were put together")
+    if plan.settings and (
+        missing_rates := remark((code for r in results for code in r.counts.currencies), plan.settings)
+    ):
+        progress(f"{plan.name}: {missing_rates}")
+    if len(plan.files) > FEW:
+        whole, cases = sum(r.reason is not None for r in results), sum(r.counts.implementations for r in results)
+        progress(f"{plan.name}: {len(results):,} files ({whole:,} rejected whole), {cases:,} cases")
+
+
+def _summary(counts: Counts) -> str:
+    not_work = counts.not_work - counts.duplicates - counts.corrected  # these are told by themselves
+    return (
+        f"{counts.records:,} records ({counts.used:,} used, {not_work:,} no work, {counts.rejected:,} "
+        "rejected), "
+        f"{counts.implementations:,} cases"
+        + (f", {counts.quarantined:,} put aside whole" if counts.quarantined else "")
+        + (f", {counts.duplicates:,} records came twice" if counts.duplicates else "")
+        + (f", {counts.corrected:,} were corrected" if counts.corrected else "")
+    )
+
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MAX_QUARANTINED_SHARE = 0.01

@@ -1,27 +1,235 @@
-"""Reads the files of all sources, large ones in parallel where that saves time.
+"""Reads the files of all sources, large ones in parallel where that saves time, in processes or on Spark's executors.
 
-The result is the same as when the files are read one after the other.
+The result is the same as when the files are read one after the other. For Spark, the driver reads and packs the bytes
+and sends them with the rows, a wave of files at a time, and large XES logs in parts, so that executors need neither the
+history folder nor the lake. What cannot be told from the parts of a file is left to the reading of the whole file.
 """
 
 import os
-from collections.abc import Callable, Sequence
+import zlib
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.schemas import IMPLEMENTATIONS, REJECTS
+from opus_pipelines.core.workers.carried_jobs import Carried, carry
 from opus_pipelines.core.workers.jobs import NoSetup
 from opus_pipelines.core.workers.pool import WorkerPool
 from opus_pipelines.core.workers.sandbox import LostWorker
-from opus_pipelines.history.ingestion.file_jobs import FileRead, FileReadJob, unpacked_bytes
+from opus_pipelines.history.formats.xes import CannotCut, parts_of
 from opus_pipelines.history.ingestion.plan import FilePlan, SourcePlan
-from opus_pipelines.history.ingestion.read_file import FileResult, Progress, SourceFile, read_file
-from opus_pipelines.history.ingestion.spark_reading import Sizes, SparkReading
+from opus_pipelines.history.ingestion.read_file import (
+    CHANGED,
+    FileRead,
+    FileReadJob,
+    FileResult,
+    Progress,
+    SourceFile,
+    Spool,
+    read_file,
+    unpacked_bytes,
+)
 from opus_pipelines.history.records.assembler import OtherFiles
+from opus_pipelines.history.records.files import open_data
 from opus_pipelines.history.records.forgotten_clients import Forgotten
+from opus_pipelines.history.records.raw import HOPELESS, Counts
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+_FileKey = tuple[str, str]  # the name of a source, and the path of a file in it
+_CUT = "xes"  # the format whose files are cut
+_PLAIN, _PACKED = "log", "log.gz"
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """In bytes: a part of a file that is cut, what is packed of one wave, and the largest file that is sent whole."""
+
+    part: int = 32 << 20
+    wave: int = 96 << 20
+    whole: int = 64 << 20
+
+
+@dataclass(frozen=True)
+class CarriedRead:
+    """A file, or a part of one, to be read where its bytes are laid out under a name."""
+
+    ANSWER: ClassVar[type] = FileRead
+    file: SourceFile
+    forgotten: Forgotten
+    name: str
+
+    def at(self, read: Path, made: Path) -> FileReadJob:
+        """Returns the job for the file in the folder `read`."""
+        plan = replace(self.file.plan, file=read / self.name, seen=None)
+        return FileReadJob(replace(self.file, plan=plan), self.forgotten, made)
+
+
+class SparkReading:
+    """The results of files that executors read, by source and path. Asking for one reads the waves up to it."""
+
+    def __init__(
+        self,
+        files: Sequence[tuple[_FileKey, SourceFile]],
+        forgotten: Forgotten,
+        folder: Path,
+        session: "Callable[[int], SparkSession]",
+        sizes: Sizes = Sizes(),
+    ) -> None:
+        self._forgotten, self._folder, self._sizes = forgotten, folder, sizes
+        self._session = partial(session, sum(unpacked_bytes(file.plan) for _, file in files))
+        self._waiting = deque(files)
+        self._keys = {key for key, _ in files}
+        self._found: dict[_FileKey, FileRead | LostWorker | None] = {}
+        self._waves = count()
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._keys
+
+    def result(self, key: _FileKey) -> FileRead | None:
+        """Returns the result of a file, once; None where the file has to be read whole and by itself.
+
+        Raises LostWorker where processes that read it ended twice on an executor, and twice on this machine.
+        """
+        while key not in self._found:
+            self._read_wave()
+        found = self._found.pop(key)
+        if isinstance(found, LostWorker):
+            raise found
+        return found
+
+    def _read_wave(self) -> None:
+        """Reads the next files, as many as are sent at once. A file that is larger is sent in several waves."""
+        answers: defaultdict[_FileKey, list[FileRead | LostWorker]] = defaultdict(list)
+        files: dict[_FileKey, SourceFile] = {}
+        uncut: set[_FileKey] = set()
+        jobs: list[tuple[_FileKey, Carried]] = []
+        size = 0
+        while self._waiting and size < self._sizes.wave:
+            key, file = self._waiting.popleft()
+            files[key] = file
+            try:
+                for job in self._jobs(file):
+                    jobs.append((key, job))
+                    size += job.packed_size
+                    if size >= self._sizes.wave:
+                        self._send(jobs, answers)
+                        size, jobs = 0, []
+            except (CannotCut, InputError, OSError, EOFError, zlib.error):
+                uncut.add(key)
+                jobs = [(of, job) for of, job in jobs if of != key]
+        self._send(jobs, answers)
+        for key, file in files.items():
+            if key in uncut:
+                _drop(answers[key])
+            self._found[key] = None if key in uncut else self._whole(file, answers[key])
+
+    def _send(
+        self, jobs: Sequence[tuple[_FileKey, Carried]], answers: dict[_FileKey, list[FileRead | LostWorker]]
+    ) -> None:
+        if not jobs:
+            return
+        into = self._folder / f"wave-{next(self._waves)}"
+        folders = [into / str(number) for number in range(len(jobs))]
+        made = carry(self._session(), NoSetup(), [job for _, job in jobs], folders)
+        for (key, _), folder, (succeeded, answer) in zip(jobs, folders, made, strict=True):
+            if succeeded:
+                for spool in (answer.result.implementations, answer.result.rejects):
+                    if spool is not None:
+                        spool.move(folder)
+            answers[key].append(answer if succeeded else LostWorker(answer))
+
+    def _here(self, file: SourceFile) -> FileRead | LostWorker:
+        """Reads a file in a process of this machine: an executor may have failed for a reason of its own."""
+        job = FileReadJob(file, self._forgotten, self._folder)
+        with WorkerPool(NoSetup(), {0: job}, 1, lambda line: None) as pool:
+            try:
+                read: FileRead = pool.result(0)
+            except LostWorker as lost:
+                return lost
+        return read
+
+    def _jobs(self, file: SourceFile) -> Iterator[Carried]:
+        """Yields the job of the file, or those of its parts, which are not packed. Raises CannotCut and OSError."""
+        plan = file.plan
+        if plan.format == _CUT and unpacked_bytes(plan) > self._sizes.part:
+            for part in parts_of(partial(open_data, plan.file), self._sizes.part):
+                job = CarriedRead(replace(file, skipped=part.skipped), self._forgotten, _PLAIN)
+                yield Carried.of(job, **{_PLAIN: part.content})
+        elif plan.bytes > self._sizes.whole:
+            raise CannotCut("it is too large to be sent whole")
+        else:
+            name = _PACKED if plan.file.name.lower().endswith(".gz") else _PLAIN
+            yield Carried.of(CarriedRead(file, self._forgotten, name), **{name: plan.file.read_bytes()})
+
+    def _whole(self, file: SourceFile, parts: Sequence[FileRead | LostWorker]) -> FileRead | LostWorker | None:
+        if any(isinstance(part, LostWorker) for part in parts):
+            _drop(parts)
+            return self._here(file)
+        read = joined([part for part in parts if isinstance(part, FileRead)])
+        if file.plan.has_changed:
+            _drop(parts)
+            return FileRead(FileResult(reason=CHANGED, lost=True), {}, set())
+        if read is None or read.result.reason is not None:  # a reason may name a place in the whole file
+            _drop(parts)
+            return None
+        return read
+
+
+def _drop(parts: Iterable[FileRead | LostWorker]) -> None:
+    for part in parts:
+        if isinstance(part, FileRead):
+            part.result.drop()
+
+
+def joined(parts: Sequence[FileRead]) -> FileRead | None:
+    """Returns the result of a file from those of its parts, in order; None where the parts do not tell it.
+
+    A case that stands in several parts becomes a case that the file repeats, so that the source reads the file again
+    and joins the case.
+    """
+    results = [part.result for part in parts]
+    if len(parts) == 1:
+        return parts[0]
+    counts = _sum([result.counts for result in results])
+    encodings = {(result.encoding, result.mixed_encodings) for result in results}
+    shown = {result.day_first for result in results if result.day_first is not None}
+    names: dict[str, str] = {}
+    is_told = all(names.setdefault(k, name) == name for part in parts for k, name in part.names.items())
+    failed = any(result.reason is not None for result in results)
+    if not parts or failed or not is_told or len(encodings) > 1 or len(shown) > 1 or counts.rejected > HOPELESS:
+        return None
+    whole = FileResult(counts, encoding=results[0].encoding, mixed_encodings=results[0].mixed_encodings)
+    whole.implementations = Spool.together([r.implementations for r in results], IMPLEMENTATIONS.schema)
+    whole.rejects = Spool.together([r.rejects for r in results], REJECTS.schema)
+    for result in results:
+        known = whole.case_ids | whole.quarantined_ids
+        whole.repeated |= result.repeated | (known & (result.case_ids | result.quarantined_ids))
+        whole.case_ids |= result.case_ids
+        whole.quarantined_ids |= result.quarantined_ids
+        whole.asked |= result.asked
+    whole.asked -= whole.case_ids
+    whole.has_work = any(result.has_work for result in results)
+    whole.waited_for_work = any(result.waited_for_work for result in results)
+    whole.asks_day_first = any(result.asks_day_first for result in results)
+    whole.day_first = next(iter(shown), None)
+    return FileRead(whole, names, set().union(*(part.left_out for part in parts)))
+
+
+def _sum(counts: Sequence[Counts]) -> Counts:
+    whole = Counts(currencies=sorted({code for one in counts for code in one.currencies}))
+    for name in vars(whole):
+        if name != "currencies":
+            setattr(whole, name, sum(getattr(one, name) for one in counts))
+    return whole
 
 
 @dataclass(frozen=True)

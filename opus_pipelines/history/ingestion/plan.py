@@ -1,6 +1,7 @@
 """Lists the files of the history folder and the version of each source.
 
-It uses names, sizes and hashes only, so that a run without changes is cheap.
+It uses names, sizes and hashes only, so that a run without changes is cheap. `fingerprint` does not even read the
+files, so that it can be computed every minute.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -11,10 +12,10 @@ from opus_pipelines.core.errors import InputError, SettingsError
 from opus_pipelines.core.ids import digest, file_hash, make_id
 from opus_pipelines.core.schemas import SOURCES
 from opus_pipelines.core.versions import versions_of
-from opus_pipelines.history.records.costing import shipped_prices
 from opus_pipelines.history.records.files import data_files, printable, unsafe_path_reason
 from opus_pipelines.history.records.forgotten_clients import Forgotten
 from opus_pipelines.history.records.formats import LOG_FORMATS, format_of, log_formats
+from opus_pipelines.history.records.money import shipped_prices
 from opus_pipelines.history.records.redaction import Redactor
 from opus_pipelines.history.records.source_settings import FILE_NAME, Redact, SourceSettings, TokenPrice, load_source
 from opus_pipelines.lake.layout import Lake, read_table
@@ -212,3 +213,25 @@ def reading_version(prices: Mapping[str, TokenPrice] | None = None) -> str:
     """
     known = shipped_prices() if prices is None else prices
     return digest(versions_of("history"), {model: price.model_dump(mode="json") for model, price in known.items()})
+
+
+def fingerprint(history: Path) -> str:
+    """Hashes path, size and modification time of every data file, settings file and pin.
+
+    An absent folder has the hash of an empty one. A file that disappears meanwhile counts as absent. The rebuild then
+    compares the contents.
+    """
+    folders = (
+        sorted(f for f in history.iterdir() if f.is_dir() and not f.name.startswith(".")) if history.is_dir() else []
+    )
+    # a folder that is a link is refused, and its files are not looked at
+    files = [f for d in folders for f in ((d,) if d.is_symlink() else (d / FILE_NAME, *data_files(d)))]
+    return digest([seen for file in (history.parent / "pins.toml", *files) if (seen := _seen(file, history.parent))])
+
+
+def _seen(file: Path, root: Path) -> tuple[str, int, int] | None:
+    try:
+        facts = file.stat()
+    except OSError:
+        return None
+    return file.relative_to(root).as_posix(), facts.st_size, facts.st_mtime_ns

@@ -3,19 +3,170 @@
 A *step* is work that somebody plans and carries out. An *event* happens by itself or outside the office ("End trip",
 "Wait"). An *outcome* tells how a case, or an attempt in it, ended ("Permit REJECTED by SUPERVISOR").
 
-An activity is called an event or an outcome only if its name says so and no observation contradicts the name. The
-observations are who did it, how long it took, what followed, and how the cases ended. A name that is ambiguous also
-needs observations that support it. An activity that remains uncertain is a step.
+An activity is called an event or an outcome only if its name says so and no observation contradicts the name. Names
+are read with word lists in English, German, Dutch, French, Spanish and Italian, of words whose meaning is clear without
+the rest of the name. The observations are who did it, how long it took, what followed, and how the cases ended. A name
+that is ambiguous also needs observations that support it. An activity that remains uncertain is a step.
+
+All counts of the evidence are exact integers, so counts of several files or parts of a source can be added. The
+implementations are streamed through Arrow, one batch of cases at a time; Spark is not used.
 """
 
 import difflib
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
 from typing import Literal
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
 from opus_pipelines.core.formatting import share
-from opus_pipelines.history.records.activity_words import NameMeaning, read_name
+from opus_pipelines.history.records.arrow_arrays import distinct
+
+_REFUSED = """
+    rejected declined denied refused cancelled canceled withdrawn revoked aborted abandoned disapproved discarded nok
+    abgelehnt storniert zurückgewiesen abgebrochen widerrufen verworfen annulliert
+    afgewezen geweigerd geannuleerd ingetrokken afgekeurd
+    rejeté rejetée refusé refusée annulé annulée
+    rechazado rechazada cancelado cancelada denegado denegada anulado anulada
+    rifiutato rifiutata respinto respinta annullato annullata
+"""
+_REFUSAL = """
+    reject rejection refusal denial cancellation storno ablehnung stornierung abbruch
+    afwijzing weigering annulering refus rejet annulation rechazo rifiuto annullamento
+"""
+_BY = "by from via von durch door van par por da due because wegen after nach"
+# Verbs that begin the name of a work step and are not also the name of a thing: "Notify claim rejected" is work, "Claim
+# rejected" is not.
+_VERBS = """
+    add analyse analyze archive assess assign attach calculate check clear close collect communicate compare compile
+    complete confirm contact correct create decide delete determine distribute draft email enter evaluate examine
+    extract fetch forward generate get handle identify inform insert inspect investigate list look mark notify obtain
+    prepare print proceed publish read reassign receive reconcile record register remove reopen resend resolve respond
+    retrieve save schedule search send set sort store submit tell update upload validate verify view write anlegen
+    benachrichtigen bearbeiten informieren prüfen senden erfassen informer envoyer vérifier informeren controleren
+    verzenden
+"""
+_PASSED = "expired elapsed lapsed abgelaufen verfallen verlopen expiré expirée vencido vencida scaduto scaduta"
+_WAITING = (
+    "wait waiting waits awaiting queued queueing queuing idle paused parked warten wartend wartet wachten "
+    "attente espera attesa"
+)
+_BEGINS = "start begin beginning end finish beginn anfang start ende einde aanvang début fin inicio inizio fine"
+_HAS_BEGUN = "started begun begins ended ends begonnen beendet endet gestartet geëindigd"
+# What happens outside the office: nobody of the organisation works on it when it starts or ends.
+_OUTSIDE = """
+    trip journey travel stay vacation holiday holidays leave absence flight ride tour rental tenancy warranty validity
+    period season semester term pregnancy illness sickness hospitalisation hospitalization reise dienstreise
+    aufenthalt urlaub frist laufzeit gültigkeit krankheit miete zeitraum reis verblijf vakantie ziekte looptijd voyage
+    séjour congé vacances viaje estancia viaggio soggiorno
+"""
+_MARKER = "start end begin finish ende stop anfang einde fin artificial"
+_ARTICLES = "the of a an der die das der den de het van du la le el di il und and"
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+REFUSED, REFUSAL, BY, VERBS, PASSED = _words(_REFUSED), _words(_REFUSAL), _words(_BY), _words(_VERBS), _words(_PASSED)
+ARTICLES, EVERY_CASE = _words(_ARTICLES), frozenset({"event", "node", "process", "case"})
+WAITING, BEGINS, HAS_BEGUN, OUTSIDE, MARKER = (
+    _words(_WAITING),
+    _words(_BEGINS),
+    _words(_HAS_BEGUN),
+    _words(_OUTSIDE),
+    _words(_MARKER),
+)
+_NEGATED = (
+    "not ok",
+    "not okay",
+    "not approved",
+    "not accepted",
+    "not granted",
+    "nicht genehmigt",
+    "niet akkoord",
+    "nicht ok",
+)
+
+
+class NameMeaning(Enum):
+    """The meaning that a name has by itself."""
+
+    REFUSED = "that something was refused, cancelled or withdrawn"
+    REFUSAL = "that something is refused or cancelled, but not whether this is work or its result"
+    PASSED = "that a time ran out"
+    OUTSIDE = "that something starts or ends which is not office work"
+    WAITING = "that the case waits"
+    BEGINS = "that something starts or ends"
+    MARKER = "only that the case starts or ends"
+
+
+def words_of(name: str) -> list[str]:
+    """Splits the name of an activity or of a column into words in lower case.
+
+    It separates `camelCase`, `snake_case` and `A_DECLINED`, and omits numbers.
+    """
+    spaced = re.sub(r"(?<=[a-zà-ÿ])(?=[A-ZÀ-Þ])", " ", name)
+    return re.findall(r"[^\W\d_]+", spaced.lower())
+
+
+def read_name(name: str) -> tuple[NameMeaning, str] | None:
+    """Returns the meaning of a name and the word that shows it, or None if no rule applies."""
+    words = words_of(name)
+    if not words:
+        return None
+    return _refused(words) or _passed(words) or _limits(words) or _waiting(words) or _refusal(words)
+
+
+def _refused(words: list[str]) -> tuple[NameMeaning, str] | None:
+    """Matches a participle of refusal at the end of the name or before the one who refused.
+
+    A name that begins with a verb of work does not match.
+    """
+    if words[0] in VERBS:
+        return None
+    text = " ".join(words)
+    if negated := next((phrase for phrase in _NEGATED if text.endswith(phrase)), None):
+        return NameMeaning.REFUSED, negated
+    for place, word in enumerate(words):
+        if word in REFUSED and (place == len(words) - 1 or words[place + 1] in BY):
+            return NameMeaning.REFUSED, word
+    return None
+
+
+def _passed(words: list[str]) -> tuple[NameMeaning, str] | None:
+    return (NameMeaning.PASSED, words[-1]) if words[-1] in PASSED and words[0] not in VERBS else None
+
+
+def _limits(words: list[str]) -> tuple[NameMeaning, str] | None:
+    """Matches names such as "Start trip", "Trip ended", or "Start" alone."""
+    named = [word for word in words if word not in ARTICLES]
+    rest = [word for word in named if word not in EVERY_CASE]
+    if rest and all(word in MARKER for word in rest):
+        return NameMeaning.MARKER, rest[0]
+    if len(named) not in (2, 3):
+        return None
+    limit, thing = (named[0], named[-1]) if named[0] in BEGINS else (named[-1], named[-2])
+    if limit not in (BEGINS if limit == named[0] else HAS_BEGUN):
+        return None
+    return (NameMeaning.OUTSIDE, thing) if thing in OUTSIDE else (NameMeaning.BEGINS, limit)
+
+
+def _waiting(words: list[str]) -> tuple[NameMeaning, str] | None:
+    return (NameMeaning.WAITING, words[0]) if words[0] in WAITING else None
+
+
+def _refusal(words: list[str]) -> tuple[NameMeaning, str] | None:
+    """Matches a noun of refusal, or its verb without an object."""
+    return (NameMeaning.REFUSAL, words[-1]) if words[-1] in REFUSAL and words[0] not in VERBS else None
+
 
 ActivityKind = Literal["step", "event", "outcome"]
 KINDS: tuple[ActivityKind, ...] = ("step", "event", "outcome")
@@ -45,7 +196,7 @@ _REQUIRED_SUPPORT = {
 
 @dataclass(frozen=True)
 class Evidence:
-    """Counts of one activity in one source. `activity_evidence.COUNTS` explains each count."""
+    """Counts of one activity in one source. `COUNTS` explains each count."""
 
     occurrences: int = 0
     executed: int = 0
@@ -238,3 +389,231 @@ def _support_of_refusal(counts: Evidence, whole: Evidence) -> tuple[str, ...]:
 
 def _listed(names: Sequence[str], most: int = 12) -> str:
     return ", ".join(map(repr, names[:most])) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+_TEXT, _COUNT = pa.string(), pa.int64()
+KEY = ("industry", "task_key")
+COUNTS = {
+    "occurrences": "events of this activity",
+    "executed": "of these, in cases that were carried out (not in a process model)",
+    "first": "of the executed, at the start of their case",
+    "last": "of the executed, at the end of their case",
+    "followed": "of the executed, with another activity after them in the same case",
+    "repeat_follows": "of the followed, where the next activity had already been done in this case",
+    "named": "of the executed, with a resource that names a person, team or role",
+    "automatic": "of the executed, done by a resource that names a system, or by a program",
+    "timed": "of the executed, with a known working time",
+    "instant": "of the timed, with a working time of zero",
+    "waited": "of the executed, with a known waiting time before them",
+    "no_wait": "of the waited, with a waiting time of zero",
+    "dated": "of the executed, with a known time",
+    "whole_hour": (
+        "of the dated, at a whole hour (no minutes, no seconds): typical for a date that was written "
+        "without a time of day"
+    ),
+    "cases": "executed cases that hold the activity",
+    "cases_known": "of these, with a known outcome",
+    "cases_succeeded": "of the cases_known, that succeeded",
+}
+EVIDENCE = pa.schema([(name, _TEXT) for name in KEY] + [(name, _COUNT) for name in COUNTS])
+
+_STEP = ("task_key", "actor", "actor_kind", "started_at", "ended_at", "duration_ms", "wait_ms")
+COLUMNS = ["industry", "kind", "success", "weight", *(f"tasks.list.element.{name}" for name in _STEP)]
+NOBODY = frozenset(
+    {"", "-", "n/a", "na", "nan", "none", "null", "missing", "undefined", "unknown", "unbekannt", "not set", "(null)"}
+)
+SYSTEMS = frozenset(
+    {
+        "system",
+        "sys",
+        "auto",
+        "automatic",
+        "automated",
+        "batch",
+        "batch job",
+        "bot",
+        "robot",
+        "cron",
+        "scheduler",
+        "workflow engine",
+        "job",
+        "program",
+        "application",
+        "automatisch",
+        "automat",
+        "systeem",
+        "stapelverarbeitung",
+    }
+)
+_HOUR = 3_600_000_000  # microseconds
+
+
+def evidence_of(folder: Path) -> pa.Table:
+    """Counts the evidence of all activities in the Parquet files of `folder`.
+
+    The rows are sorted by key. One row per industry has no task_key: it counts all cases.
+    """
+    files = sorted(folder.glob("*.parquet"))
+    return add_up(
+        evidence_of_batch(batch) for file in files for batch in pq.ParquetFile(file).iter_batches(columns=COLUMNS)
+    )
+
+
+def activity_names(folder: Path) -> list[str]:
+    """Returns the names of all activities in the Parquet files of `folder`, sorted."""
+    names: set[str] = set()
+    for file in sorted(folder.glob("*.parquet")):
+        for batch in pq.ParquetFile(file).iter_batches(columns=["tasks.list.element.task_key"]):
+            names.update(pc.unique(pc.struct_field(pc.list_flatten(batch["tasks"]), "task_key")).to_pylist())
+    return sorted(names - {None})
+
+
+def by_activity(table: pa.Table) -> tuple[dict[str, Evidence], Evidence]:
+    """Returns the evidence of a source by activity name, and the counts of all its cases.
+
+    The counts are summed over the industries of the source.
+    """
+    per_activity: dict[str, Evidence] = {}
+    whole = Evidence()
+    for row in table.to_pylist():
+        counts = Evidence(**{name: row[name] for name in COUNTS})
+        if row["task_key"] is None:
+            whole += counts
+        else:
+            per_activity[row["task_key"]] = per_activity.get(row["task_key"], Evidence()) + counts
+    return per_activity, whole
+
+
+def add_up(parts: Iterable[pa.Table]) -> pa.Table:
+    """Adds the evidence of several parts and sorts the result by key. The order of the parts does not matter."""
+    table = pa.concat_tables([EVIDENCE.empty_table(), *parts])
+    summed = table.group_by(list(KEY)).aggregate([(name, "sum") for name in COUNTS]).rename_columns([*KEY, *COUNTS])
+    return (
+        summed.take(pc.sort_indices(summed, sort_keys=[(name, "ascending", "at_start") for name in KEY]))
+        .cast(EVIDENCE)
+        .combine_chunks()
+    )
+
+
+def evidence_of_batch(batch: pa.RecordBatch) -> pa.Table:
+    """Counts the evidence of one batch of implementations."""
+    steps, lists = pc.list_flatten(batch["tasks"]), batch["tasks"]
+    case = pc.list_parent_indices(lists).to_numpy().astype(np.int64)
+    encoded = pc.struct_field(steps, "task_key").dictionary_encode()
+    key, names = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), encoded.dictionary
+    weight = pc.fill_null(batch["weight"], 1).to_numpy()
+    executed = pc.fill_null(pc.not_equal(batch["kind"], "model"), True).to_numpy(zero_copy_only=False)
+    industry = batch["industry"].dictionary_encode("encode")
+    of_industry = industry.indices.to_numpy().astype(np.int64)
+    facts = _facts(steps, case, key, executed[case])
+    rows = _per_key(
+        of_industry[case] * max(len(names), 1) + key, {name: fact * weight[case] for name, fact in facts.items()}
+    )
+    code = rows.pop("code")
+    keys = {
+        "industry": industry.dictionary.take(pa.array(code // max(len(names), 1))),
+        "task_key": names.take(pa.array(code % max(len(names), 1))),
+    }
+    every_case = {"industry": batch["industry"], "task_key": pa.nulls(len(batch), _TEXT)}
+    cases = _cases(batch, executed, weight)
+    return add_up(
+        [
+            _table(keys, rows),
+            _table(every_case, cases),
+            _case_counts(batch["industry"], case, key, names, cases),
+        ]
+    )
+
+
+def _facts(steps: pa.StructArray, case: np.ndarray, key: np.ndarray, executed: np.ndarray) -> dict[str, np.ndarray]:
+    """Computes, for every step of a case that was carried out, which of the counted facts hold.
+
+    Each array has one element per step.
+    """
+    n = len(case)
+    first = np.ones(n, bool)
+    first[1:] = case[1:] != case[:-1]
+    last = np.ones(n, bool)
+    last[:-1] = first[1:]
+    again = np.ones(n, bool)
+    again[np.unique(case * (key.max(initial=0) + 1) + key, return_index=True)[1]] = False
+    next_again = np.zeros(n, bool)
+    next_again[:-1] = again[1:] & ~first[1:]
+    named, automatic = _who(steps)
+    time = pc.coalesce(pc.struct_field(steps, "started_at"), pc.struct_field(steps, "ended_at")).cast(_COUNT)
+    dated = _known(time)
+    facts = {
+        "executed": executed,
+        "first": first,
+        "last": last,
+        "followed": ~last,
+        "repeat_follows": next_again,
+        "named": named,
+        "automatic": automatic,
+        "dated": dated,
+        "whole_hour": dated & (pc.fill_null(time, 1).to_numpy(zero_copy_only=False) % _HOUR == 0),
+    }
+    for known, zero, column in (("timed", "instant", "duration_ms"), ("waited", "no_wait", "wait_ms")):
+        values = pc.struct_field(steps, column)
+        facts[known] = _known(values)
+        facts[zero] = pc.fill_null(pc.equal(values, 0.0), False).to_numpy(zero_copy_only=False)
+    return {"occurrences": np.ones(n, bool)} | {name: fact & executed for name, fact in facts.items()}
+
+
+def _who(steps: pa.StructArray) -> tuple[np.ndarray, np.ndarray]:
+    """Computes two flags for every step: a person, team or role is named; a system or program did it."""
+    actor = pc.utf8_lower(
+        pc.utf8_trim_whitespace(pc.fill_null(pc.struct_field(steps, "actor"), ""))
+    ).dictionary_encode()
+    names = actor.dictionary.to_pylist()
+    nobody = np.array([name in NOBODY for name in names], bool)
+    system = np.array([name in SYSTEMS for name in names], bool)
+    index = actor.indices.to_numpy(zero_copy_only=False)
+    kind = pc.fill_null(pc.struct_field(steps, "actor_kind"), "")
+    program = pc.is_in(kind, pa.array(["code", "model"])).to_numpy(zero_copy_only=False)
+    human = pc.equal(kind, "human").to_numpy(zero_copy_only=False)
+    if not len(index):
+        return human, program
+    automatic = program | system[index]
+    return (human & ~nobody[index] | ~nobody[index]) & ~automatic, automatic
+
+
+def _case_counts(
+    industry: pa.Array, case: np.ndarray, key: np.ndarray, names: pa.Array, counts: dict[str, np.ndarray]
+) -> pa.Table:
+    """Counts the executed cases that contain each activity, and how many succeeded, from the counts per case."""
+    size = max(len(names), 1)
+    pairs = distinct(case * size + key)
+    of_case, of_key = pairs // size, pairs % size
+    columns = {"industry": industry.take(pa.array(of_case)), "task_key": names.take(pa.array(of_key))}
+    return _table(columns, {name: values[of_case] for name, values in counts.items()})
+
+
+def _cases(batch: pa.RecordBatch, executed: np.ndarray, weight: np.ndarray) -> dict[str, np.ndarray]:
+    known = pc.is_valid(batch["success"]).to_numpy(zero_copy_only=False) & executed
+    right = pc.fill_null(batch["success"], False).to_numpy(zero_copy_only=False) & executed
+    return {"cases": executed * weight, "cases_known": known * weight, "cases_succeeded": right * weight}
+
+
+def _per_key(code: np.ndarray, values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    codes, place = np.unique(code, return_inverse=True)
+    sums = {}
+    for name, value in values.items():
+        sums[name] = np.zeros(len(codes), np.int64)
+        np.add.at(sums[name], place, value)
+    return {"code": codes} | sums
+
+
+def _table(columns: dict[str, pa.Array], counts: dict[str, np.ndarray]) -> pa.Table:
+    """Builds rows of evidence. Counts that are not given are 0."""
+    size = len(next(iter(columns.values())))
+    zero = np.zeros(size, np.int64)
+    return pa.table(
+        [*(columns[name] for name in KEY), *(pa.array(counts.get(name, zero), _COUNT) for name in COUNTS)],
+        schema=EVIDENCE,
+    )
+
+
+def _known(values: pa.Array) -> np.ndarray:
+    known: np.ndarray = pc.is_valid(values).to_numpy(zero_copy_only=False)
+    return known

@@ -1,4 +1,6 @@
-"""Maps raw records (flat, attribute name to value) to events and case values by the column map of a source."""
+"""Maps raw records (flat, attribute name to value) to events and case values by the column map of a source, and
+decides by the rule of the source whether a case succeeded.
+"""
 
 import re
 from collections.abc import Callable, Mapping
@@ -6,12 +8,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from opus_pipelines.history.records import values
-from opus_pipelines.history.records.costing import UNRATED
-from opus_pipelines.history.records.money import Money
-from opus_pipelines.history.records.records import Event, Task
-from opus_pipelines.history.records.source_settings import SourceSettings
-from opus_pipelines.history.records.times import TimeParser
-from opus_pipelines.history.records.values import BadValueError
+from opus_pipelines.history.records.money import UNRATED, Money
+from opus_pipelines.history.records.raw import Event, Task
+from opus_pipelines.history.records.source_settings import SourceSettings, Success
+from opus_pipelines.history.records.values import BadValueError, TimeParser
 
 CASE_PREFIXES = ("case:", "(case)_")  # how pm4py and Disco mark a case's attributes in a flat table
 OUTCOME = "outcome"  # the raw value that [success].column names
@@ -334,3 +334,33 @@ def _spread(task: Task, start: int | None, end: int | None, moment: int | None) 
     task.started_at = next((t for t in (start, end, moment) if t is not None), None)
     task.ended_at = end if start is not None or end is not None else moment
     return task.started_at
+
+
+def succeeded(rule: Success, fields: dict[str, Any], stated: Any, tasks: list[Task]) -> bool | None:
+    """Returns the outcome of a case: by the rule, else by its own `success` value in `fields`.
+
+    `stated` is the value of the rule's column. A rule about tasks cannot decide a case without tasks.
+    """
+    if rule.column is not None:
+        return None if stated is None else _equals(stated, rule.equals)
+    done = [t.task_key for t in tasks]
+    if rule.last_activity_in is not None:
+        return done[-1] in rule.last_activity_in if done else None
+    if rule.contains_activity is not None:
+        return not set(done).isdisjoint(rule.contains_activity) if done else None
+    if rule.contains_none_of is not None:
+        return set(done).isdisjoint(rule.contains_none_of) if done else None
+    return fields.get("success")
+
+
+def _equals(value: Any, wanted: Any) -> bool:
+    if isinstance(wanted, list):
+        return any(_equals(value, w) for w in wanted)
+    try:
+        if isinstance(wanted, bool):
+            return values.boolean(value) == wanted
+        if isinstance(wanted, float):
+            return values.number(value) == wanted
+    except BadValueError:
+        return False
+    return bool(values.text(value).strip() == wanted.strip())

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from opus_pipelines.core.ids import make_ids
 from opus_pipelines.core.schemas import VARIANTS
-from opus_pipelines.history.records.step_arrays import consecutive, distinct, distinct_counts
+from opus_pipelines.history.records.arrow_arrays import consecutive, distinct, distinct_counts
 from opus_pipelines.wkg.estimates.aggregate_columns import summed
 from opus_pipelines.wkg.estimates.task_lists import json_lists
 from opus_pipelines.wkg.estimates.two_state_hmm import Paths

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from opus_pipelines.core.ids import canonical, make_ids
 from opus_pipelines.core.schemas import CONTEXTS
-from opus_pipelines.history.records.step_arrays import numbered
+from opus_pipelines.history.records.arrow_arrays import numbered
 from opus_pipelines.wkg.estimates.case_sequences import Sequences
 from opus_pipelines.wkg.estimates.task_lists import json_lists, text_lists
 

@@ -17,7 +17,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from opus_pipelines.history.records.step_arrays import distinct, distinct_counts
+from opus_pipelines.history.records.arrow_arrays import distinct, distinct_counts
 from opus_pipelines.wkg.estimates.next_activity import Horizon, NextActivity, Silences, Spells, groups_of
 
 HORIZON_SHARE = 0.03  # the horizon is the time that at least this share of the silent cases has been followed

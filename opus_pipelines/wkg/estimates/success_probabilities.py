@@ -14,7 +14,7 @@ import numpy as np
 
 from opus_pipelines.core.settings import Priors
 from opus_pipelines.core.statistics import Estimate, smoothed
-from opus_pipelines.history.records.step_arrays import distinct
+from opus_pipelines.history.records.arrow_arrays import distinct
 from opus_pipelines.wkg.estimates.beta_pooling import BetaPool, by_group, expected
 from opus_pipelines.wkg.estimates.case_sequences import Sequences
 from opus_pipelines.wkg.estimates.outcome_attribution import Judged, Prior, attribute_outcomes

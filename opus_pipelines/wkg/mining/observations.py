@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from opus_pipelines.core.schemas import IMPLEMENTATIONS
-from opus_pipelines.history.records.costing import GROUP_ATTRIBUTES, NO_GROUP
-from opus_pipelines.history.records.step_arrays import consecutive
+from opus_pipelines.history.records.arrow_arrays import consecutive
+from opus_pipelines.history.records.money import GROUP_ATTRIBUTES, NO_GROUP
 from opus_pipelines.wkg.mining.queries import CASE_FIELDS, MODE_COLUMNS, STEP_FIELDS
 
 BATCH_CASES = 16_384

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from opus_pipelines.core.schemas import IMPLEMENTATIONS
-from opus_pipelines.history.records.costing import GROUP_ATTRIBUTES, NO_GROUP
+from opus_pipelines.history.records.money import GROUP_ATTRIBUTES, NO_GROUP
 from opus_pipelines.wkg.mining.carried_rows import carried
 from opus_pipelines.wkg.mining.queries import CASE_FIELDS, PARAMETERS, STEP_FIELDS, Source, query, spark_observations
 

@@ -17,8 +17,7 @@ import pyarrow.parquet as pq
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.settings import Spark
 from opus_pipelines.core.versions import versions_of
-from opus_pipelines.history.records.activity_evidence import evidence_of
-from opus_pipelines.history.records.activity_kinds import ActivityKind
+from opus_pipelines.history.records.activity_kinds import ActivityKind, evidence_of
 from opus_pipelines.lake.layout import Lake, slug
 from opus_pipelines.wkg.estimates.aggregate_columns import AGGREGATES, KEYS, RAW_VARIANTS, VARIANTS
 from opus_pipelines.wkg.mining import engines

@@ -11,8 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from opus_pipelines.core.schemas import CASES
-from opus_pipelines.history.records.arrow_arrays import Bools, Floats, Ints, Longs
-from opus_pipelines.history.records.step_arrays import distinct
+from opus_pipelines.history.records.arrow_arrays import Bools, Floats, Ints, Longs, distinct
 from opus_pipelines.lake.atomic_files import full_disk_named
 from opus_pipelines.lake.layout import PART
 from opus_pipelines.wkg.estimates.open_cases import Events, continuations

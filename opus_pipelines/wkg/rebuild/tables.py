@@ -26,8 +26,7 @@ from opus_pipelines.core.schemas import (
     Dataset,
 )
 from opus_pipelines.core.settings import Graph
-from opus_pipelines.history.records.activity_evidence import by_activity
-from opus_pipelines.history.records.activity_kinds import Classified, classify_source, merge_kinds
+from opus_pipelines.history.records.activity_kinds import Classified, by_activity, classify_source, merge_kinds
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_table, table_of, write_table
 from opus_pipelines.wkg import graph_metrics
 from opus_pipelines.wkg.estimates.case_sequences import Sequences

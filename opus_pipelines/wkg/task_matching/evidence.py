@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from opus_pipelines.history.records.step_arrays import consecutive
+from opus_pipelines.history.records.arrow_arrays import consecutive
 
 SAID = pa.schema([(name, pa.string()) for name in ("industry", "task_key", "field", "value")] + [("count", pa.int64())])
 FOLLOWS = pa.schema([(name, pa.string()) for name in ("industry", "before", "after")] + [("count", pa.int64())])

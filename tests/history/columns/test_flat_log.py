@@ -26,7 +26,7 @@ from opus_pipelines.history.formats.table_log import TableLog
 from opus_pipelines.history.records.assembler import Assembler, LogFile, OtherFiles, Outlets
 from opus_pipelines.history.records.forgotten_clients import Forgotten
 from opus_pipelines.history.records.formats import LOG_FORMATS
-from opus_pipelines.history.records.records import Reject
+from opus_pipelines.history.records.raw import Reject
 from opus_pipelines.history.records.source_settings import SourceSettings
 from tests.campaigns import examples
 from tests.made_logs import CELLS, CLOCKS, SETTINGS, TYPED, tables, written

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from opus_pipelines.history.columns.csv_blocks import CsvSplitter
-from opus_pipelines.history.columns.plain_csv import plain_columns
+from opus_pipelines.history.columns.csv_blocks import CsvSplitter, plain_columns
 from tests.campaigns import examples
 
 

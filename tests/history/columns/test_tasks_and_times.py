@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opus_pipelines.history.columns.tasks import (
+from opus_pipelines.history.columns.cases import (
     COMPLETE,
     NO_WORK,
     OTHER,
@@ -16,11 +16,10 @@ from opus_pipelines.history.columns.tasks import (
     tasks_of_block,
     waits,
 )
-from opus_pipelines.history.columns.times import NO_TIME, microseconds
-from opus_pipelines.history.records import lifecycles
-from opus_pipelines.history.records.records import Event, Task
-from opus_pipelines.history.records.times import TimeParser
-from opus_pipelines.history.records.values import BadValueError
+from opus_pipelines.history.columns.values import NO_TIME, microseconds
+from opus_pipelines.history.records import assembler
+from opus_pipelines.history.records.raw import Event, Task
+from opus_pipelines.history.records.values import BadValueError, TimeParser
 
 DIGITS = st.text("0123456789", min_size=2, max_size=2)
 CLOCKS = st.builds(
@@ -107,7 +106,7 @@ def test_tasks_are_those_of_the_record_way(found: list[tuple[int, int | None, st
             for n, (of, time, word, run) in enumerate(found)
             if of == case
         ]
-        tasks, dropped = lifecycles.tasks_of(mine, log_has_work)
+        tasks, dropped = assembler.tasks_of(mine, log_has_work)
         not_work += dropped
         expected += [(case, t.position, int(t.task_key), t.started_at, t.ended_at, t.wait_ms) for t in tasks]
     case, run = (np.array([e[k] for e in found], np.int32) for k in (0, 3))

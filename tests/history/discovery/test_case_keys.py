@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from opus_pipelines.history.discovery.case_keys import case_keys
+from opus_pipelines.history.discovery.edge_log import case_keys
 
 IDS = ["", "a", "b", "ab", "ba", "\0", "\0a", "a\0", "a\0\0", "1234567", "12345678", "12345679", "ä" * 20, "ä" * 21]
 

@@ -25,7 +25,7 @@ from opus_pipelines.history.discovery.discover import Discovered, discover, disc
 from opus_pipelines.history.formats import csv_log, parquet_log
 from opus_pipelines.history.records.assembler import Assembler, LogFile, OtherFiles, Outlets
 from opus_pipelines.history.records.formats import LOG_FORMATS
-from opus_pipelines.history.records.records import Reject
+from opus_pipelines.history.records.raw import Reject
 from opus_pipelines.history.records.source_settings import SourceSettings
 from opus_pipelines.wkg.mining.engines import mine
 from opus_pipelines.wkg.mining.queries import Source

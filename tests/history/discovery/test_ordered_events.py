@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opus_pipelines.history.discovery.ordered_events import in_order
+from opus_pipelines.history.discovery.edge_log import in_order
 
 TOP = 1 << 63
 

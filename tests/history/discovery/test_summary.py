@@ -6,8 +6,8 @@ import pytest
 
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.history.discovery.guess import settings_of_file
-from opus_pipelines.history.ingestion.onboarding.draft import Stated
+from opus_pipelines.history.discovery.discover import settings_of_file
+from opus_pipelines.history.ingestion.onboarding.report import Stated
 
 ROWS = ("1,A,2020-01-01 10:00:00", "2,A,2020-01-01 11:00:00", "1,B,2020-01-02 10:00:00", "1,C,2020-01-02 11:00:00")
 

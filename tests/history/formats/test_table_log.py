@@ -12,7 +12,7 @@ from opus_pipelines.core.schemas import IMPLEMENTATIONS
 from opus_pipelines.history.formats.table_log import TableLog
 from opus_pipelines.history.records.assembler import Assembler, LogFile, OtherFiles, Outlets
 from opus_pipelines.history.records.formats import LOG_FORMATS
-from opus_pipelines.history.records.records import Reject
+from opus_pipelines.history.records.raw import Reject
 from opus_pipelines.history.records.source_settings import SourceSettings
 from tests.campaigns import examples
 

@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.schemas import IMPLEMENTATIONS
 from opus_pipelines.core.settings import parse
-from opus_pipelines.history.formats.xes import XesReader
-from opus_pipelines.history.formats.xes_columns.stream import read_stream
+from opus_pipelines.history.formats.xes import XesReader, read_stream
 from opus_pipelines.history.records.assembler import Assembler, LogFile, OtherFiles, Outlets
 from opus_pipelines.history.records.formats import FORMATS
-from opus_pipelines.history.records.records import Reject
+from opus_pipelines.history.records.raw import Reject
 from opus_pipelines.history.records.source_settings import SourceSettings
 
 

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from opus_pipelines.history.ingestion.case_parts import CaseParts
+from opus_pipelines.history.ingestion.read_source import CaseParts
 from opus_pipelines.history.records.duplicate_events import CasePart
-from opus_pipelines.history.records.records import Case, Event, Task
+from opus_pipelines.history.records.raw import Case, Event, Task
 from tests.campaigns import examples
 from tests.history_fixtures import Bench
 

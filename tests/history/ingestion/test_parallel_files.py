@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from opus_pipelines.core.schemas import REJECTS
-from opus_pipelines.history.ingestion.file_jobs import unpacked_bytes
-from opus_pipelines.history.ingestion.parallel_files import ParallelReading
-from opus_pipelines.history.ingestion.spark_reading import Sizes
+from opus_pipelines.history.ingestion.parallel_files import ParallelReading, Sizes
+from opus_pipelines.history.ingestion.read_file import unpacked_bytes
 from opus_pipelines.lake.layout import PART, read_table
 from tests.distributions import Install
 from tests.history_fixtures import Bench

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from opus_pipelines.core.schemas import REJECTS
-from opus_pipelines.history.ingestion.spool import SmallSpools, Spool, write_sorted
+from opus_pipelines.history.ingestion.read_file import SmallSpools, Spool, write_sorted
 
 
 def batch(*positions: int, length: int = 1) -> pa.RecordBatch:

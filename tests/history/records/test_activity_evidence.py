@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opus_pipelines.core.schemas import IMPLEMENTATIONS
-from opus_pipelines.history.records.activity_evidence import (
+from opus_pipelines.history.records.activity_kinds import (
+    Evidence,
     activity_names,
     add_up,
     by_activity,
     evidence_of,
     evidence_of_batch,
 )
-from opus_pipelines.history.records.activity_kinds import Evidence
 from opus_pipelines.lake.layout import table_of, write_table
 
 START = datetime(2024, 1, 1, 9, 30, 15, tzinfo=UTC)

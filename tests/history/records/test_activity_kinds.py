@@ -11,12 +11,13 @@ from opus_pipelines.history.records.activity_kinds import (
     KINDS,
     Classified,
     Evidence,
+    NameMeaning,
     classify,
     classify_source,
     merge_kinds,
+    read_name,
     unknown_names,
 )
-from opus_pipelines.history.records.activity_words import NameMeaning, read_name
 
 WHOLE = Evidence(cases=100)
 SEEN = Evidence(occurrences=30, executed=30, followed=30, named=30, dated=30, waited=30, cases=30)

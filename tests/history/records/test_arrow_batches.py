@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from opus_pipelines.core.schemas import IMPLEMENTATIONS
-from opus_pipelines.history.records.arrow_batches import content_hashes
+from opus_pipelines.history.records.arrow_arrays import content_hashes
 
 SCHEMA = pa.schema([f for f in IMPLEMENTATIONS.schema if f.name != "content_hash"])
 TASK: dict[str, Any] = {

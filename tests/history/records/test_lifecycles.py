@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opus_pipelines.history.records.lifecycles import NOT_WORK, tasks_of
-from opus_pipelines.history.records.records import Event, Task
+from opus_pipelines.history.records.assembler import NOT_WORK, tasks_of
+from opus_pipelines.history.records.raw import Event, Task
 
 Told = tuple[str, str | None, int | None]
 SECOND = 1_000_000

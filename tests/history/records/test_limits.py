@@ -13,7 +13,7 @@ import pytest
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.history.formats.jsonl import work_before
 from opus_pipelines.history.records.files import open_data
-from opus_pipelines.history.records.records import Counts
+from opus_pipelines.history.records.raw import Counts
 from opus_pipelines.history.records.values import BadValueError
 from tests.history_fixtures import Bench
 

@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 
-from opus_pipelines.history.records.activity_evidence import by_activity, evidence_of
-from opus_pipelines.history.records.activity_kinds import classify_source
-from opus_pipelines.history.records.activity_words import read_name
+from opus_pipelines.history.records.activity_kinds import by_activity, classify_source, evidence_of, read_name
 from opus_pipelines.quality.sample import coding, insurance, payables
 
 DATA = Path(os.environ.get("OPUS_TEST_DATA", Path(__file__).parents[4] / "shared" / "data")) / "event_logs"

@@ -7,10 +7,17 @@ from hypothesis import strategies as st
 
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.core.schemas import IMPLEMENTATIONS
-from opus_pipelines.history.records.masking import mask_texts, possible
-from opus_pipelines.history.records.private_names import ACCOUNT, HARMLESS, PHONE, is_number, meaning_of
 from opus_pipelines.history.records.private_text import is_card, is_iban, mask_text
-from opus_pipelines.history.records.redaction import Redactor
+from opus_pipelines.history.records.redaction import (
+    ACCOUNT,
+    HARMLESS,
+    PHONE,
+    Redactor,
+    is_number,
+    mask_texts,
+    meaning_of,
+    possible,
+)
 from opus_pipelines.history.records.source_settings import Redact
 
 KEY = b"a key of the lake"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from opus_pipelines.history.ingestion.rate_names import unpriced_steps
-from opus_pipelines.history.records.costing import price
-from opus_pipelines.history.records.records import Task
+from opus_pipelines.history.ingestion.ingest import unpriced_steps
+from opus_pipelines.history.records.money import price
+from opus_pipelines.history.records.raw import Task
 from opus_pipelines.history.records.source_settings import load_source
 from tests.history_fixtures import Bench
 

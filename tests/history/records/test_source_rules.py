@@ -3,11 +3,11 @@
 import pytest
 
 from opus_pipelines.history.ingestion import plan
-from opus_pipelines.history.records import costing
-from opus_pipelines.history.records.costing import price
-from opus_pipelines.history.records.outcome import succeeded
+from opus_pipelines.history.records import money
+from opus_pipelines.history.records.column_mapping import succeeded
+from opus_pipelines.history.records.money import price
 from opus_pipelines.history.records.private_text import mask_text
-from opus_pipelines.history.records.records import Task
+from opus_pipelines.history.records.raw import Task
 from opus_pipelines.history.records.redaction import Redactor
 from opus_pipelines.history.records.source_settings import Redact, Success, TokenPrice
 
@@ -56,9 +56,9 @@ def test_costs(task: Task, cost: float | None, parts: tuple, basis: str | None) 
 
 
 def test_a_changed_price_makes_everything_read_again() -> None:
-    text = costing.FILE.read_text()
+    text = money.FILE.read_text()
     dearer = text.replace('"gpt-4o" = [2.50', '"gpt-4o" = [2.60')
-    versions = [plan.reading_version(costing.prices_in(t)) for t in (f"# A comment changes nothing.\n{text}", dearer)]
+    versions = [plan.reading_version(money.prices_in(t)) for t in (f"# A comment changes nothing.\n{text}", dearer)]
     assert [version == plan.reading_version() for version in versions] == [True, False]
 
 

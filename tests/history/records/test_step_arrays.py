@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from opus_pipelines.history.records.step_arrays import consecutive, distinct, distinct_counts, numbered
+from opus_pipelines.history.records.arrow_arrays import consecutive, distinct, distinct_counts, numbered
 
 PLACES = pa.list_(pa.int32())
 

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from opus_pipelines.history.records import values
-from opus_pipelines.history.records.times import TimeParser, day_comes_first
-from opus_pipelines.history.records.values import BadValueError
+from opus_pipelines.history.records.values import BadValueError, TimeParser, day_comes_first
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from lxml import etree
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.history.formats.bpmn_flow import ProcessFlow
+from opus_pipelines.history.formats.bpmn import ProcessFlow
 from opus_pipelines.workflow.files import WorkflowFile, read_file
 from opus_pipelines.workflow.formats.annotated import AnnotatedWorkflow
 from opus_pipelines.workflow.formats.bpmn import as_bpmn

@@ -1,20 +1,29 @@
-"""Reads one source alone, with provisional settings, into a temporary lake, to show what a rebuild would make of it."""
+"""Reads one source alone, with provisional settings, into a temporary lake, to show what a rebuild would make of it.
+
+The implementations are summarised: period, costs, times, resources, attributes of cases, and candidates for an outcome.
+"""
 
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
-from opus_pipelines.core.schemas import REJECTS
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from opus_pipelines.core.schemas import IMPLEMENTATIONS, REJECTS
+from opus_pipelines.core.toml_text import listed
 from opus_pipelines.history.ingestion.ingest import HistoryOptions, HistoryState, read_history
 from opus_pipelines.history.ingestion.plan import SourcePlan, plan_source
-from opus_pipelines.history.records.activity_evidence import by_activity, evidence_of
-from opus_pipelines.history.records.activity_kinds import Evidence
+from opus_pipelines.history.records.activity_kinds import Classified, Evidence, by_activity, evidence_of
 from opus_pipelines.history.records.source_settings import FILE_NAME, SourceSettings, load_source
 from opus_pipelines.lake.layout import Lake, read_table
 
@@ -117,3 +126,209 @@ def _link_or_copy(file: Path, to: Path) -> None:
         to.hardlink_to(file.resolve())
     except OSError:  # another disk, or a file system without hard links
         shutil.copyfile(file, to)
+
+
+KNOWN_AT_START = 0.9  # share of the cases with the attribute whose first event has it
+CONSTANT = 0.98  # share of the cases in which it never changes
+OFTEN = 0.02  # share of the cases below which an ending is no candidate
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Counts of a source.
+
+    `priced`, `timed`, `waited` and `named` count tasks with a cost, a working time, a waiting time and a resource.
+    `succeeded` and `failed` count cases with a known outcome. `case_attributes` counts the cases that have each
+    attribute. `constant_attributes` are attributes of events that never change within a case and are known at its first
+    event. `endings` counts the cases by their last activity. `alike_ids` are ids of cases that differ from another
+    one in blanks, leading zeros or Unicode form alone, and `ids_as_activities` are names that are both a case and an
+    activity. `titles` has the title of each activity of a process model whose key is not its title.
+    `drawn_actors` are the lanes and assignees that tasks of process models name; `with_drawn_actor` counts them.
+    """
+
+    cases: int
+    tasks: int
+    first: datetime | None
+    last: datetime | None
+    priced: int
+    timed: int
+    waited: int
+    named: int
+    with_text: int
+    succeeded: int
+    failed: int
+    case_attributes: Counter[str]
+    constant_attributes: tuple[str, ...]
+    endings: Counter[str]
+    alike_ids: tuple[str, ...] = ()
+    ids_as_activities: tuple[str, ...] = ()
+    titles: Mapping[str, str] = field(default_factory=dict)
+    drawn_actors: tuple[str, ...] = ()
+    with_drawn_actor: int = 0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A rule that could decide whether a case succeeded.
+
+    It has the lines of TOML, and the numbers of cases that it would call successful and failed.
+    """
+
+    toml: str
+    succeeded: int
+    failed: int
+
+
+def findings_of(trial: Trial) -> Findings:
+    """Summarises the trial's implementations."""
+    if trial.folder is None:
+        return Findings(0, 0, None, None, 0, 0, 0, 0, 0, 0, 0, Counter(), (), Counter())
+    table = pa.concat_tables(
+        [pq.ParquetFile(file).read(columns=_COLUMNS) for file in sorted(trial.folder.glob("*.parquet"))]
+    )
+    table = table.combine_chunks()
+    nothing = pa.array([], IMPLEMENTATIONS.schema.field("tasks").type)
+    tasks = pa.concat_arrays(table["tasks"].chunks) if table["tasks"].num_chunks else nothing
+    steps = pc.list_flatten(tasks)
+    success = Counter(table["success"].to_pylist())
+    is_drawn = pc.equal(table["kind"].combine_chunks(), "model")
+    drawn_tasks = pc.list_flatten(tasks.filter(is_drawn))
+    drawn = pc.struct_field(drawn_tasks, "actor")
+    return Findings(
+        cases=table.num_rows,
+        tasks=len(steps),
+        first=pc.min(table["started_at"]).as_py(),
+        last=pc.max(pc.coalesce(table["ended_at"], table["started_at"])).as_py(),
+        priced=_known_count(pc.struct_field(steps, "cost_usd")),
+        timed=_known_count(pc.struct_field(steps, "duration_ms")),
+        waited=_known_count(pc.struct_field(steps, "wait_ms")),
+        named=sum(evidence.named for evidence in trial.evidence.values()),
+        with_text=_known_count(pc.coalesce(table["title"], table["description"])),
+        succeeded=success[True],
+        failed=success[False],
+        case_attributes=Counter(_keys(table["attributes"])),
+        constant_attributes=constant_attributes(tasks),
+        endings=_endings(tasks),
+        alike_ids=_alike(table["case_id"].to_pylist()),
+        ids_as_activities=tuple(sorted(set(table["case_id"].to_pylist()) & trial.evidence.keys())),
+        titles=_titles(drawn_tasks),
+        drawn_actors=tuple(sorted(pc.unique(drawn.drop_null()).to_pylist())),
+        with_drawn_actor=_known_count(drawn),
+    )
+
+
+def _titles(steps: pa.StructArray) -> dict[str, str]:
+    """Returns the first title of each activity whose titles are not its key."""
+    keys, titles = pc.struct_field(steps, "task_key"), pc.struct_field(steps, "title")
+    other = pc.fill_null(pc.not_equal(keys, titles), False)
+    pairs = zip(keys.filter(other).to_pylist(), titles.filter(other).to_pylist(), strict=True)
+    found: dict[str, str] = {}
+    for key, title in pairs:
+        found.setdefault(key, title)
+    return found
+
+
+def _alike(ids: Iterable[str]) -> tuple[str, ...]:
+    """Returns the ids that a person would take for another one: equal but for blanks, zeros and Unicode form."""
+    first: dict[str, str] = {}
+    return tuple(one for one in ids if first.setdefault(_bare(one), one) != one)
+
+
+def _bare(ident: str) -> str:
+    """Returns an id in one Unicode form, with single blanks, and of a number without leading zeros."""
+    bare = " ".join(normalize("NFC", ident).split())
+    return bare.lstrip("0") or "0" if bare.isdecimal() else bare
+
+
+_STEP = ("task_key", "title", "actor", "duration_ms", "wait_ms", "cost_usd", "attributes")
+_COLUMNS = [
+    "case_id",
+    "kind",
+    "started_at",
+    "ended_at",
+    "success",
+    "title",
+    "description",
+    "attributes",
+    *(f"tasks.list.element.{name}" for name in _STEP),
+]
+
+
+def _known_count(values: pa.Array) -> int:
+    return len(values) - int(values.null_count)
+
+
+def constant_attributes(tasks: pa.ListArray) -> tuple[str, ...]:
+    """Returns the attributes of events that belong to the case: the same in all its events, and known at the first."""
+    case = pc.list_parent_indices(tasks).to_numpy()
+    maps = pc.struct_field(pc.list_flatten(tasks), "attributes")
+    filled = np.diff(maps.offsets.to_numpy())
+    step = np.repeat(np.arange(len(maps)), filled)
+    keys, values = maps.keys.dictionary_encode(), maps.items.dictionary_encode()
+    if not len(step):
+        return ()
+    key, value = (array.indices.to_numpy(zero_copy_only=False).astype(np.int64) for array in (keys, values))
+    names, of_case = keys.dictionary.to_pylist(), case[step].astype(np.int64)
+    first = np.ones(len(case), bool)
+    first[1:] = case[1:] != case[:-1]
+    many = np.bincount(case, minlength=int(case.max()) + 1) > 1
+    pairs = of_case * len(names) + key
+    distinct = np.unique(np.stack([pairs, value]), axis=1)[0]
+    pair, counts = np.unique(distinct, return_counts=True)
+    at_start = np.isin(pair, pairs[first[step]])
+    long_enough = many[pair // len(names)]
+    stable = []
+    for place, name in enumerate(names):
+        mine = pair % len(names) == place
+        several = mine & long_enough
+        constant = not several.any() or (counts[several] == 1).mean() >= CONSTANT
+        if constant and at_start[mine].mean() >= KNOWN_AT_START:
+            stable.append(name)
+    return tuple(sorted(stable))
+
+
+def outcome_candidates(findings: Findings, kinds: dict[str, Classified], trial: Trial) -> list[Outcome]:
+    """Returns rules that could decide success, with their counts. It chooses none of them."""
+    candidates: list[Outcome] = []
+    if not trial.whole.cases:
+        return candidates  # process models were never carried out: they have no outcomes
+    refused = sorted(name for name, kind in kinds.items() if kind.kind == "outcome")
+    if refused:
+        bad = _cases_with(trial.folder, set(refused))
+        candidates.append(Outcome(f"contains_none_of = {listed(refused)}", findings.cases - bad, bad))
+    endings = [name for name, _ in findings.endings.most_common() if name not in refused]
+    for name in endings[:3]:
+        good = findings.endings[name]
+        if OFTEN * findings.cases <= good < findings.cases:
+            candidates.append(Outcome(f"last_activity_in = {listed([name])}", good, findings.cases - good))
+    return candidates
+
+
+def _cases_with(folder: Path | None, names: set[str]) -> int:
+    wanted, count = pa.array(sorted(names)), 0
+    for file in sorted(folder.glob("*.parquet")) if folder else ():
+        for batch in pq.ParquetFile(file).iter_batches(columns=["tasks.list.element.task_key"]):
+            hit = pc.is_in(pc.struct_field(pc.list_flatten(batch["tasks"]), "task_key"), wanted)
+            count += len(pc.unique(pc.list_parent_indices(batch["tasks"]).filter(hit)))
+    return count
+
+
+def _endings(tasks: pa.ListArray) -> Counter[str]:
+    ends = np.cumsum(pc.fill_null(pc.list_value_length(tasks), 0).to_numpy(zero_copy_only=False))
+    lengths = np.diff(np.concatenate([[0], ends]))
+    keys = pc.struct_field(pc.list_flatten(tasks), "task_key").take(pa.array(ends[lengths > 0] - 1))
+    return Counter({row["values"]: row["counts"] for row in pc.value_counts(keys).to_pylist()})
+
+
+def _keys(maps: Any) -> list[str]:
+    return [key for chunk in maps.chunks for key in chunk.keys.to_pylist()]
+
+
+def attribute_values(folder: Path, name: str) -> Counter[str]:
+    """Returns the values of a case attribute, with the number of cases that have each."""
+    counts: Counter[str] = Counter()
+    for file in sorted(folder.glob("*.parquet")):
+        for batch in pq.ParquetFile(file).iter_batches(columns=["attributes"]):
+            values = pc.map_lookup(batch["attributes"], name, "first").drop_null()
+            counts.update({row["values"]: row["counts"] for row in pc.value_counts(values).to_pylist()})
+    return counts

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.settings import parse
-from opus_pipelines.history.ingestion.onboarding.draft import Stated
 from opus_pipelines.history.ingestion.onboarding.propose import propose_settings
+from opus_pipelines.history.ingestion.onboarding.report import Stated
 from opus_pipelines.history.records.source_settings import SourceSettings
 
 NAMES = st.sampled_from(

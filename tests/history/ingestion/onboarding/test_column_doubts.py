@@ -2,7 +2,7 @@
 
 import pytest
 
-from opus_pipelines.history.ingestion.onboarding.column_doubts import column_doubts
+from opus_pipelines.history.ingestion.onboarding.columns import column_doubts
 from opus_pipelines.history.ingestion.onboarding.table_sample import Column, TableSample
 
 ROLES = {"case": "Order", "activity": "Step", "time": "Day"}

@@ -2,8 +2,13 @@
 
 import pytest
 
-from opus_pipelines.history.ingestion.onboarding.column_values import MoneyValues, TimeValues, money_values, time_values
-from opus_pipelines.history.ingestion.onboarding.table_sample import Column
+from opus_pipelines.history.ingestion.onboarding.table_sample import (
+    Column,
+    MoneyValues,
+    TimeValues,
+    money_values,
+    time_values,
+)
 
 
 @pytest.mark.parametrize(

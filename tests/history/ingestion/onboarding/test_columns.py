@@ -3,9 +3,8 @@
 import pytest
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.history.ingestion.onboarding.column_words import names_role, zone_of
 from opus_pipelines.history.ingestion.onboarding.columns import find_columns
-from opus_pipelines.history.ingestion.onboarding.table_sample import Column, TableSample
+from opus_pipelines.history.ingestion.onboarding.table_sample import Column, TableSample, names_role, zone_of
 
 
 def table(**columns: list[str]) -> TableSample:

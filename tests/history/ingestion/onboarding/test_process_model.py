@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from opus_pipelines.history.ingestion.onboarding.draft import Stated
 from opus_pipelines.history.ingestion.onboarding.propose import propose_settings
-from opus_pipelines.history.ingestion.onboarding.report import report
+from opus_pipelines.history.ingestion.onboarding.report import Stated, report
 
 MODEL = """<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"><process id="p">
 <laneSet id="l"><lane id="l1" name="Warehouse"><flowNodeRef>t1</flowNodeRef><flowNodeRef>t2</flowNodeRef></lane>

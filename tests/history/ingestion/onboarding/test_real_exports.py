@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from opus_pipelines.history.ingestion.onboarding.draft import Stated
 from opus_pipelines.history.ingestion.onboarding.propose import propose_settings
+from opus_pipelines.history.ingestion.onboarding.report import Stated
 from tests import ugly
 
 DATA = Path(os.environ.get("OPUS_TEST_DATA", Path(__file__).parents[5] / "shared" / "data")) / "event_logs"

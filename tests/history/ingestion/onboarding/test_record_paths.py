@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.history.ingestion.onboarding.record_paths import find_moments, find_records
+from opus_pipelines.history.ingestion.onboarding.propose import find_moments, find_records
 
 
 def write(path: Path, records: list[object]) -> Path:

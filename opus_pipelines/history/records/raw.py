@@ -1,6 +1,7 @@
 """The records that format readers create and the assembler turns into rows.
 
 Times are microseconds since 1970 in UTC.
+
 """
 
 from collections.abc import Mapping
@@ -62,7 +63,7 @@ class Event:
 
 @dataclass(slots=True)
 class Case:
-    """One case: its own values under the names of `mapping.CASE_FIELDS`, and its events in file order.
+    """One case: its own values under the names of `column_mapping.CasePlan`, and its events in file order.
 
     `shared` is the number of its events that also belong to an earlier case and were counted there; none of them has a
     transition.

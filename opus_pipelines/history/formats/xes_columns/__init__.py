@@ -1,1 +1,0 @@
-"""Reads plain XES traces in whole blocks, column by column, with the same result as record by record."""
