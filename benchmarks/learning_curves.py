@@ -7,10 +7,9 @@
 
 `plans` is of the sequences of the pointer model alone: WORK is a folder of `benchmarks/plans.py --work`, whose cases
 are thinned by the hash of their id; tools and edges that only the others have go, too. The Workflow Graph and the
-search are not run; --network, --size, --decoding, --hide and --perceptrons are as in [lwm] of opus.toml; with --seeds
-the mean over the trainings is printed with its standard deviation. `log` is of the forecaster
-alone: DIR is the folder of the `split` of the scorer, whose training cases are thinned. `sopbench` runs the whole
-pipeline for every share. SCORER scores the benchmark, DATA is its data.
+search are not run; --perceptrons is as in [lwm] of opus.toml; with --seeds the mean over the trainings is printed with
+its standard deviation. `log` is of the forecaster alone: DIR is the folder of the `split` of the scorer, whose training
+cases are thinned. `sopbench` runs the whole pipeline for every share. SCORER scores the benchmark, DATA is its data.
 
 --shares: of the history, default .125,.25,.5,1. --samples FILE: the items of the largest share with their scores and
 features, for `opus errors`. Intervals are 95 %, by bootstrap over requests, over cases of the log and over goals.
@@ -25,7 +24,6 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -41,12 +39,9 @@ from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.cache import CachedEncoder
 from opus_pipelines.language.embedding.encoder import Encoder
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest
-from opus_pipelines.lwm.pointer.hiding import Hiding
+from opus_pipelines.lwm.pointer.learning import NEW_SETS, Learning, train_pointer
 from opus_pipelines.lwm.pointer.memory import CaseMemory, IndustryGraph
-from opus_pipelines.lwm.pointer.model import NEW_SETS, Learning
-from opus_pipelines.lwm.pointer.model import train as train_model
-from opus_pipelines.lwm.pointer.store import AnyModel
-from opus_pipelines.lwm.pointer.transformer import train as train_transformer
+from opus_pipelines.lwm.pointer.model import PointerModel
 from opus_pipelines.lwm.retrieval.case_memory import IndustryMemory, encoded_requests, industry_memory
 from opus_pipelines.lwm.retrieval.consensus import consensus
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
@@ -72,10 +67,6 @@ def main() -> int:
             one.add_argument("--by", default="goal" if name == "sopbench" else "request")
             one.add_argument("--fold", type=int, default=0)
         if name == "plans":
-            one.add_argument("--network", choices=["perceptron", "transformer"], default="perceptron")
-            one.add_argument("--size", choices=["small", "large"], default="small")
-            one.add_argument("--decoding", choices=["sample", "beam"], default="sample")
-            one.add_argument("--hide", action="store_true")
             one.add_argument("--perceptrons", type=int, default=1)
             one.add_argument("--seeds", type=int, default=1, help="trainings of each share; a row each, and their mean")
         one.add_argument("--shares", default=".125,.25,.5,1")
@@ -168,21 +159,10 @@ def plans(arguments: argparse.Namespace) -> None:
 
 def learnt(
     memory: IndustryMemory, requests: Sequence[EncodedRequest], arguments: argparse.Namespace, seed: int
-) -> AnyModel:
-    """A model of the cases, of the kind that was asked for."""
-    hiding = Hiding() if arguments.hide else None
-    how = Learning(
-        seed=seed,
-        hiding=hiding,
-        new_sets=NEW_SETS,
-        clients=[memory.clients],
-        links=[memory.links],
-        perceptrons=arguments.perceptrons,
-    )
-    histories = [(memory.memory, requests)]
-    if arguments.network == "transformer":
-        return replace(train_transformer(histories, how, arguments.size), decoding=arguments.decoding)
-    return replace(train_model(histories, how), decoding=arguments.decoding)
+) -> PointerModel:
+    """A model of the cases."""
+    how = Learning(seed=seed, new_sets=NEW_SETS, perceptrons=arguments.perceptrons)
+    return train_pointer([(memory.memory, requests)], how)
 
 
 def thinned(whole: IndustryMemory, share: float) -> IndustryMemory:
@@ -200,18 +180,17 @@ def thinned(whole: IndustryMemory, share: float) -> IndustryMemory:
     )
     own = [[place[task] for task in trace] for trace in traces]
     cases = CaseMemory(smaller, memory.texts, memory.memory.vectors, own)
-    links = tuple(frozenset((place[a], place[b]) for a, b in pairs) for pairs in memory.links)
-    return IndustryMemory(cases, memory.ids, memory.texts, memory.is_chain, memory.clients, links)
+    return IndustryMemory(cases, memory.ids, memory.texts, memory.is_chain)
 
 
 def answer(
-    model: AnyModel, memory: IndustryMemory, request: Any, raw_keys: Mapping[str, list[str]]
+    model: PointerModel, memory: IndustryMemory, request: Any, raw_keys: Mapping[str, list[str]]
 ) -> tuple[list[str], set[tuple[str, str]]]:
     """The plan and its links, by the names of the tools: the set with the highest expected F1, as in the pipeline."""
     tasks = memory.memory.graph.tasks
     written = model.sequences(request, memory.memory)
     agreed = consensus(
-        [memory.trace([tasks[n] for n in one.tasks], one.before) for one in written],
+        [memory.trace([tasks[n] for n in one.tasks]) for one in written],
         np.array([one.probability for one in written]),
     ).with_likeliest_first()
     name = {task: raw_keys[task][0] for task in agreed.tasks}

@@ -52,13 +52,6 @@ def train(options: Options, industry: tuple[str, ...], backend: str, fine_tune: 
     industry where it recalls the tasks of held-out goals better than the untrained Intention, beyond the interval. It
     decides where routing starts, and what a workflow must do where similar cases are too few to say so.
 
-    With [lwm] network = "transformer" the model is a transformer, small or large by [lwm] size, on a GPU where there is
-    one; with [lwm] links = "model" it writes DAGs. The default, a perceptron over features, was as good on held-out
-    requests and trains in half of the time.
-
-    With [lwm] hide = true, training also hides tasks, near cases (half of the time), whole clients and whole industries
-    from a case, so that the model learns what to do where history has little.
-
     A training that is interrupted goes on from its last epoch when the same cases are trained on again.
 
     Parameters, hashes of the cases, the loss of every epoch, figures and the model are recorded in MLflow: in the lake,

@@ -32,22 +32,8 @@ class MLflow(Section):
 class Lwm(Section):
     """The pointer model: `generation.lwm_backend = "pointer"`, and `opus train`."""
 
-    network: Literal["perceptron", "transformer"] = Field(
-        "perceptron", description="what `opus train` trains: a perceptron over features, or a transformer over them"
-    )
     perceptrons: int = Field(
         3, ge=1, le=9, description="perceptrons whose scores are averaged; their seeds are 0, 1, 2 and so on"
-    )
-    size: Literal["small", "large"] = Field("small", description="of the transformer")
-    decoding: Literal["sample", "beam"] = Field(
-        "sample", description="how sequences are written: a sample of 100, or the likeliest 20 of a beam search"
-    )
-    links: Literal["counts", "model"] = Field(
-        "counts", description="what tells the links of a written sequence where cases branch: history, or a transformer"
-    )
-    hide: bool = Field(
-        False,
-        description="training also hides tasks, near cases (half of the time), clients and industries from a case",
     )
     fine_tune: bool = Field(
         True,

@@ -28,6 +28,11 @@ REMOVED: Removed = {
     "0.1.0": {
         "flows.encoder": "the fine-tuned encoder gave no better flows than the plain one",
         "flows.structure": "the trained reader of structure read no more flows rightly than the rules",
+        "lwm.network": "a transformer was not better on held-out requests than perceptrons (F1 +.004, -.014 to +.023)",
+        "lwm.size": "there is no transformer any more",
+        "lwm.links": "a model told the links between steps worse than history does (F1 -.051, -.087 to -.017)",
+        "lwm.decoding": "a beam search wrote worse plans than a sample does (F1 -.036, -.059 to -.012)",
+        "lwm.hide": "hiding more than the case was worse where history is small (clean -.222, -.444 to -.033)",
     }
 }
 

@@ -248,7 +248,7 @@ def expected_by_model(request: Request, context: GenerationContext) -> Consensus
         return None
     vector = request.input_vector
     written = model.expected(encoded_requests([text], vector[None], context.encoder)[0], memory.memory)
-    traces = [memory.trace(one.tasks, one.before) for one in written]
+    traces = [memory.trace(one.tasks) for one in written]
     weights = np.array([one.probability for one in written])
     return consensus(traces, weights).with_likeliest_first()
 

@@ -18,8 +18,8 @@ from opus_pipelines.flows.enterprise.outlines import with_categories
 from opus_pipelines.flows.writers.baselines import Known
 from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest, clauses_of
+from opus_pipelines.lwm.pointer.learning import train_pointer
 from opus_pipelines.lwm.pointer.memory import CaseMemory, IndustryGraph, sparse
-from opus_pipelines.lwm.pointer.model import train
 
 WHEN = "when "
 
@@ -35,7 +35,7 @@ class PointerWriter:
             raise InputError("the pointer model needs at least two known flows to learn from")
         self._catalogue, self._encoder = catalogue, encoder
         self._memory = CaseMemory(*_cases(catalogue, known, encoder))
-        self._model = train([(self._memory, [self._request(text) for text, _ in known])])
+        self._model = train_pointer([(self._memory, [self._request(text) for text, _ in known])])
 
     def flow(self, requirement: str) -> FlowDocument:
         """Returns the outline. Raises FlowDocumentError where the requirement is empty."""

@@ -1,6 +1,5 @@
-"""Networks that tell the next step of a workflow, and the writing of sequences from what they tell.
+"""The network that tells the next step of a workflow, and the writing of sequences from what it tells.
 
-In: features of the candidates for the next step, or a request with its candidates as vectors. Out: a score of each, and
-sequences of them with their probabilities. Doors: `network.train`, `transformer_network.PointerTransformer`,
-`writing.sampled` and `writing.by_beam`.
+In: features of the candidates for the next step. Out: a score of each, and sequences of them with their probabilities.
+Doors: `network.fit_network` and `writing.sampled`.
 """

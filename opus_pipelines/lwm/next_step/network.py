@@ -116,7 +116,7 @@ class Fitting:
     perceptrons: int = 1
 
 
-def train(lists: Sequence[np.ndarray], chosen: Sequence[int], how: Fitting = Fitting()) -> Network:
+def fit_network(lists: Sequence[np.ndarray], chosen: Sequence[int], how: Fitting = Fitting()) -> Network:
     """Trains a network on lists of candidates.
 
     Args:

@@ -3,11 +3,10 @@
 import logging
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from opus_pipelines.core.settings import Settings
 from opus_pipelines.intakes.requirements.encoder_store import VERSION as ENCODER_VERSION
 from opus_pipelines.intakes.requirements.encoder_store import EncoderChampion
 from opus_pipelines.intakes.requirements.encoder_store import opened as opened_encoder
@@ -19,7 +18,6 @@ from opus_pipelines.lwm.pointer.clauses import EncodedRequest
 from opus_pipelines.lwm.pointer.memory import CaseMemory
 from opus_pipelines.lwm.pointer.model import VERSION
 from opus_pipelines.lwm.pointer.store import Champion, opened
-from opus_pipelines.lwm.pointer.transformer import TransformerModel
 from opus_pipelines.lwm.step_writing.store import VERSION as WRITER_VERSION
 from opus_pipelines.lwm.step_writing.store import WriterChampion
 from opus_pipelines.lwm.step_writing.store import opened as opened_writer
@@ -37,22 +35,11 @@ class PointerBackend(HistoryBackend):
     champion: Champion | None = None
     writer: WriterChampion | None = None
     encoder: EncoderChampion | None = None
-    decoding = "sample"
-    writes_links = False
-
-    def configure(self, settings: Settings) -> None:
-        """Take how the model writes sequences."""
-        self.decoding, self.writes_links = settings.lwm.decoding, settings.lwm.links == "model"
 
     def open(self, lake: Lake) -> None:
         """Load the model that serves in this lake, if there is one."""
         found, writers, encoders = opened(lake), opened_writer(lake), opened_encoder(lake)
         self.champion, self.writer, self.encoder = found.champion, writers.champion, encoders.champion
-        if self.champion is not None:
-            model = replace(self.champion.model, decoding=self.decoding)
-            if isinstance(model, TransformerModel):
-                model = replace(model, writes_links=self.writes_links)
-            self.champion = replace(self.champion, model=model)
         _warn_of(found, "model", f"model {found.champion.model_id}" if found.champion else "the history backend")
         _warn_of(writers, "step writer", f"step writer {self.writer.model_id}" if self.writer else "no step writer")
         instead = f"Intention encoder {self.encoder.model_id}" if self.encoder else "the untrained Intention"
@@ -76,14 +63,10 @@ class PointerBackend(HistoryBackend):
         writer = [self.writer] if self.writer and self.writer.rates else []
         encoder = [self.encoder] if self.encoder and self.encoder.industries else []
         return [
-            *(f"pointer-{VERSION}-{model.model_id}{self._written}" for model in pointer),
+            *(f"pointer-{VERSION}-{model.model_id}" for model in pointer),
             *(f"writer-{WRITER_VERSION}-{model.model_id}" for model in writer),
             *(f"intention-{ENCODER_VERSION}-{model.model_id}" for model in encoder),
         ]
-
-    @property
-    def _written(self) -> str:
-        return ("" if self.decoding == "sample" else f"-{self.decoding}") + ("-links" if self.writes_links else "")
 
     def serves(self, industry: str | None) -> bool:
         """Return whether the model is used for an industry."""
@@ -115,13 +98,12 @@ def _warn_once(text: str) -> None:
 
 @dataclass(frozen=True)
 class NamedSequence:
-    """A sequence with the ids of its tasks; `probability` and `before` are as in `lwm.next_step.writing.Written`."""
+    """A sequence with the ids of its tasks; `probability` is as in `lwm.next_step.writing.Written`."""
 
     tasks: tuple[str, ...]
     probability: float
-    before: tuple[tuple[int, ...], ...] | None = None
 
 
 def named_sequences(written: Sequence[Written], tasks: Sequence[str]) -> list[NamedSequence]:
     """Return the sequences with the ids of their tasks."""
-    return [NamedSequence(tuple(tasks[n] for n in one.tasks), one.probability, one.before) for one in written]
+    return [NamedSequence(tuple(tasks[n] for n in one.tasks), one.probability) for one in written]

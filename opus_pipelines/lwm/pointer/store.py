@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.lake.layout import Lake
@@ -15,9 +13,7 @@ from opus_pipelines.lake.models.model_store import CARD, POINTER, ModelStore, Op
 from opus_pipelines.lwm.fine_tuning.task_reader import TaskReader
 from opus_pipelines.lwm.next_step.network import Network
 from opus_pipelines.lwm.pointer.model import VERSION, WIDTH, PointerModel
-from opus_pipelines.lwm.pointer.transformer import TransformerModel
 
-AnyModel = PointerModel | TransformerModel
 KIND, WEIGHTS, READER = POINTER, "model.safetensors", "reader.safetensors"
 
 
@@ -27,12 +23,12 @@ class Champion:
 
     Attributes:
         model_id: its id, a hash of its weights and of the version of its features.
-        model: the model, a perceptron or a transformer.
+        model: the model.
         industries: the industries on which it was better than the look-up of similar cases, beyond the 95 % interval.
     """
 
     model_id: str
-    model: AnyModel
+    model: PointerModel
     industries: frozenset[str]
 
 
@@ -41,22 +37,19 @@ def store_of(lake: Lake) -> ModelStore:
     return ModelStore(lake, KIND)
 
 
-def model_id_of(model: AnyModel) -> str:
+def model_id_of(model: PointerModel) -> str:
     """Returns the id of a model; equal weights have the same id."""
     reader = content_of(dict(sorted(model.reader.weights.items()))) if model.reader else ()
-    return make_id("m", VERSION, *content_of(_tensors(model)), *reader)
+    return make_id("m", VERSION, *content_of(model.network.tensors()), *reader)
 
 
-def keep(lake: Lake, model: AnyModel, card: Mapping[str, Any]) -> str:
+def keep(lake: Lake, model: PointerModel, card: Mapping[str, Any]) -> str:
     """Writes a model with its card as the newest, and returns its id; it serves once it is promoted."""
     model_id = model_id_of(model)
     reader = model.reader
     beside: dict[str, Any] = (
         {} if reader is None else {"reader": {"encoder": reader.encoder, "tasks": list(reader.tasks)}}
     )
-
-    if isinstance(model, TransformerModel):
-        beside |= {"transformer": {"size": model.size}}
 
     def write(folder: Path) -> None:
         save(model, folder / WEIGHTS)
@@ -67,9 +60,9 @@ def keep(lake: Lake, model: AnyModel, card: Mapping[str, Any]) -> str:
     return model_id
 
 
-def save(model: AnyModel, file: Path) -> None:
+def save(model: PointerModel, file: Path) -> None:
     """Writes the weights of a model as safetensors."""
-    save_tensors(_tensors(model), file)
+    save_tensors(model.network.tensors(), file)
 
 
 def opened(lake: Lake) -> Opened[Champion]:
@@ -80,29 +73,12 @@ def opened(lake: Lake) -> Opened[Champion]:
 def _read(folder: Path, name: str, card: Mapping[str, Any]) -> Champion:
     if card.get("version") != VERSION:
         raise LakeError(f"its features are of version {card.get('version')}, and {VERSION} is used; run `opus train`")
-    model = _read_model(folder, card)
+    if "transformer" in card:
+        raise LakeError("it is a transformer, which is gone since version 0.1.0; run `opus train`")
+    model = PointerModel(read_network(folder / WEIGHTS), _read_reader(folder, card))
     if model_id_of(model) != name:
         raise LakeError(f"{WEIGHTS} was changed after it was written; run `opus train`")
     return Champion(name, model, served_industries(card))
-
-
-def _tensors(model: AnyModel) -> dict[str, np.ndarray]:
-    if isinstance(model, TransformerModel):
-        return dict(sorted(model.tensors.items()))
-    return model.network.tensors()
-
-
-def _read_model(folder: Path, card: Mapping[str, Any]) -> AnyModel:
-    reader = _read_reader(folder, card)
-    if (transformer := card.get("transformer")) is None:
-        return PointerModel(read_network(folder / WEIGHTS), reader)
-    size = transformer.get("size") if isinstance(transformer, dict) else None
-    return read_transformer(folder / WEIGHTS, size, reader)
-
-
-def read_transformer(file: Path, size: object, reader: TaskReader | None = None) -> TransformerModel:
-    """Reads the weights of a transformer. Raises OpusError where the file is damaged, or of another network."""
-    return TransformerModel.of(size, read_tensors(file, "a pointer model"), WIDTH, reader)
 
 
 def _read_reader(folder: Path, card: Mapping[str, Any]) -> TaskReader | None:

@@ -31,16 +31,12 @@ class IndustryMemory:
         ids: implementation ids.
         texts: requests.
         is_chain: whether nearly every step directly follows the step before.
-        clients: client of each case, None where history does not tell it; () where nothing was asked of it.
-        links: pairs (task, task) of each case of which the first is directly before the second; () for chains.
     """
 
     memory: CaseMemory
     ids: tuple[str, ...]
     texts: tuple[str, ...]
     is_chain: bool
-    clients: tuple[str | None, ...] = ()
-    links: tuple[frozenset[tuple[int, int]], ...] = ()
 
     def without(self, hidden: Sequence[int]) -> "IndustryMemory":
         """Return the memory of the other cases; the transitions of the hidden ones are taken out of the edges."""
@@ -51,23 +47,16 @@ class IndustryMemory:
             tuple(self.ids[n] for n in kept),
             tuple(self.texts[n] for n in kept),
             self.is_chain,
-            tuple(self.clients[n] for n in kept) if self.clients else (),
-            tuple(self.links[n] for n in kept) if self.links else (),
         )
 
     def with_declared(self, tasks: Sequence[str], titles: Sequence[str], vectors: np.ndarray) -> "IndustryMemory":
         """Return the memory with further tasks that no case did, see `CaseMemory.with_declared`."""
         return replace(self, memory=self.memory.with_declared(tasks, titles, vectors))
 
-    def trace(self, tasks: Sequence[str], before: Sequence[Sequence[int]] | None = None) -> Trace:
-        """Return a written sequence as a trace; where history branches, links are those that most cases have.
-
-        `before` has the places of the steps directly before each one, where the model wrote them; None: it did not.
-        """
+    def trace(self, tasks: Sequence[str]) -> Trace:
+        """Return a written sequence as a trace; where history branches, links are those that most cases have."""
         if self.is_chain:
             return Trace.of(tasks)
-        if before is not None:
-            return Trace.of(tasks, before)
         place = {task: n for n, task in enumerate(self.memory.graph.tasks)}
         numbers = [place[task] for task in tasks]
         links, ahead = block(self.memory.graph.transitions, numbers), block(self.memory.before, numbers)
@@ -98,7 +87,7 @@ def industry_memory(index: SnapshotIndex, industry: str) -> IndustryMemory | Non
     ids = cases["implementation_id"].to_pylist()
     rows = np.array([r for r in rows.tolist() if ids[r] in requests and ids[r] in vectors and not failed[r]], np.int64)
     rows = latest(cases, rows, MOST_CASES)
-    taken = cases.select(["tasks", "task_predecessors", "client"]).take(pa.array(rows))
+    taken = cases.select(["tasks", "task_predecessors"]).take(pa.array(rows))
     traces = [first_occurrences(tasks or ()) for tasks in taken["tasks"].to_pylist()]
     chosen = [n for n, trace in enumerate(traces) if trace]
     if len(chosen) < LEAST_CASES:
@@ -112,18 +101,9 @@ def industry_memory(index: SnapshotIndex, industry: str) -> IndustryMemory | Non
         np.stack([vectors[i] for i in own]),
         [[place[task] for task in traces[n]] for n in chosen],
     )
-    predecessors, clients = taken["task_predecessors"].to_pylist(), taken["client"].to_pylist()
+    predecessors = taken["task_predecessors"].to_pylist()
     is_chain = _is_chain([predecessors[n] for n in chosen])
-    done = taken["tasks"].to_pylist()
-    linked = [] if is_chain else [Trace.of(done[n], predecessors[n]).pairs for n in chosen]
-    return IndustryMemory(
-        memory,
-        tuple(own),
-        tuple(requests[i] for i in own),
-        is_chain,
-        tuple(clients[n] for n in chosen),
-        tuple(frozenset((place[a], place[b]) for a, b in pairs if a in place and b in place) for pairs in linked),
-    )
+    return IndustryMemory(memory, tuple(own), tuple(requests[i] for i in own), is_chain)
 
 
 def industry_graph(index: SnapshotIndex, industry: str, done: set[str]) -> IndustryGraph:

@@ -12,8 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
-from opus_pipelines.lwm.next_step.network import Fitting, Network
-from opus_pipelines.lwm.next_step.network import train as train_network
+from opus_pipelines.lwm.next_step.network import Fitting, Network, fit_network
 from opus_pipelines.lwm.step_writing.memory import FEATURES, Candidates, Encode, TextMemory, encoded
 from opus_pipelines.lwm.step_writing.texts import CLAUSE, SENTENCE, StepText
 from opus_pipelines.workflow.metrics.matching import THRESHOLD
@@ -57,7 +56,7 @@ class StepWriter:
         done: list[int] = []
         steps: list[WrittenStep] = []
         while len(steps) < min(LONGEST, len(candidates.texts)):
-            scores = self.network.scores(next_step_features(candidates, done)).astype(np.float64)
+            scores = self.network.scores(text_features(candidates, done)).astype(np.float64)
             scores[done] = -np.inf
             if not done:
                 scores[-1] = -np.inf
@@ -70,7 +69,7 @@ class StepWriter:
         return WrittenSteps(tuple(steps), candidates.is_chain)
 
 
-def train(
+def train_step_writer(
     memories: Sequence[TextMemory],
     encode: Encode,
     report: Callable[[int, float], None] | None = None,
@@ -92,13 +91,13 @@ def train(
     chosen: list[int] = []
     for memory in memories:
         for case in range(len(memory.cases)):
-            for rows, place in examples(memory, case, encode):
+            for rows, place in text_examples(memory, case, encode):
                 lists.append(rows)
                 chosen.append(place)
-    return StepWriter(train_network(lists, chosen, Fitting(seed, report, checkpoints=checkpoints)))
+    return StepWriter(fit_network(lists, chosen, Fitting(seed, report, checkpoints=checkpoints)))
 
 
-def examples(memory: TextMemory, case: int, encode: Encode) -> list[tuple[np.ndarray, int]]:
+def text_examples(memory: TextMemory, case: int, encode: Encode) -> list[tuple[np.ndarray, int]]:
     """Return for each prefix of a case the features of what may come next, and the place of what came.
 
     What came is the candidate that is most similar to the step; a step that no candidate is like teaches nothing.
@@ -119,12 +118,12 @@ def examples(memory: TextMemory, case: int, encode: Encode) -> list[tuple[np.nda
 
 
 def _example(candidates: Candidates, done: Sequence[int], place: int) -> tuple[np.ndarray, int]:
-    rows = next_step_features(candidates, done)
+    rows = text_features(candidates, done)
     open_ = [n for n in range(len(rows)) if n not in done]
     return rows[open_], open_.index(place)
 
 
-def next_step_features(candidates: Candidates, done: Sequence[int]) -> np.ndarray:
+def text_features(candidates: Candidates, done: Sequence[int]) -> np.ndarray:
     """Return the features [n + 1, WIDTH] of every text, and of the end, as the next step after the texts `done`.
 
     Rows of texts in `done` have no meaning.

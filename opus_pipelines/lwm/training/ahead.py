@@ -47,9 +47,9 @@ class Ahead:
         self._worker.end()
 
     def begin_network(self, job: NetworkJob) -> None:
-        """Start to train the network, where it takes long enough. A transformer, which may use a GPU, waits."""
+        """Start to train the network, where it takes long enough."""
         cases = sum(len(memory.ids) for memory in job.memories.values())
-        if self._has_two and cases >= self._least_cases and job.lwm.network != "transformer":
+        if self._has_two and cases >= self._least_cases:
             self._report("all cases: a network is trained")
             self._works_on_network = True
             self._worker.send(job)

@@ -15,8 +15,7 @@ from opus_pipelines.lwm.fine_tuning.task_reader import TaskReader
 from opus_pipelines.lwm.next_step.writing import Written
 from opus_pipelines.lwm.pointer.backend import named_sequences
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest
-from opus_pipelines.lwm.pointer.model import weighted
-from opus_pipelines.lwm.pointer.store import AnyModel
+from opus_pipelines.lwm.pointer.model import PointerModel, weighted
 from opus_pipelines.lwm.retrieval.case_memory import IndustryMemory
 from opus_pipelines.lwm.retrieval.consensus import Consensus, consensus, f1
 from opus_pipelines.lwm.retrieval.similar_cases import weights_by_text
@@ -50,7 +49,7 @@ class HeldOut:
         cases = [(requests[n], memory.memory.traces[n]) for n in asked]
         return cls(memory.without(sorted(gone)), known, cases)
 
-    def written_by(self, model: AnyModel) -> list[list[Written]]:
+    def written_by(self, model: PointerModel) -> list[list[Written]]:
         """Return the sequences [asked] that a model writes for the requests, without its task reader."""
         network = replace(model, reader=None)
         return [network.sequences(request, self.part.memory) for request, _ in self.asked]
@@ -102,7 +101,7 @@ class HeldOut:
 
     def _agreed(self, written: Sequence[Written]) -> frozenset[str]:
         named = named_sequences(written, self.part.memory.graph.tasks)
-        traces = [self.part.trace(one.tasks, one.before) for one in named]
+        traces = [self.part.trace(one.tasks) for one in named]
         return frozenset(consensus(traces, np.array([one.probability for one in named])).tasks)
 
 

@@ -17,8 +17,7 @@ from opus_pipelines.lwm.language_models import adapter_store
 from opus_pipelines.lwm.language_models.adapter_store import adapter_id
 from opus_pipelines.lwm.next_step.network import Network
 from opus_pipelines.lwm.pointer.model import PointerModel
-from opus_pipelines.lwm.pointer.store import WEIGHTS, AnyModel, model_id_of, save
-from opus_pipelines.lwm.pointer.transformer import TransformerModel, blank_request
+from opus_pipelines.lwm.pointer.store import WEIGHTS, model_id_of, save
 from opus_pipelines.lwm.step_writing.model import StepWriter
 from opus_pipelines.lwm.step_writing.store import writer_id
 from opus_pipelines.lwm.training.tracking import LoggedModel
@@ -26,10 +25,8 @@ from opus_pipelines.lwm.training.tracking import LoggedModel
 _REQUIREMENTS = ["opus-pipelines", "numpy", "safetensors"]
 
 
-def logged_pointer(model: AnyModel) -> LoggedModel:
+def logged_pointer(model: PointerModel) -> LoggedModel:
     """Returns a pointer model for the registry."""
-    if isinstance(model, TransformerModel):
-        return LoggedModel(model_id_of(model), partial(_save_transformer, model))
     return LoggedModel(model_id_of(model), partial(_save_network, model.network))
 
 
@@ -84,20 +81,6 @@ def _save_adapter(weights: Mapping[str, np.ndarray], settings: CausalLm, folder:
         signature=signature,
         input_example=pd.DataFrame(example),
         model_config=config,
-    )
-
-
-def _save_transformer(model: TransformerModel, folder: Path) -> None:
-    from mlflow.models import infer_signature
-
-    example = blank_request(model)  # of nobody
-    _save(
-        folder,
-        "transformer_code.py",
-        _Weights(WEIGHTS, partial(save, model), ("torch",)),
-        signature=infer_signature(example, np.zeros(3)),
-        input_example=example,
-        model_config={"size": model.size},
     )
 
 

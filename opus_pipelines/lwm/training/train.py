@@ -22,8 +22,9 @@ from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lwm.next_step import network
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest
-from opus_pipelines.lwm.pointer.model import MOST_LISTS, NEW_SETS, READER_WEIGHT, SEED, VERSION
-from opus_pipelines.lwm.pointer.store import KIND, AnyModel, Champion, keep, model_id_of, opened, store_of
+from opus_pipelines.lwm.pointer.learning import MOST_LISTS, NEW_SETS, SEED
+from opus_pipelines.lwm.pointer.model import READER_WEIGHT, VERSION, PointerModel
+from opus_pipelines.lwm.pointer.store import KIND, Champion, keep, model_id_of, opened, store_of
 from opus_pipelines.lwm.retrieval.case_memory import LEAST_CASES, IndustryMemory, encoded_requests, memory_of
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.lwm.step_writing.store import KIND as WRITER_KIND
@@ -158,16 +159,13 @@ class _Training:
             "held out": f"1 of {HELD_OUT} by hash of the request",
             "fine-tuned": self.options.lwm.fine_tune,
             "weight of the task reader": READER_WEIGHT,
-            "network": self.options.lwm.network,
-            "size": self.options.lwm.size,
-            "hides more than the case": self.options.lwm.hide,
         }
 
     def data(self) -> list[DataHash]:
         """Return the cases of each industry as a hash of their ids."""
         return [DataHash(name, len(m.ids), digest(*m.ids)) for name, m in sorted(self.memories.items())]
 
-    def trained(self) -> tuple[Trained, AnyModel]:
+    def trained(self) -> tuple[Trained, PointerModel]:
         """Train, judge and publish."""
         report, memories = self.options.report, self.memories
         requests = {}
@@ -249,7 +247,7 @@ class _Training:
         return judged
 
     def _publish(
-        self, model: AnyModel, figures: dict[str, Figures], loss: list[float], verdict: Promotion
+        self, model: PointerModel, figures: dict[str, Figures], loss: list[float], verdict: Promotion
     ) -> tuple[str, Promotion]:
         if not self.lake.snapshot_folder(self.index.snapshot.id).is_dir():
             raise InputError(

@@ -9,11 +9,8 @@ from opus_pipelines.core.settings import Lwm
 from opus_pipelines.core.workers.jobs import Report
 from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest
-from opus_pipelines.lwm.pointer.hiding import Hiding
-from opus_pipelines.lwm.pointer.model import NEW_SETS, SEED, Learning
-from opus_pipelines.lwm.pointer.model import train as train_perceptrons
-from opus_pipelines.lwm.pointer.store import AnyModel
-from opus_pipelines.lwm.pointer.transformer import train as train_transformer
+from opus_pipelines.lwm.pointer.learning import NEW_SETS, SEED, Learning, train_pointer
+from opus_pipelines.lwm.pointer.model import PointerModel
 from opus_pipelines.lwm.retrieval.case_memory import IndustryMemory
 
 
@@ -21,7 +18,7 @@ from opus_pipelines.lwm.retrieval.case_memory import IndustryMemory
 class LearntNetwork:
     """A network without a task reader, and the mean loss in nats of every epoch."""
 
-    model: AnyModel
+    model: PointerModel
     loss: list[float]
 
 
@@ -32,7 +29,7 @@ class NetworkJob:
     Attributes:
         memories: the cases of each industry.
         requests: their requests.
-        lwm: which network, and how it is trained.
+        lwm: how it is trained.
         checkpoints: where an interrupted training goes on from.
     """
 
@@ -48,18 +45,13 @@ class NetworkJob:
             lambda _, mean: loss.append(round(mean, 6)),
             SEED,
             self.checkpoints,
-            Hiding() if self.lwm.hide else None,
             NEW_SETS,
-            [memory.clients for memory in self.memories.values()],
-            [memory.links for memory in self.memories.values()],
             perceptrons=self.lwm.perceptrons,
         )
         histories = [(memory.memory, self.requests[name]) for name, memory in self.memories.items()]
-        if self.lwm.network == "transformer":
-            return LearntNetwork(train_transformer(histories, how, self.lwm.size), loss)
         # more threads add up in another order: the bytes would depend on the number of cores
         with threadpool_limits(1, user_api="blas"):
-            return LearntNetwork(train_perceptrons(histories, how), loss)
+            return LearntNetwork(train_pointer(histories, how), loss)
 
     def __str__(self) -> str:
         return "the network"

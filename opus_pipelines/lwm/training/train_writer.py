@@ -16,7 +16,7 @@ from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.lwm.retrieval.text_memory import RememberedVectors, text_cases
 from opus_pipelines.lwm.step_writing.memory import Encode, TextCase, TextMemory, encoded
-from opus_pipelines.lwm.step_writing.model import StepWriter, train
+from opus_pipelines.lwm.step_writing.model import StepWriter, train_step_writer
 from opus_pipelines.lwm.step_writing.store import (
     KIND,
     WriterChampion,
@@ -81,7 +81,7 @@ def learn_writer(
     report(f"F1 by text of held-out cases {figures.model:.3f}, most similar case {figures.similar_case:.3f}")
     memories = {name: TextMemory.measured(own, encode) for name, own in cases.items()}
     loss: list[float] = []
-    writer = train(
+    writer = train_step_writer(
         list(memories.values()), encode, lambda _, mean: loss.append(round(mean, 6)), checkpoints=checkpoints
     )
     card = {
@@ -133,7 +133,7 @@ def judged(
     if len(asked) < 2:
         few = Promotion(False, "fewer than two held-out cases", against)
         return WriterFigures(len(asked), 0.0, 0.0, 0.0, 0.0), few
-    writer = train(list(parts.values()), encode, checkpoints=checkpoints)
+    writer = train_step_writer(list(parts.values()), encode, checkpoints=checkpoints)
     scores = np.array([_scores((writer, _serving(champion, name)), parts[name], case, encode) for name, case in asked])
     groups = [case.request for _, case in asked]
     low, high = interval((scores[:, 0] - scores[:, 2]).tolist(), groups)

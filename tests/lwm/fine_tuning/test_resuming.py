@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
-from opus_pipelines.lwm.next_step.network import Fitting, Network, TrainingError, train
+from opus_pipelines.lwm.next_step.network import Fitting, Network, TrainingError, fit_network
 
 DRAW = np.random.default_rng(0)
 LISTS = [DRAW.normal(size=(4, 3)) for _ in range(300)]
@@ -26,7 +26,7 @@ def fitted(folder: Path, stop: int | None = None) -> tuple[Network, list[int]]:
         if epoch == stop:
             raise Stopped
 
-    return train(LISTS, CHOSEN, Fitting(report=report, checkpoints=Checkpoints(folder))), epochs
+    return fit_network(LISTS, CHOSEN, Fitting(report=report, checkpoints=Checkpoints(folder))), epochs
 
 
 @pytest.mark.long
@@ -46,14 +46,14 @@ def test_a_training_of_other_cases_starts_anew(tmp_path: Path) -> None:
     fitted(tmp_path)
     epochs: list[float] = []
     how = Fitting(report=lambda _, loss: epochs.append(loss), checkpoints=Checkpoints(tmp_path))
-    train(LISTS[:150], CHOSEN[:150], how)
+    fit_network(LISTS[:150], CHOSEN[:150], how)
     alone: list[float] = []
-    train(LISTS[:150], CHOSEN[:150], Fitting(report=lambda _, loss: alone.append(loss)))
+    fit_network(LISTS[:150], CHOSEN[:150], Fitting(report=lambda _, loss: alone.append(loss)))
     assert epochs == alone
 
 
 @pytest.mark.long
 def test_a_loss_that_is_not_finite_leaves_no_checkpoint(tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match="not finite"):
-        train(LISTS, CHOSEN, Fitting(learning_rate=1e38, checkpoints=Checkpoints(tmp_path)))
+        fit_network(LISTS, CHOSEN, Fitting(learning_rate=1e38, checkpoints=Checkpoints(tmp_path)))
     assert list(tmp_path.iterdir()) == []

@@ -14,8 +14,9 @@ from opus_pipelines.lwm.fine_tuning.task_reader import BIASES, MOST_LOG_ODDS, QU
 from opus_pipelines.lwm.fine_tuning.training import FineTuningError, ReadCases, ReaderFitting, fit, weights_by_set
 from opus_pipelines.lwm.next_step.writing import Written
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest, clauses_of
+from opus_pipelines.lwm.pointer.learning import train_pointer
 from opus_pipelines.lwm.pointer.memory import CaseMemory
-from opus_pipelines.lwm.pointer.model import PointerModel, train, weighted
+from opus_pipelines.lwm.pointer.model import PointerModel, weighted
 from opus_pipelines.lwm.pointer.store import READER, keep, opened, store_of
 from tests.lwm.fine_tuning.tiny_encoder import write_tiny_encoder
 from tests.lwm.language_models.tiny_model import write_tiny_model
@@ -127,13 +128,12 @@ def test_weights_that_do_not_fit_are_refused(reader: TaskReader, cases: ReadCase
 
 
 def test_the_odds_of_the_tasks_weigh_the_sequences() -> None:
-    written = [Written((0, 1), 0.6), Written((0, 2), 0.3), Written((2,), 0.1, ((),))]
+    written = [Written((0, 1), 0.6), Written((0, 2), 0.3), Written((2,), 0.1)]
     log_odds = np.log([2.0, 1.0, 16.0])
     found = weighted(written, log_odds)
     # Shares before scaling: .6 * 2^.5, .3 * 32^.5 and .1 * 16^.5.
     assert [one.tasks for one in found] == [(0, 2), (0, 1), (2,)]
     assert [one.probability for one in found] == pytest.approx([0.57614, 0.28807, 0.13580], abs=1e-5)
-    assert found[2].before == ((),)
     assert weighted(written, np.zeros(3)) == written
 
 
@@ -144,7 +144,7 @@ def test_the_pointer_model_weighs_its_sequences_by_it_and_keeps_it(
     known = CaseMemory(
         replace(small.graph, vectors=cases.vectors), cases.texts[:120], cases.vectors[np.zeros(120, int)], small.traces
     )
-    plain = train([(known, [in_space(text, cases) for text in cases.texts[:120]])])
+    plain = train_pointer([(known, [in_space(text, cases) for text in cases.texts[:120]])])
     model, text = replace(plain, reader=reader), f"please {asks_for(TOOLS[:2])}"
     asked = in_space(text, cases)
     written, read = plain.sequences(asked, known), model.sequences(asked, known)

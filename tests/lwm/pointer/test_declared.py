@@ -5,8 +5,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from opus_pipelines.lwm.pointer.candidates import FEATURES, PRIOR
+from opus_pipelines.lwm.pointer.learning import train_pointer
 from opus_pipelines.lwm.pointer.memory import MOST_UNKNOWN, CaseMemory, IndustryGraph
-from opus_pipelines.lwm.pointer.model import train
 from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans, request, vector
 
 TITLE = FEATURES.index("words of the title")
@@ -88,7 +88,7 @@ def test_an_unknown_task_is_seen_in_training_as_a_declared_one_is_in_use() -> No
 @pytest.mark.long
 def test_a_tool_that_only_a_catalogue_has_is_chosen_where_the_request_names_it_and_nowhere_else() -> None:
     known = without_it()
-    model = train([(known, [request(asks_for(case)) for case in CASES])])
+    model = train_pointer([(known, [request(asks_for(case)) for case in CASES])])
     declared = with_it(known)
 
     def best(*tools: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""What training hides from a case: near cases, its client, tasks, and the whole industry."""
+"""What training hides from a case: rare tasks, and its set of tasks."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,71 +6,17 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from opus_pipelines.lwm.pointer.candidates import FEATURES, PRIOR, WITHOUT_HISTORY
-from opus_pipelines.lwm.pointer.hiding import (
-    CLIENT,
-    INDUSTRY,
-    NEAR_CASES,
-    OF_TEXTS,
-    OF_THE_REQUEST,
-    OWN,
-    TASKS,
-    Hiding,
-    blinded,
-    folds_of,
-    groups_of,
-    memories,
-    seen,
-    unknown_tasks,
-    without_their_sets,
-)
-from opus_pipelines.lwm.pointer.model import Learning, asked_cases, train
+from opus_pipelines.lwm.pointer.candidates import FEATURES, PRIOR
+from opus_pipelines.lwm.pointer.learning import Learning, asked_cases, unknown_tasks, without_their_sets
 from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans, request
 
 CASES = plans(60)
 
 
-def test_every_feature_is_of_texts_of_the_request_or_of_history() -> None:
-    assert {*OF_TEXTS, *OF_THE_REQUEST, *WITHOUT_HISTORY} == set(FEATURES)
-
-
-def test_similar_requests_are_of_one_group() -> None:
-    vectors = np.array([[1.0, 0.0], [0.9, np.sqrt(0.19)], [0.0, 1.0], [1.0, 0.0]])
-    assert groups_of(vectors) == [0, 0, 1, 0]
-
-
-def test_near_cases_are_hidden_half_of_the_time() -> None:
-    counts = Counter(Hiding().drawn(2_000, np.random.default_rng(0)))
-    assert counts[NEAR_CASES] == pytest.approx(1_000, abs=60)
-    assert set(counts) == {OWN, NEAR_CASES, CLIENT, TASKS, INDUSTRY}
-
-
-def test_a_case_is_asked_of_a_memory_without_its_group() -> None:
-    whole = memory(CASES)
-    groups = groups_of(whole.vectors)
-    fold_of = folds_of(groups)
-    for view, kind, places in memories(whole, [None] * len(CASES), dict.fromkeys(range(len(CASES)), NEAR_CASES)):
-        assert kind == NEAR_CASES
-        (fold,) = {fold_of[case] for case in places}
-        assert set(places.values()) == {None}
-        assert len(view.traces) == sum(other != fold for other in fold_of)
-
-
-def test_no_case_of_its_client_is_left_and_one_without_a_client_hides_itself() -> None:
-    whole, clients = memory(CASES), [*("ab" * 29), None, None]
-    found = list(memories(whole, clients, dict.fromkeys(range(len(CASES)), CLIENT)))
-    alone = next(places for _, kind, places in found if kind == OWN and None not in places.values())
-    assert {58, 59} <= set(alone)
-    for view, kind, places in found:
-        if kind == CLIENT:
-            gone = {clients[case] for case in places}
-            assert len(view.traces) == sum(client not in gone for client in clients)
-
-
 def test_a_hidden_task_has_a_text_alone() -> None:
     candidates = memory(CASES).candidates(request(asks_for(CASES[0])), 8, 0)
     hidden = np.arange(8) == 2
-    found = blinded(candidates, hidden)
+    found = candidates.without_history_of(hidden)
     assert found.likelihood[2] == PRIOR
     assert found.features[2, FEATURES.index("support 0.05")] == 0
     assert found.features[2, FEATURES.index("cosine")] == candidates.features[2, FEATURES.index("cosine")]
@@ -78,25 +24,6 @@ def test_a_hidden_task_has_a_text_alone() -> None:
     others = [n for n in range(8) if n != 2]
     assert np.array_equal(found.before[np.ix_(others, others)], candidates.before[np.ix_(others, others)])
     assert np.array_equal(found.likelihood[others], candidates.likelihood[others])
-
-
-def test_without_an_industry_no_task_has_a_history() -> None:
-    candidates = memory(CASES).candidates(request(asks_for(CASES[0])), 8, 0)
-    found = seen(candidates, INDUSTRY, np.random.default_rng(0))
-    assert found.counts.sum() == found.before.sum() == found.begins.sum() == 0
-    assert set(found.likelihood) == {PRIOR}
-    assert seen(candidates, OWN, np.random.default_rng(0)) is candidates
-
-
-@pytest.mark.long
-def test_a_model_that_learnt_with_hidden_industries_reads_a_request_that_nobody_asked_before() -> None:
-    whole, requests = memory(CASES), [request(asks_for(case)) for case in CASES]
-    model = train([(whole, requests)], Learning(hiding=Hiding()))
-    case = next(case for case in CASES if len(case) == 2)
-    candidates = whole.candidates(request(asks_for(case)), 8, CASES.index(case))
-    unknown = blinded(candidates, np.ones(8, bool))
-    first = int(model.probabilities(unknown, [()])[0].argmax())
-    assert whole.graph.tasks[int(candidates.tasks[first])] in case
 
 
 def test_a_task_of_n_cases_is_unknown_a_fifth_of_the_time_divided_by_n() -> None:

@@ -12,14 +12,14 @@ from opus_pipelines.core.settings import Paths, Settings
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.lwm.interface import version_of
-from opus_pipelines.lwm.next_step.network import Fitting, Network, TrainingError
-from opus_pipelines.lwm.next_step.network import train as train_network
+from opus_pipelines.lwm.next_step.network import Fitting, Network, TrainingError, fit_network
 from opus_pipelines.lwm.next_step.writing import systematic
 from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.lwm.pointer.candidates import FEATURES
 from opus_pipelines.lwm.pointer.clauses import clauses_of, plain
+from opus_pipelines.lwm.pointer.learning import pointer_examples, train_pointer
 from opus_pipelines.lwm.pointer.memory import CaseMemory, IndustryGraph
-from opus_pipelines.lwm.pointer.model import PointerModel, examples, train
+from opus_pipelines.lwm.pointer.model import PointerModel
 from opus_pipelines.lwm.pointer.store import WEIGHTS, keep, opened, save, store_of
 from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans, request, vector
 
@@ -30,7 +30,7 @@ CASES = plans(120)
 
 @pytest.fixture(scope="module")
 def model() -> PointerModel:
-    return train([(memory(CASES), [request(asks_for(case)) for case in CASES])])
+    return train_pointer([(memory(CASES), [request(asks_for(case)) for case in CASES])])
 
 
 def test_a_request_is_cut_into_clauses_with_their_places() -> None:
@@ -72,7 +72,7 @@ def test_the_edges_without_a_case_are_those_of_the_other_cases() -> None:
 
 def test_every_prefix_of_a_case_is_an_example_with_its_next_step_or_the_end() -> None:
     cases = [("open_account", "send_invoice"), *CASES]
-    found = examples(memory(cases), request(asks_for(cases[0])), 0)
+    found = pointer_examples(memory(cases), request(asks_for(cases[0])), 0)
     assert [len(rows) for rows, _ in found] == [9, 8, 7], "candidates and the end, without the steps so far"
     assert found[-1][1] == 6, "the end comes last"
 
@@ -107,7 +107,7 @@ def test_a_tool_that_no_case_used_can_be_chosen() -> None:
     unseen = "check_account"
     cases = [case for case in CASES if unseen not in case]
     seen = memory(cases)
-    trained = train([(seen, [request(asks_for(case)) for case in cases])])
+    trained = train_pointer([(seen, [request(asks_for(case)) for case in cases])])
     first = trained.sequences(request(asks_for([unseen])), seen)
     assert any(TOOLS.index(unseen) in sequence.tasks for sequence in first[:5])
 
@@ -121,13 +121,13 @@ def test_sequences_have_distinct_tasks_and_probabilities_of_one_in_all(model: Po
 
 
 def test_the_same_cases_give_the_same_weights(model: PointerModel) -> None:
-    again = train([(memory(CASES), [request(asks_for(case)) for case in CASES])])
+    again = train_pointer([(memory(CASES), [request(asks_for(case)) for case in CASES])])
     assert all(np.array_equal(part, again.network.tensors()[name]) for name, part in model.network.tensors().items())
 
 
 def test_a_missing_feature_counts_as_the_mean() -> None:
     rows = [np.array([[1.0, np.nan], [0.0, 2.0]]), np.array([[1.0, 2.0], [0.0, np.nan]])]
-    network = train_network(rows, [0, 0])
+    network = fit_network(rows, [0, 0])
     assert np.isfinite(network.scores(np.array([[np.nan, np.nan]], np.float32))).all()
     assert (network.standardised(np.array([[np.nan, np.nan]], np.float32)) == 0).all()
 
@@ -136,8 +136,8 @@ def test_a_network_of_several_perceptrons_gives_the_mean_of_their_scores() -> No
     rows = [np.array([[1.0, 0.5], [0.0, 2.0]]), np.array([[1.0, 2.0], [0.0, 1.0]])]
     epochs: list[int] = []
     told = lambda epoch, _: epochs.append(epoch)
-    three = train_network(rows, [0, 1], Fitting(report=told, perceptrons=3))
-    alone = [train_network(rows, [0, 1], Fitting(seed)).scores(rows[0]) for seed in range(3)]
+    three = fit_network(rows, [0, 1], Fitting(report=told, perceptrons=3))
+    alone = [fit_network(rows, [0, 1], Fitting(seed)).scores(rows[0]) for seed in range(3)]
     assert np.allclose(three.scores(rows[0]), np.mean(alone, 0), atol=1e-6)
     assert not np.allclose(alone[0], alone[1])
     assert epochs == list(range(1, 1_201)), "of each perceptron 400"
@@ -146,20 +146,20 @@ def test_a_network_of_several_perceptrons_gives_the_mean_of_their_scores() -> No
 
 
 def test_an_infinite_feature_is_clipped() -> None:
-    network = train_network([np.array([[np.inf, 1.0], [0.0, -np.inf], [1.0, 0.0]])] * 3, [0, 0, 0])
+    network = fit_network([np.array([[np.inf, 1.0], [0.0, -np.inf], [1.0, 0.0]])] * 3, [0, 0, 0])
     assert np.isfinite(network.scores(np.array([[np.inf, -np.inf]], np.float32))).all()
 
 
 def test_there_must_be_an_example() -> None:
     with pytest.raises(TrainingError):
-        train([])
+        train_pointer([])
 
 
 def test_a_loss_that_is_not_finite_stops_the_training() -> None:
     rows = [np.array([[1.0, 2.0], [0.0, 1.0]])] * 4
     epochs: list[int] = []
     with pytest.raises(TrainingError, match="not finite"):
-        train_network(rows, [0, 1, 0, 1], Fitting(report=lambda epoch, _: epochs.append(epoch), learning_rate=1e38))
+        fit_network(rows, [0, 1, 0, 1], Fitting(report=lambda epoch, _: epochs.append(epoch), learning_rate=1e38))
     assert epochs == [1], "it stops in the epoch in which it happens"
 
 
@@ -184,7 +184,10 @@ def test_a_published_model_is_read_as_it_was_written(model: PointerModel, tmp_pa
 
 
 def test_a_damaged_model_is_named_and_the_one_before_serves(model: PointerModel, tmp_path: Path) -> None:
-    lake, other = Lake(tmp_path), train([(memory(CASES[:60]), [request(asks_for(case)) for case in CASES[:60]])])
+    lake, other = (
+        Lake(tmp_path),
+        train_pointer([(memory(CASES[:60]), [request(asks_for(case)) for case in CASES[:60]])]),
+    )
     first, second = publish(lake, other, card(retail=True)), publish(lake, model, card(retail=True))
     (store_of(lake).folder / second / WEIGHTS).write_bytes(b"\x00" * 50)
     found = opened(lake)
@@ -226,7 +229,10 @@ def hostile(name: str) -> bytes:
 def test_a_hostile_file_is_named_and_the_champion_before_it_serves(
     model: PointerModel, content: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    lake, other = Lake(tmp_path), train([(memory(CASES[:60]), [request(asks_for(case)) for case in CASES[:60]])])
+    lake, other = (
+        Lake(tmp_path),
+        train_pointer([(memory(CASES[:60]), [request(asks_for(case)) for case in CASES[:60]])]),
+    )
     first, second = publish(lake, other, card(retail=True)), publish(lake, model, card(retail=True))
     (store_of(lake).folder / second / WEIGHTS).write_bytes(hostile(content))
     backend = PointerBackend()
@@ -241,7 +247,7 @@ def test_a_network_of_other_shapes_is_refused(model: PointerModel, tmp_path: Pat
     from opus_pipelines.core.errors import OpusError
     from opus_pipelines.lwm.pointer.store import read_network
 
-    narrow = train_network([np.array([[1.0, 2.0], [0.0, 1.0]])] * 2, [0, 0])
+    narrow = fit_network([np.array([[1.0, 2.0], [0.0, 1.0]])] * 2, [0, 0])
     save(PointerModel(narrow), tmp_path / WEIGHTS)
     with pytest.raises(OpusError, match="2 features"):
         read_network(tmp_path / WEIGHTS)
@@ -269,7 +275,10 @@ def test_whoever_may_read_the_lake_may_read_a_model(model: PointerModel, tmp_pat
 
 
 def test_a_missing_champion_is_named_and_the_one_before_it_serves(model: PointerModel, tmp_path: Path) -> None:
-    lake, other = Lake(tmp_path), train([(memory(CASES[:60]), [request(asks_for(case)) for case in CASES[:60]])])
+    lake, other = (
+        Lake(tmp_path),
+        train_pointer([(memory(CASES[:60]), [request(asks_for(case)) for case in CASES[:60]])]),
+    )
     first, second = publish(lake, other, card(retail=True)), publish(lake, model, card(retail=True))
     lake.remove(store_of(lake).folder / second)
     found = opened(lake)
@@ -279,7 +288,10 @@ def test_a_missing_champion_is_named_and_the_one_before_it_serves(model: Pointer
 
 
 def test_a_challenger_does_not_serve(model: PointerModel, tmp_path: Path) -> None:
-    lake, other = Lake(tmp_path), train([(memory(CASES[:60]), [request(asks_for(case)) for case in CASES[:60]])])
+    lake, other = (
+        Lake(tmp_path),
+        train_pointer([(memory(CASES[:60]), [request(asks_for(case)) for case in CASES[:60]])]),
+    )
     first, second = publish(lake, other, card(retail=True)), keep(lake, model, card(retail=True))
     found = opened(lake)
     assert found.champion is not None
@@ -408,6 +420,6 @@ def test_two_tools_with_one_name_stay_two(model: PointerModel) -> None:
 def test_a_history_of_one_task_is_learnt() -> None:
     cases = [("send_invoice",)] * 60
     one = memory(cases)
-    trained = train([(one, [request(asks_for(case)) for case in cases])])
+    trained = train_pointer([(one, [request(asks_for(case)) for case in cases])])
     best = trained.sequences(request("please send the invoice"), one)[0]
     assert [TOOLS[n] for n in best.tasks] == ["send_invoice"]

@@ -11,7 +11,7 @@ from opus_pipelines.lwm.next_step.network import TrainingError
 from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.lwm.pointer.store import WEIGHTS
 from opus_pipelines.lwm.step_writing.memory import FEATURES, TextCase, TextMemory
-from opus_pipelines.lwm.step_writing.model import WIDTH, StepWriter, examples, next_step_features, train
+from opus_pipelines.lwm.step_writing.model import WIDTH, StepWriter, text_examples, text_features, train_step_writer
 from opus_pipelines.lwm.step_writing.store import keep_writer, opened, store_of
 from opus_pipelines.lwm.step_writing.texts import (
     CLAUSE,
@@ -38,7 +38,7 @@ def memory() -> TextMemory:
 
 @pytest.fixture(scope="module")
 def writer(memory: TextMemory) -> StepWriter:
-    return train([memory], encode)
+    return train_step_writer([memory], encode)
 
 
 @pytest.mark.parametrize(
@@ -104,14 +104,14 @@ def test_features_have_their_width_and_the_end_comes_last(memory: TextMemory) ->
     candidates = memory.candidates("please put the mug in the sofa", "", encode)
     assert candidates.features.shape == (len(candidates.texts), FEATURES)
     for done in ([], [0], [0, 1]):
-        rows = next_step_features(candidates, done)
+        rows = text_features(candidates, done)
         assert rows.shape == (len(candidates.texts) + 1, WIDTH)
         assert rows[:, -1].tolist() == [0.0] * len(candidates.texts) + [1.0]
 
 
 def test_a_step_that_no_candidate_is_like_teaches_nothing() -> None:
     strange = TextCase("please put the mug in the sofa", "", ("candle towel book", "put mug in sofa"), True)
-    found = examples(TextMemory.measured([strange, *CASES], encode), 0, encode)
+    found = text_examples(TextMemory.measured([strange, *CASES], encode), 0, encode)
     assert len(found) == 2, "the known step, and the end"
     assert found[-1][1] == len(found[-1][0]) - 1
 
@@ -137,7 +137,7 @@ def test_independent_steps_stay_independent(writer: StepWriter) -> None:
 def test_cases_without_a_step_like_a_candidate_cannot_be_learnt_from() -> None:
     cases = [TextCase("water plants daily", "", (WORDS[n],), True) for n in range(3)]
     with pytest.raises(TrainingError):
-        train([TextMemory.measured(cases, encode)], encode)
+        train_step_writer([TextMemory.measured(cases, encode)], encode)
 
 
 def test_a_promoted_writer_serves_the_industries_of_its_card(

@@ -9,10 +9,9 @@ import pytest
 from opus_pipelines.core.settings import MLflow
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.next_step.network import TrainingError
-from opus_pipelines.lwm.pointer.model import Learning, PointerModel, train
+from opus_pipelines.lwm.pointer.learning import train_pointer
+from opus_pipelines.lwm.pointer.model import PointerModel
 from opus_pipelines.lwm.pointer.store import model_id_of
-from opus_pipelines.lwm.pointer.transformer import blank_request
-from opus_pipelines.lwm.pointer.transformer import train as train_transformer
 from opus_pipelines.lwm.training.logged_models import logged_pointer
 from opus_pipelines.lwm.training.tracking import DataHash, Tracking, TrackingError
 from opus_pipelines.wkg.upkeep.retention import withdraw_models
@@ -25,7 +24,7 @@ DATA = [DataHash("retail", 60, "0123456789abcdef")]
 @pytest.fixture(scope="module")
 def model() -> PointerModel:
     cases = plans(60)
-    return train([(memory(cases), [request(asks_for(case)) for case in cases])])
+    return train_pointer([(memory(cases), [request(asks_for(case)) for case in cases])])
 
 
 @pytest.fixture(scope="module")
@@ -145,16 +144,3 @@ def test_a_record_in_the_lake_goes_with_the_models(tmp_path: Path) -> None:
     assert withdraw_models(lake, [], {"w1": {}}) == 0
     assert withdraw_models(lake, ["w1"], {"w1": {}}) == 1
     assert [path for path in lake.root.rglob("*") if path.name != ".staging"] == []
-
-
-def test_a_transformer_in_the_registry_tells_the_first_step(tmp_path: Path) -> None:
-    import mlflow
-
-    cases = plans(20)
-    requests = [request(asks_for(case)) for case in cases]
-    model = train_transformer([(memory(cases), requests)], Learning(epochs=1))
-    logged_pointer(model).save(tmp_path / "model")
-    loaded = mlflow.pyfunc.load_model(str(tmp_path / "model"))
-    found = loaded.predict(blank_request(model))
-    assert np.allclose(found, model.first_step(blank_request(model)))
-    assert not list((tmp_path / "model").rglob("*.pkl"))

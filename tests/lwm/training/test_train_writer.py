@@ -11,7 +11,7 @@ from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lwm.next_step.network import Network
 from opus_pipelines.lwm.step_writing.memory import TextMemory
-from opus_pipelines.lwm.step_writing.model import StepWriter, train
+from opus_pipelines.lwm.step_writing.model import StepWriter, train_step_writer
 from opus_pipelines.lwm.step_writing.store import WriterChampion, opened, store_of, writer_id
 from opus_pipelines.lwm.training.logged_models import logged_writer
 from opus_pipelines.lwm.training.promotion import Promotion
@@ -31,7 +31,7 @@ def memory() -> TextMemory:
 
 @pytest.fixture(scope="module")
 def writer(memory: TextMemory) -> StepWriter:
-    return train([memory], encode)
+    return train_step_writer([memory], encode)
 
 
 def aimless(writer: StepWriter) -> StepWriter:
