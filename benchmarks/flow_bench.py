@@ -46,9 +46,8 @@ from opus_pipelines.flows.from_text.scores import MEASURES, TaskScore, means, sc
 from opus_pipelines.flows.text.clauses import clauses_of
 from opus_pipelines.language.embedding.encoder import Encoder
 from opus_pipelines.workflow.blocks.expressions import FlowError
-from opus_pipelines.workflow.blocks.formats.python_ir import parse
-from opus_pipelines.workflow.blocks.model import Flow, For, If
-from opus_pipelines.workflow.blocks.traversal import activities, walk
+from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir
+from opus_pipelines.workflow.blocks.model import Flow, For, If, activities, walk
 
 COUNTS = (10, 50)
 # The paper's rows for 101 tests (tables 1 and 3): its exact match has no published code and needs a language model.
@@ -120,7 +119,7 @@ def score_file(folder: Path, file: Path, samples: Path | None) -> int:
         value = json.loads(line)
         drawn[str(value["uid"])] = value["bpmn"]
         try:
-            flows[str(value["uid"])] = parse(value["sequence"])
+            flows[str(value["uid"])] = parse_ir(value["sequence"])
         except FlowError as error:
             print(f"{value['uid']}: the sequence is no flow: {error}", file=sys.stderr)
             flows[str(value["uid"])] = None

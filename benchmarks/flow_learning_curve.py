@@ -31,7 +31,7 @@ from opus_pipelines.flows.models.prompts import FlowPrompter
 from opus_pipelines.language.embedding.encoder import Encoder
 from opus_pipelines.lwm.language_models.lora import Example, fit
 from opus_pipelines.lwm.language_models.transformer import LanguageModel, apply_adapter, load
-from opus_pipelines.workflow.blocks.formats.python_ir import write
+from opus_pipelines.workflow.blocks.formats.python_ir import write_ir
 from opus_pipelines.workflow.blocks.model import Flow
 from opus_pipelines.workflow.metrics.intervals import interval
 from tests.lwm.language_models.tiny_model import write_tiny_model
@@ -87,7 +87,7 @@ def prompter(writer: FlowWriter, teaching: Sequence[FlowTask], shown: int) -> Fl
 
 def example(plain: FlowPrompter, task: FlowTask) -> Example:
     assert task.expected is not None
-    return Example(plain.prompt(task.utterance, task.prior), tuple(write(task.expected).splitlines()))
+    return Example(plain.prompt(task.utterance, task.prior), tuple(write_ir(task.expected).splitlines()))
 
 
 def by_model(given: FlowPrompter, model: LanguageModel) -> Write:

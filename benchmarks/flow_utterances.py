@@ -29,7 +29,7 @@ from opus_pipelines.flows.from_text.generator import learn
 from opus_pipelines.flows.from_text.predictions import predictions
 from opus_pipelines.flows.from_text.scores import TaskScore, score
 from opus_pipelines.language.embedding.encoder import Encoder
-from opus_pipelines.workflow.blocks.formats.python_ir import parse
+from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir
 from opus_pipelines.workflow.metrics.intervals import interval
 
 FILE = Path(__file__).with_suffix(".jsonl")
@@ -71,7 +71,7 @@ def read_utterances(file: Path, part: str) -> list[FlowTask]:
     for row in rows:
         half = ("-tune" if row["utterance"] in read else "-held") if row["part"] == "third" else ""
         if row["part"] + half == part:
-            prior, expected = parse(row["prior"]) if "prior" in row else None, parse(row["flow"])
+            prior, expected = parse_ir(row["prior"]) if "prior" in row else None, parse_ir(row["flow"])
             tasks.append(FlowTask(row["uid"], row["utterance"], prior, None, expected, row["flow"], tuple(row["tags"])))
     return tasks
 

@@ -34,8 +34,7 @@ from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.cache import CachedEncoder
 from opus_pipelines.language.embedding.encoder import Encoder
 from opus_pipelines.quality.sample import write_sample
-from opus_pipelines.workflow.evaluation.bayesian_network import exact_success
-from opus_pipelines.workflow.evaluation.success import product_success
+from opus_pipelines.workflow.evaluation.success import exact_success, product_success
 from resources.spark import SparkResource
 from tests.generation.contracts import ContractGenerator, RecordedResult
 from tests.quality.sample.simulate import expected_reward, simulate_workflow

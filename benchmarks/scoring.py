@@ -12,8 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from opus_pipelines.core.settings import Cost, Reward
-from opus_pipelines.workflow.evaluation.batch import Figures, evaluate_batch
-from opus_pipelines.workflow.evaluation.reward import evaluate
+from opus_pipelines.workflow.evaluation.reward import Figures, evaluate, evaluate_batch
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 

@@ -22,7 +22,7 @@ from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.reporting.explain import explanation
 from opus_pipelines.reporting.views import connect, write_views_sql
 from opus_pipelines.reporting.workflows import read_workflow
-from opus_pipelines.workflow.formats.json_yaml import as_yaml
+from opus_pipelines.workflow.files import as_yaml
 from tests.generation.contracts import ContractGenerator
 
 pytestmark = [pytest.mark.spark, pytest.mark.model]

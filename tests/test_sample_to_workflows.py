@@ -30,10 +30,10 @@ from opus_pipelines.reporting.workflows import read_workflow
 from opus_pipelines.wkg.snapshot import Snapshot
 from opus_pipelines.workflow.evaluation.reward import evaluate
 from opus_pipelines.workflow.evaluation.score import score_file
-from opus_pipelines.workflow.formats.annotated import AnnotatedWorkflow
+from opus_pipelines.workflow.files import AnnotatedWorkflow
 from opus_pipelines.workflow.formats.bpmn import as_bpmn
 from opus_pipelines.workflow.formats.bpmn_reader import read_bpmn
-from opus_pipelines.workflow.task_order import INPUT, OUTPUT
+from opus_pipelines.workflow.model import INPUT, OUTPUT
 from tests import published_rows
 from tests.generation.contracts import NOW, ContractGenerator
 from tests.generation.planning.chains import chain_workflow

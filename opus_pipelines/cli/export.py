@@ -45,7 +45,7 @@ def export(options: Options, workflow: str, form: str | None, out: Path | None) 
     from opus_pipelines.reporting.explain import find_workflow
     from opus_pipelines.reporting.views import connect
     from opus_pipelines.reporting.workflows import read_workflow
-    from opus_pipelines.workflow.formats.export_formats import exported, format_of_suffix
+    from opus_pipelines.workflow.formats.registry import exported, format_of_suffix
 
     connection = connect(options.lake())
     annotated = read_workflow(connection, find_workflow(connection, workflow))

@@ -96,7 +96,7 @@ def check(file: Path, source: str | None) -> None:
     """
     from opus_pipelines.workflow.blocks.expressions import FlowError
     from opus_pipelines.workflow.blocks.formats.registry import read_flow
-    from opus_pipelines.workflow.blocks.traversal import read_before_set
+    from opus_pipelines.workflow.blocks.model import read_before_set
 
     found = read_before_set(read_flow(file, source))
     if found:
@@ -120,14 +120,14 @@ def diff(before: Path, after: Path, as_json: bool, svg: Path | None) -> None:
       opus flow diff before.py after.py --svg difference.svg
     """
     from opus_pipelines.workflow.blocks.difference import difference
+    from opus_pipelines.workflow.blocks.edit_files import operation_data
     from opus_pipelines.workflow.blocks.edits import described
     from opus_pipelines.workflow.blocks.formats.registry import read_flow
-    from opus_pipelines.workflow.blocks.operation_files import operation_data
 
     old, new = read_flow(before), read_flow(after)
     operations = difference(old, new)
     if svg is not None:
-        from opus_pipelines.reporting.pages.flows.picture import difference_svg
+        from opus_pipelines.reporting.pages.flows import difference_svg
 
         _write(difference_svg(old, new).encode(), svg)
     if as_json:
@@ -154,7 +154,7 @@ def page(file: Path, prior: Path | None, utterance: str, retrieved: Path | None,
     Example:
       opus flow page after.bpmn --prior before.bpmn -o after.html
     """
-    from opus_pipelines.reporting.pages.flows.page import FlowPage, flow_page, read_retrieved
+    from opus_pipelines.reporting.pages.flows import FlowPage, flow_page, read_retrieved
     from opus_pipelines.workflow.blocks.formats.registry import read_flow
 
     try:
@@ -198,7 +198,7 @@ def edit(
       opus flow edit leads.bpmn "Send an email at the end" "Remove the first step" --in-place
       opus flow edit leads.bpmn --operations operations.json -o edited.bpmn
     """
-    from opus_pipelines.workflow.exchange.turns import edit_file
+    from opus_pipelines.workflow.blocks.edit_files import edit_file
 
     if bool(utterances) == (operations is not None):
         raise InputError("opus flow edit takes utterances or --operations, one of the two")
@@ -226,7 +226,7 @@ def undo(file: Path, turns: int, only_list: bool) -> None:
       opus flow undo leads.bpmn --list
     """
     from opus_pipelines.cli import show
-    from opus_pipelines.workflow.exchange import turns as record
+    from opus_pipelines.workflow.blocks import edit_files as record
 
     found = list(reversed(record.turns(file))) if only_list else record.undo(file, turns)
     show.table(("turn", "operations"), [(turn.request, "; ".join(turn.operations)) for turn in found])
@@ -238,11 +238,11 @@ def _turns(
     options: Options, file: Path, given: tuple[str, ...] | Path | None, how: dict[str, Any]
 ) -> Iterator[tuple[str, list[str], bytes]]:
     """Yields what each turn asks for, its operations as lines, and the content of the file after it."""
+    from opus_pipelines.workflow.blocks.edit_files import read_operations
     from opus_pipelines.workflow.blocks.edits import applied, described
     from opus_pipelines.workflow.blocks.expressions import FlowError
     from opus_pipelines.workflow.blocks.formats.bpmn_patch import patched_bpmn
     from opus_pipelines.workflow.blocks.formats.registry import flow_format, format_of, read_flow, written
-    from opus_pipelines.workflow.blocks.operation_files import read_operations
 
     def after(content: bytes, changed: "Flow") -> bytes:
         if name == "bpmn":

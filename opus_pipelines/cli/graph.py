@@ -52,7 +52,7 @@ def graph(
     from opus_pipelines.reporting.graphs.svg import svg
     from opus_pipelines.reporting.tasks import find_industry, find_task
     from opus_pipelines.reporting.views import connect
-    from opus_pipelines.reporting.wkg_graph import GraphPart, Scale, strongest
+    from opus_pipelines.reporting.wkg_graph import GraphPart, GraphScale, strongest
 
     settings = options.settings()
     lake = options.lake()
@@ -60,7 +60,7 @@ def graph(
     connection = connect(lake)
     industry = find_industry(connection, industry) if industry else None
     task = find_task(connection, around, industry) if around else None
-    scale = Scale.of(lake.manifest(snapshot))
+    scale = GraphScale.of(lake.manifest(snapshot))
     part = GraphPart(edges or settings.graph.picture_edges, industry, task, hops)
     picture = strongest(connection, snapshot, scale, part)
     form = form or _form(output)

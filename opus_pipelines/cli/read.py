@@ -101,7 +101,7 @@ def explain(
 def _pictures(connection: "duckdb.DuckDBPyConnection", workflow: str, svg: Path | None, mermaid: Path | None) -> None:
     from opus_pipelines.reporting.graphs.swimlane_svg import swimlane_svg
     from opus_pipelines.reporting.workflows import read_workflow
-    from opus_pipelines.workflow.formats.mermaid import as_mermaid
+    from opus_pipelines.workflow.formats.registry import as_mermaid
 
     annotated = read_workflow(connection, workflow)
     for out, draw in ((svg, swimlane_svg), (mermaid, as_mermaid)):
@@ -135,7 +135,7 @@ def query(options: Options, name_or_sql: str | None, variables: tuple[str, ...],
     """
     from opus_pipelines.core.schemas import DATASETS
     from opus_pipelines.lake.object_store.folders import origin_of_root
-    from opus_pipelines.reporting.querying.guard import timed
+    from opus_pipelines.reporting.querying import timed
     from opus_pipelines.reporting.views import connect, run, shipped_queries, store_views_sql, views_sql
 
     if views:
@@ -248,8 +248,8 @@ def report(options: Options, client: str | None, contract: str | None, out: Path
     """
     from opus_pipelines.lake.layout import slug
     from opus_pipelines.reporting.pages.contract import contract_pages
-    from opus_pipelines.reporting.pages.nights.page import nights_page, render_nights
-    from opus_pipelines.reporting.pages.programs.searches import program_page, render_programs
+    from opus_pipelines.reporting.pages.nights import nights_page, render_nights
+    from opus_pipelines.reporting.pages.programs import program_page, render_programs
     from opus_pipelines.reporting.pages.render import (
         flow_rows,
         render,

@@ -36,7 +36,7 @@ from opus_pipelines.lwm.stitching.combined_processes import critical_groups
 from opus_pipelines.lwm.stitching.plan import Stitched
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.wkg.subgraphs.steiner_tree import SubWKG
-from opus_pipelines.workflow.evaluation.calendar_settings import CalendarSettings
+from opus_pipelines.workflow.evaluation.calendar import CalendarSettings
 from opus_pipelines.workflow.files import Weights
 
 

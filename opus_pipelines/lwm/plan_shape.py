@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from opus_pipelines.lwm.dependency import Pair, independent
-from opus_pipelines.workflow.task_order import TaskOrder
+from opus_pipelines.workflow.model import TaskOrder
 
 OrderCounts = Callable[[Pair], tuple[float, float]]
 

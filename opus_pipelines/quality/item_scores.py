@@ -8,9 +8,8 @@ import numpy as np
 
 from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.quality.task_set import Item
-from opus_pipelines.workflow.metrics.graph_edit import graph_edit_distance
 from opus_pipelines.workflow.metrics.opus_metrics import opus_metrics
-from opus_pipelines.workflow.metrics.plan_scores import Plan, plan_scores
+from opus_pipelines.workflow.metrics.plan_scores import Plan, graph_edit_distance, plan_scores
 from opus_pipelines.workflow.metrics.worfbench import WorkflowText, chain_scores, graph_scores
 
 MAX_GRAPH_TASKS = 24  # of either workflow; chains and subgraphs in common of larger ones would take too long

@@ -26,7 +26,7 @@ from opus_pipelines.workflow.constraints import NOT_APPLIED
 NO_GAIN = "no gain stated"
 NO_FEASIBLE = "no feasible workflow"
 INFEASIBLE_COLUMNS = ("intake", "workflow", "breaks", "would earn $", "success", "cost $", "steps")
-COLUMNS = (
+_COLUMNS = (
     "intake",
     "rank",
     "workflow",
@@ -125,14 +125,15 @@ def _ranking(intentions: list[list[dict[str, Any]]]) -> tuple[tuple[str, ...], l
     lines = [_line(row, ranks[0]) for ranks in intentions for row in ranks]
     more = {"ranked by": [_criteria(row) for row in rows], "decision": [decision_text(row) or "" for row in rows]}
     more = {name: cells for name, cells in more.items() if any(cells)}
-    return (*COLUMNS, *more), [(*line, *cells) for line, *cells in zip(lines, *more.values(), strict=True)]
+    return (*_COLUMNS, *more), [(*line, *cells) for line, *cells in zip(lines, *more.values(), strict=True)]
 
 
 def _short(intentions: list[list[dict[str, Any]]]) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
     columns, lines = _ranking(intentions)
     rows = [row for ranks in intentions for row in ranks]
     observed = not any(row["cost_assumed_share"] or row["cost_unknown_steps"] for row in rows)
-    wanted = [name for name in SHORT_COLUMNS if not (observed and name == "cost rests on")] + [*columns[len(COLUMNS) :]]
+    wanted = [name for name in SHORT_COLUMNS if not (observed and name == "cost rests on")]
+    wanted += columns[len(_COLUMNS) :]
     short = {"workflow": [row["workflow_id"][:_SHOWN_ID] for row in rows]}
     short["lead time"] = [hours(row["lead_time_ms_p50"]) for row in rows]
     cells = [short.get(name) or [line[columns.index(name)] for line in lines] for name in wanted]

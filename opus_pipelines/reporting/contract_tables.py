@@ -14,14 +14,14 @@ from opus_pipelines.generation.results.contract import ContractResult, result_ta
 from opus_pipelines.generation.results.rows import Row
 from opus_pipelines.generation.results.staged import columns_of
 from opus_pipelines.generation.search.baseline import total
-from opus_pipelines.workflow.evaluation.assumed_figures import assumed_of
+from opus_pipelines.workflow.evaluation.cost import assumed_of
 
 
 def report_tables(result: ContractResult, clear_share: float) -> dict[str, pa.Table]:
     """Returns `reports/cost` and `reports/reward` of a contract's result, by dataset name."""
     best = _rows(result, OPTIMIZED, OPTIMIZED_COLUMNS)
     costs = cost_rows(best, _rows(result, WORKFLOW_TASKS, TASK_COLUMNS))
-    rewards = reward_rows(_rows(result, OPTIMIZED, COLUMNS), clear_share)
+    rewards = reward_rows(_rows(result, OPTIMIZED, _COLUMNS), clear_share)
     return {
         COST_REPORT.name: result_table(result, COST_REPORT, costs),
         REWARD_REPORT.name: result_table(result, REWARD_REPORT, rewards),
@@ -95,7 +95,7 @@ def _row(task: str, rows: Sequence[Row], whole: float | None) -> Row:
     )
 
 
-COLUMNS = (
+_COLUMNS = (
     "intake_id",
     "intention_id",
     "rank",
@@ -116,7 +116,7 @@ COLUMNS = (
 
 
 def reward_rows(optimized: Iterable[Row], clear_share: float) -> list[Row]:
-    """Returns one row for each Intention, from rows of workflows/optimized (`COLUMNS`); distance by EVAL (14).
+    """Returns one row for each Intention, from rows of workflows/optimized (`_COLUMNS`); distance by EVAL (14).
 
     The ranking is undecided where the probability that rank 1 is the best is below `clear_share`, or where the evidence
     is thin.

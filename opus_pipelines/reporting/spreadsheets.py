@@ -17,13 +17,13 @@ from datetime import datetime
 from typing import Any
 
 MARK = "'"
-SIGNS = "=+-@"
+_SIGNS = "=+-@"
 _WIDE = "＝＋－＠﹦﹢﹣﹫−⁺⁻⁼"  # their full-width, small and raised forms; some programs make the plain ones of them
 _NUMBER = re.compile(
     r"[+-]?(?:\d{1,15}(?:[.,]\d{1,15})?|\d{1,3}(?:[.,' ]\d{3}){1,4}(?:[.,]\d{1,6})?)(?:[eE][+-]?\d{1,3})?%?"
 )
 # Where a program splits lines at another sign than the comma, the rest of a text becomes a cell of its own.
-_INNER = re.compile(rf"([;\t|\r\n][ ]*)(?=[{re.escape(SIGNS)}{_WIDE}][^\s])")
+_INNER = re.compile(rf"([;\t|\r\n][ ]*)(?=[{re.escape(_SIGNS)}{_WIDE}][^\s])")
 MAX_CELL = 32_767  # characters of one cell, by the limits of Excel
 
 
@@ -34,7 +34,7 @@ def is_formula(text: str) -> bool:
     if text[0] in "\t\r\n":
         return True
     first = next((c for c in text if not c.isspace() and unicodedata.category(c) not in ("Cf", "Cc", "Mn")), "")
-    return first != "" and (first in SIGNS or first in _WIDE)
+    return first != "" and (first in _SIGNS or first in _WIDE)
 
 
 def escaped(text: str) -> str:

@@ -15,13 +15,15 @@ import duckdb
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.formatting import grid, number
 
+Row = dict[str, Any]
+
 
 def select(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> duckdb.DuckDBPyRelation:
     """Returns the rows of `sql/explain/<name>.sql`."""
     return connection.sql(_sql(name), params=parameters or None)
 
 
-def rows(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> list[dict[str, Any]]:
+def rows(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> list[Row]:
     """Returns the rows of `sql/explain/<name>.sql` as dictionaries.
 
     The query is executed, not made a relation first: a relation is bound, its views and their files with it, once for
@@ -36,7 +38,7 @@ def _sql(name: str) -> str:
     return (files("sql") / "explain" / f"{name}.sql").read_text("utf-8")
 
 
-def dicts(relation: duckdb.DuckDBPyRelation) -> list[dict[str, Any]]:
+def dicts(relation: duckdb.DuckDBPyRelation) -> list[Row]:
     """Returns the rows of a relation as dictionaries."""
     return [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
 

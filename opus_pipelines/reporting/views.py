@@ -28,7 +28,7 @@ from opus_pipelines.lake.layout import Lake, slug, write_atomically
 from opus_pipelines.lake.object_store.folders import Origin
 from opus_pipelines.lake.replaced_files import REPAIR
 from opus_pipelines.lake.results import columns_of_results
-from opus_pipelines.reporting.querying import gate, guard
+from opus_pipelines.reporting import querying
 
 logger = logging.getLogger("opus_pipelines.lake.layout")
 _HEAD = """\
@@ -232,10 +232,10 @@ def run(
     if own := sorted(_own_variables().intersection(map(str.casefold, variables or {}))):
         raise InputError(f"--set {own[0]} is not allowed: the views find their files by it")
     try:
-        question = gate.check(connection, known[text].sql if text in known else text)
+        question = querying.check(connection, known[text].sql if text in known else text)
         for name, value in (variables or {}).items():
             connection.execute(f'SET VARIABLE "{name.replace(chr(34), "")}" = $1', [value])
-        guard.lock(connection, limits or Query(), spill)
+        querying.lock(connection, limits or Query(), spill)
         return connection.sql(question)
     except (duckdb.InterruptException, duckdb.OutOfMemoryException):
         raise

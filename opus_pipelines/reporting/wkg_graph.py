@@ -16,28 +16,26 @@ import duckdb
 from opus_pipelines.core.formatting import hours, number, share, usd
 from opus_pipelines.core.settings import Graph
 from opus_pipelines.lake.layout import read_json
-from opus_pipelines.reporting.graphs.model import Change, Picture, PictureEdge, PictureNode
-from opus_pipelines.reporting.graphs.palette import SIGNS
+from opus_pipelines.reporting.graphs.model import SIGNS, Change, Picture, PictureEdge, PictureNode
 from opus_pipelines.reporting.graphs.svg import svg
-from opus_pipelines.reporting.tasks import rows
+from opus_pipelines.reporting.tasks import Row, rows
 from opus_pipelines.wkg.checks.drift import Drift
 from opus_pipelines.wkg.rebuild.records import CheckedGraph
 
-Row = dict[str, Any]
 SHORT_BASIS = {"observed": "", "estimated": " est.", "prior": " prior"}
 LONGEST_TITLE = 300  # letters of a tooltip
 GROUPINGS = (("community", "community"), ("industries", "industry"), ("component", "component"))
 
 
 @dataclass(frozen=True)
-class Scale:
+class GraphScale:
     """λ of LWM (2), and the column whose counts it weights."""
 
     lambda_: float
     unit: str
 
     @classmethod
-    def of(cls, manifest: Mapping[str, Any]) -> "Scale":
+    def of(cls, manifest: Mapping[str, Any]) -> "GraphScale":
         """Returns the scale of a snapshot's manifest. λ is 1 in a snapshot without edges, where it has no effect."""
         return cls(manifest["lambda"] or 1.0, "transitions" if manifest["gamma_unit"] == "transition" else "variants")
 
@@ -55,7 +53,7 @@ class GraphPart:
     hops: int = 1
 
 
-def strongest(connection: duckdb.DuckDBPyConnection, snapshot: str, scale: Scale, part: GraphPart) -> Picture:
+def strongest(connection: duckdb.DuckDBPyConnection, snapshot: str, scale: GraphScale, part: GraphPart) -> Picture:
     """Returns a picture of the strongest edges of a part of the WKG by γ, then by transitions."""
     industry, around = part.industry, part.around
     edge_rows = rows(connection, "graph_edges", industry=industry, around=around, hops=part.hops, edges=part.edges)
@@ -92,7 +90,7 @@ def node(task: Row, group: str | None = None, focus: bool = False) -> PictureNod
     )
 
 
-def edge(row: Row, titles: dict[str, str], scale: Scale) -> PictureEdge:
+def edge(row: Row, titles: dict[str, str], scale: GraphScale) -> PictureEdge:
     """Returns a directed edge with its transitions, and all known figures in the tooltip."""
     tooltip = [
         edge_title(row["src"], row["dst"], titles),
@@ -183,7 +181,7 @@ def snapshot_pictures(graph: CheckedGraph, settings: Graph) -> dict[str, str]:
     unit = "transitions" if resolved.rule.unit == "transition" else "variants"
     published = {} if snapshot.is_new else read_json(snapshot.place / "manifest.json") or {}
     lambda_ = graph.estimated.lambda_ if snapshot.is_new else published.get("lambda")
-    scale = Scale(lambda_ or 1.0, unit)
+    scale = GraphScale(lambda_ or 1.0, unit)
     with opened(snapshot.place, snapshot.last) as connection:
         drawn = {GRAPH: bounded(lambda n: strongest(connection, snapshot.snapshot_id, scale, GraphPart(n)), most)}
         if snapshot.last and graph.drift:

@@ -13,10 +13,17 @@ from pydantic import ValidationError
 
 from opus_pipelines.core.errors import InputError, LakeError
 from opus_pipelines.core.formatting import grid, hours, number, usd
-from opus_pipelines.reporting.tasks import rows
+from opus_pipelines.reporting.tasks import Row, rows
 from opus_pipelines.reporting.views import only_results_with
-from opus_pipelines.workflow.files import InputEntry, OutputEntry, Penalties, TaskEntry, Weights, WorkflowFile
-from opus_pipelines.workflow.formats.annotated import AnnotatedWorkflow
+from opus_pipelines.workflow.files import (
+    AnnotatedWorkflow,
+    InputEntry,
+    OutputEntry,
+    Penalties,
+    TaskEntry,
+    Weights,
+    WorkflowFile,
+)
 from opus_pipelines.workflow.model import TASK_FIGURES, UNKNOWN
 
 FlowRow = Mapping[str, Any]
@@ -59,7 +66,6 @@ def _share(supports: Iterable[float | None]) -> str:
     return f" ({100 * max(known):.0f} %)" if known else ""
 
 
-Row = dict[str, Any]
 _SCORES = ("cohesion", "coupling", "observability", "hygiene")
 _FIGURES = ("kind", "task_id", "title", "description", "inputs", "outputs", *TASK_FIGURES)
 

@@ -7,6 +7,5 @@ Inside:
 - `formats`: how a workflow is written for another program or a person, and read back: BPMN, Mermaid, JSON, YAML;
 - `evaluation`: what a workflow is worth by EVAL: success, cost, schedule, lead time, Reward, Penalty, uncertainty;
 - `blocks`: flows of sequence, if, for, while, parallel, user task and call; their formats, edits and difference;
-- `exchange`: flows in files of other programs: Mermaid, n8n, DMN tables, and workflows W = (G, Φ);
 - `metrics`: how alike a generated workflow and a reference are.
 """

@@ -1,14 +1,16 @@
 """A workflow as a YAML or JSON file: what `opus score` reads. The typed models below are the schema that it documents.
 
-A file is untrusted: its size is bounded, YAML aliases (with which a small file unfolds into a huge one) are refused.
-
-Figures of a workflow file in another unit than the schema's: each is named with its unit, its field and the unit that
-is read.
+A file is untrusted: its size is bounded, YAML aliases (with which a small file unfolds into a huge one) are refused. A
+figure in another unit than the schema's is named with its unit, its field and the unit that is read. Floats are written
+so that they are read back to the last bit. An `AnnotatedWorkflow` adds the facts that exported formats state: times,
+evidence, data types and expected waits.
 """
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -73,7 +75,7 @@ def _is_unit(base: str, unit: str) -> bool:
     return re.fullmatch("[a-z]{3}|cents?|euros?|dollars?", unit) is not None
 
 
-LARGEST_BYTES = 1 << 28
+_LARGEST_BYTES = 1 << 28
 LONGEST_YAML = 1 << 25
 _Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 _Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -211,8 +213,8 @@ def read_file(path: Path) -> WorkflowFile:
         raise InputError(f"{path}: a workflow is read from .yaml, .yml, .json or .bpmn")
     try:
         size = path.stat().st_size
-        if size > LARGEST_BYTES:
-            raise InputError(f"{path}: it has {size >> 20} MiB, more than a workflow may ({LARGEST_BYTES >> 20})")
+        if size > _LARGEST_BYTES:
+            raise InputError(f"{path}: it has {size >> 20} MiB, more than a workflow may ({_LARGEST_BYTES >> 20})")
         if path.suffix.lower() == ".bpmn":
             from opus_pipelines.workflow.formats.bpmn_reader import read_bpmn
 
@@ -274,3 +276,95 @@ def _yaml(text: str, path: Path) -> Any:
         return yaml.load(text, yaml.CSafeLoader)
     except (yaml.YAMLError, RecursionError) as error:
         raise InputError(f"{path}: {' '.join(str(error).split()) or 'it is nested too deeply'}") from None
+
+
+Edge = tuple[str, str]
+CLIENT, NOBODY = "Client", "No role stated"
+_KINDS = {"human": "People", "model": "AI model", "code": "Software"}
+
+
+@dataclass(frozen=True)
+class AnnotatedWorkflow:
+    """A workflow file with annotations; `file` holds nodes, edges, scores and weights.
+
+    The maps are by node, or by edge; an unknown value is absent.
+    """
+
+    file: WorkflowFile
+    id: str | None = None
+    start_ms: Mapping[str, float] = field(default_factory=dict)
+    finish_ms: Mapping[str, float] = field(default_factory=dict)
+    evidence: Mapping[str, int] = field(default_factory=dict)
+    origins: Mapping[str, str] = field(default_factory=dict)
+    data_types: Mapping[Edge, str] = field(default_factory=dict)
+    expected: Mapping[Edge, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """The title of the workflow, else its id."""
+        return self.file.title or self.id or "Workflow"
+
+    @cached_property
+    def workflow(self) -> Workflow:
+        """W = (G, Φ); raises WorkflowError where the file is not well formed."""
+        return self.file.workflow()
+
+    @cached_property
+    def tasks(self) -> dict[str, TaskEntry]:
+        """The entries of its tasks and reviews, by node."""
+        return {entry.id: entry for entry in self.file.tasks}
+
+    def title_of(self, node: str) -> str:
+        """Returns the title of a node."""
+        return self.workflow.by_id[node].title
+
+    def lane_of(self, node: str) -> str:
+        """Returns the lane of a node: its group of people, AI model or software, or the client for inputs and outputs.
+
+        A person without a stated group belongs to the lane of people.
+        """
+        entry = self.tasks.get(node)
+        if entry is None:
+            return CLIENT
+        if entry.actor_kind == "model" and entry.model:
+            return entry.model
+        return entry.actor_group or _KINDS.get(entry.actor_kind or "", entry.actor_kind or NOBODY)
+
+    def lanes(self) -> Sequence[str]:
+        """Returns every lane, the client's first, then in topological order of their first nodes."""
+        lanes_seen = dict.fromkeys(self.lane_of(node) for node in self.workflow.topological())
+        return [*([CLIENT] if lanes_seen.pop(CLIENT, "") is None else []), *lanes_seen]
+
+
+def as_json(file: WorkflowFile) -> str:
+    """Returns the JSON text of the file; equal workflows give equal text."""
+    return json.dumps(_data(file), indent=2, ensure_ascii=False) + "\n"
+
+
+def as_yaml(file: WorkflowFile) -> str:
+    """Returns the YAML text of the file; it has no aliases, which the reader rejects."""
+    return yaml.dump(_data(file), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+
+
+def _data(file: WorkflowFile) -> dict[str, Any]:
+    """Returns the values that differ from the defaults, because an absent key means its default."""
+    return file.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude_none=True)
+
+
+class _Dumper(yaml.CSafeDumper):  # type: ignore[misc]  # the C half has no types
+    """Writes every value out, and a float so that YAML 1.1 readers take it for one."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _float(dumper: yaml.CSafeDumper, value: float) -> yaml.ScalarNode:
+    text = repr(value)
+    if "." not in text and "e" in text:
+        text = text.replace("e", ".0e")
+    mantissa, mark, exponent = text.partition("e")
+    sign = "" if not mark or exponent.startswith(("+", "-")) else "+"
+    return dumper.represent_scalar("tag:yaml.org,2002:float", f"{mantissa}{mark}{sign}{exponent}")
+
+
+_Dumper.add_representer(float, _float)

@@ -15,8 +15,8 @@ from opus_pipelines.flows.from_text.generator import FlowWriter
 from opus_pipelines.flows.from_text.predictions import predictions
 from opus_pipelines.flows.from_text.user_tasks import UserTaskClassifier
 from opus_pipelines.workflow.blocks.formats.bpmn_reader import read_bpmn
-from opus_pipelines.workflow.blocks.formats.python_ir import parse
-from opus_pipelines.workflow.blocks.traversal import activities
+from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir
+from opus_pipelines.workflow.blocks.model import activities
 from tests.flows.from_text.flow_examples import ENTRIES, WordEncoder, catalogue
 
 JIRA, SLACK = "Jira_Issue__2_0_0__create_Issue", "Slack_message__3_0_0__create_message"
@@ -43,8 +43,8 @@ def test_a_test_that_is_asked_does_not_teach(folder: Path) -> None:
 
 
 def test_a_fault_names_the_activities() -> None:
-    task = FlowTask("1", "", expected=parse(f"a = {JIRA}()"))
-    assert fault(task, parse(f"a = {SLACK}()")) == f"missing {JIRA}; too many {SLACK}"
+    task = FlowTask("1", "", expected=parse_ir(f"a = {JIRA}()"))
+    assert fault(task, parse_ir(f"a = {SLACK}()")) == f"missing {JIRA}; too many {SLACK}"
 
 
 def test_a_folder_of_another_form_is_refused(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_folder_is_predicted_and_scored(folder: Path, tmp_path: Path, capsys: 
     assert main([str(folder), str(file), "--learn", str(folder)]) == 0
     lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
     assert [line["uid"] for line in lines] == [1, 2]
-    assert activities(parse(lines[1]["sequence"])) == [JIRA, SLACK]
+    assert activities(parse_ir(lines[1]["sequence"])) == [JIRA, SLACK]
     assert activities(read_bpmn(lines[1]["bpmn"].encode()).flow) == [JIRA, SLACK]
     assert main(["score", str(folder), str(file)]) == 0
     assert "exact_semantic         1.000" in capsys.readouterr().out

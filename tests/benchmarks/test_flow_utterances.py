@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.flow_utterances import FILE, PARTS, read_utterances
 from opus_pipelines.flows.from_text.flow_folder import read_folder
-from opus_pipelines.workflow.blocks.traversal import activities
+from opus_pipelines.workflow.blocks.model import activities
 
 FOLDER = Path(os.environ.get("OPUS_TEST_DATA", Path(__file__).parents[3] / "shared" / "data")) / "flow_bench"
 

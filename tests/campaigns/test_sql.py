@@ -14,8 +14,7 @@ import pytest
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.settings import Query
-from opus_pipelines.reporting.querying.gate import check
-from opus_pipelines.reporting.querying.guard import lock
+from opus_pipelines.reporting.querying import check, lock
 
 SEED = 15
 SMALL, LARGE = 120, 5_000

@@ -1,7 +1,7 @@
 """The names of the export formats that the help of `opus export` shows."""
 
 from opus_pipelines.cli.export import EXPORT_FORMATS
-from opus_pipelines.workflow.formats.export_formats import BUILT_IN
+from opus_pipelines.workflow.formats.registry import BUILT_IN
 
 
 def test_the_help_names_every_built_in_format() -> None:

@@ -7,9 +7,9 @@ import pytest
 
 from opus_pipelines.cli.main import main
 from opus_pipelines.workflow.blocks.formats.bpmn_reader import read_bpmn
-from opus_pipelines.workflow.blocks.formats.bpmn_text import write_bpmn
-from opus_pipelines.workflow.blocks.formats.python_ir import parse
-from opus_pipelines.workflow.blocks.traversal import activities, identified, ids
+from opus_pipelines.workflow.blocks.formats.bpmn_writer import write_bpmn
+from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir
+from opus_pipelines.workflow.blocks.model import activities, identified, ids
 from tests.flows.from_text.flow_examples import ENTRIES
 from tests.lwm.language_models.chat_server import ChatServer, serving
 from tests.lwm.language_models.tiny_model import write_tiny_model
@@ -31,7 +31,7 @@ def test_a_tiny_model_writes_only_activities_of_the_catalogue(tmp_path: Path, ca
     settings.write_text(f'[causal_lm]\npath = "{path.absolute()}"\nmax_prompt_tokens = 4000\n')
     given = ["flow", "new", UTTERANCE, "--catalogue", str(catalogue), "--backend", "causal_lm", "-o", str(output)]
     assert main(["--settings", str(settings), *given]) == 0
-    called = activities(parse(output.read_text("utf-8")))
+    called = activities(parse_ir(output.read_text("utf-8")))
     assert called
     assert set(called) <= {name for name, _ in ENTRIES}
 
@@ -53,7 +53,7 @@ def test_an_endpoint_edits_a_bpmn_file_whose_other_elements_stay(
 ) -> None:
     jira, slack = ENTRIES[0][0], ENTRIES[4][0]
     file, settings = tmp_path / "flow.bpmn", tmp_path / "opus.toml"
-    before = write_bpmn(identified(parse(f"issue = {jira}()")))
+    before = write_bpmn(identified(parse_ir(f"issue = {jira}()")))
     file.write_bytes(before)
     with serving(ChatServer(lambda _: {"flow": f"issue = {jira}()\nmessage = {slack}()"})) as chat:
         settings.write_text(f'[openai_compatible]\nurl = "{chat.url}"\nmodel = "m"\n')

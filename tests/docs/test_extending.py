@@ -33,12 +33,11 @@ from opus_pipelines.wkg.rebuild.manifest import settings_that_matter
 from opus_pipelines.wkg.rebuild.stages import require_passed
 from opus_pipelines.wkg.subgraphs.steiner_tree import SubWKG
 from opus_pipelines.workflow.blocks.expressions import FlowError
-from opus_pipelines.workflow.blocks.formats.python_ir import parse as parse_ir
+from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir
 from opus_pipelines.workflow.blocks.formats.registry import flow_format, written
 from opus_pipelines.workflow.blocks.formats.registry import format_of as flow_format_of
-from opus_pipelines.workflow.files import InputEntry, OutputEntry, TaskEntry, WorkflowFile
-from opus_pipelines.workflow.formats.annotated import AnnotatedWorkflow
-from opus_pipelines.workflow.formats.export_formats import exported, format_of_suffix
+from opus_pipelines.workflow.files import AnnotatedWorkflow, InputEntry, OutputEntry, TaskEntry, WorkflowFile
+from opus_pipelines.workflow.formats.registry import exported, format_of_suffix
 from tests.docs.pages import blocks
 
 PAGE = "docs/extending.md"

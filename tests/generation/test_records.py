@@ -11,7 +11,7 @@ from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.intakes.requirements.decode import Decoded
 from opus_pipelines.intakes.requirements.encode import Intention
 from opus_pipelines.wkg.graph import WorkGraph
-from opus_pipelines.workflow.evaluation.calendar_settings import CalendarSettings
+from opus_pipelines.workflow.evaluation.calendar import CalendarSettings
 
 
 @dataclass(frozen=True)

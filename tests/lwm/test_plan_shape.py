@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opus_pipelines.lwm.plan_shape import OrderFacts, plan_shape
-from opus_pipelines.workflow.task_order import TaskOrder
+from opus_pipelines.workflow.model import TaskOrder
 
 INDEPENDENT = OrderFacts(lambda pair: (5.0, 5.0))
 TASKS = tuple("abcdefg")

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from opus_pipelines.reporting.explain_reasons import constraint_lines
+from opus_pipelines.reporting.explain import constraint_lines
 
 STATED = {
     "kind": "max_cost_usd",

@@ -15,7 +15,7 @@ from opus_pipelines.reporting.tasks import find_industry, find_task
 from opus_pipelines.reporting.wkg_graph import (
     MOST_BYTES,
     GraphPart,
-    Scale,
+    GraphScale,
     bounded,
     changes,
     data_uri,
@@ -26,7 +26,7 @@ from opus_pipelines.wkg.checks.drift import compare
 
 COUNTS = {("a", "b"): 8, ("b", "c"): 4, ("c", "d"): 2, ("b", "a"): 1, ("x", "y"): 16}
 TITLES = {"a": "Register", "b": "Check invoice", "c": "Approve", "d": "Pay", "x": "Register", "y": "Check order"}
-SCALE = Scale(math.log(2) / 4, "transitions")
+SCALE = GraphScale(math.log(2) / 4, "transitions")
 
 
 def snapshot(folder: Path, counts: dict[tuple[str, str], int], **columns: Any) -> Path:

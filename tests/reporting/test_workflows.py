@@ -12,7 +12,7 @@ from opus_pipelines.reporting.workflows import between, described, read_workflow
 from opus_pipelines.workflow.files import Weights
 from opus_pipelines.workflow.formats.bpmn import as_bpmn
 from opus_pipelines.workflow.formats.bpmn_reader import read_bpmn
-from opus_pipelines.workflow.formats.mermaid import as_mermaid
+from opus_pipelines.workflow.formats.registry import as_mermaid
 
 HEAD = {
     "workflow_id": "f1",

@@ -8,7 +8,7 @@ import pytest
 
 from opus_pipelines.core.schemas import CASES, EDGES, TASK_IMPLEMENTATIONS, TASKS, WAITS, Dataset
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_table
-from opus_pipelines.workflow.evaluation.duration_quantiles import LEVELS
+from opus_pipelines.workflow.evaluation.lead_time import LEVELS
 
 pytestmark = pytest.mark.spark
 

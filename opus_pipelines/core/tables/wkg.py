@@ -104,7 +104,7 @@ TASK_IMPLEMENTATIONS = dataset(
     duration_n        int64         count behind the duration
     duration_reason   string        why the duration is NULL
     duration_ms_quantiles  list<ms>  its quantiles at the levels of
-                           opus_pipelines.workflow.evaluation.duration_quantiles
+                           opus_pipelines.workflow.evaluation.lead_time
     wait_ms_mean      ms            mean waiting time before the task when it is done this way
     wait_ms_p50       ms            median waiting time
     wait_ms_p90       ms            90th percentile
@@ -173,7 +173,7 @@ WAITS = dataset(
     wait_ms_mean  ms        mean
     wait_ms_p50   ms        median
     wait_ms_p90   ms        90th percentile
-    wait_ms_quantiles  list<ms>  quantiles at the levels of opus_pipelines.workflow.evaluation.duration_quantiles
+    wait_ms_quantiles  list<ms>  quantiles at the levels of opus_pipelines.workflow.evaluation.lead_time
 """,
 )
 

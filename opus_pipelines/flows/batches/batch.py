@@ -49,8 +49,7 @@ from opus_pipelines.lake.layout import Lake, read_table, table_of, write_table
 from opus_pipelines.lwm.language_models.chat_client import EndpointError, ModelRefused
 from opus_pipelines.lwm.language_models.spending import SpendLimitReached
 from opus_pipelines.workflow.blocks.expressions import FlowError
-from opus_pipelines.workflow.blocks.model import UserTask
-from opus_pipelines.workflow.blocks.traversal import activities, walk
+from opus_pipelines.workflow.blocks.model import UserTask, activities, walk
 
 if TYPE_CHECKING:
     from opus_pipelines.language.embedding.encoder import TextEncoder

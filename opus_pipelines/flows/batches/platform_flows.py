@@ -19,11 +19,10 @@ from opus_pipelines.flows.enterprise.flow_json import write
 from opus_pipelines.flows.enterprise.validation import structure_errors
 from opus_pipelines.flows.from_text.activities import ActivityCatalogue, catalogue_of
 from opus_pipelines.flows.from_text.flow_folder import FlowTask
-from opus_pipelines.workflow.blocks.formats.bpmn_text import write_bpmn
-from opus_pipelines.workflow.blocks.formats.python_ir import write as write_ir
+from opus_pipelines.workflow.blocks.formats.bpmn_writer import write_bpmn
+from opus_pipelines.workflow.blocks.formats.python_ir import write_ir
 from opus_pipelines.workflow.blocks.formats.registry import flow_format, reduced
-from opus_pipelines.workflow.blocks.model import Flow
-from opus_pipelines.workflow.blocks.traversal import activities
+from opus_pipelines.workflow.blocks.model import Flow, activities
 
 NAME = "catalogue.toml"
 VERSION = 2  # raised where the same requirements give other flows

@@ -16,9 +16,8 @@ from opus_pipelines.flows.text.clauses import STEP, UtteranceError, clauses_of
 from opus_pipelines.lwm.interface import Usage
 from opus_pipelines.workflow.blocks.expressions import FlowError
 from opus_pipelines.workflow.blocks.formats.bpmn_reader import read_bpmn
-from opus_pipelines.workflow.blocks.formats.python_ir import write
-from opus_pipelines.workflow.blocks.model import Call, Flow
-from opus_pipelines.workflow.blocks.traversal import activities
+from opus_pipelines.workflow.blocks.formats.python_ir import write_ir
+from opus_pipelines.workflow.blocks.model import Call, Flow, activities
 
 if TYPE_CHECKING:
     from opus_pipelines.language.embedding.encoder import TextEncoder
@@ -151,6 +150,6 @@ def without_domain(catalogue: ActivityCatalogue, task: FlowTask, teaching: Seque
 def ir_of(flow: Flow | None) -> str | None:
     """Returns a flow as Python IR; None where there is none, or where it has a parallel, which the IR cannot say."""
     try:
-        return write(flow) if flow is not None else None
+        return write_ir(flow) if flow is not None else None
     except FlowError:
         return None

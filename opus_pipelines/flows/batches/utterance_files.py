@@ -20,7 +20,7 @@ from opus_pipelines.flows.text.clauses import MAX_UTTERANCE, UtteranceError, wor
 from opus_pipelines.intakes.documents.encoding import decode
 from opus_pipelines.workflow.blocks.expressions import FlowError
 from opus_pipelines.workflow.blocks.formats.bpmn_reader import read_bpmn
-from opus_pipelines.workflow.blocks.formats.python_ir import parse, write
+from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir, write_ir
 from opus_pipelines.workflow.blocks.model import Flow
 
 CSV, LINES = ".csv", ".jsonl"
@@ -162,7 +162,7 @@ def _task(value: Mapping[str, Any], uid: str | None, utterance: str, folder: Pat
         prior = prior or drawn  # the IR has the names of variables, which a BPMN file may lack
     gold, _ = _flow(value.get("gold"), folder, "gold")
     try:
-        sequence = write(gold) if gold is not None else None
+        sequence = write_ir(gold) if gold is not None else None
     except FlowError as error:
         raise _Defect("bad_gold", f"its gold cannot be compared: {error}") from None
     return FlowTask(uid, utterance, prior, file, gold, sequence, _tags(value.get("tags")))
@@ -174,7 +174,7 @@ def _flow(text: str | None, folder: Path, what: str) -> tuple[Flow | None, Path 
         return None, None
     try:
         if not text.strip().casefold().endswith(".bpmn"):
-            return parse(text.strip("\n")), None
+            return parse_ir(text.strip("\n")), None
         path = inside(folder, text.strip())
         return read_bpmn(content_of(path, folder, MAX_FLOW_BYTES)).flow, path
     except FolderError as error:

@@ -44,8 +44,8 @@ from opus_pipelines.workflow.blocks.model import (
     Statement,
     UserTask,
     While,
+    identified,
 )
-from opus_pipelines.workflow.blocks.traversal import identified
 
 logger = logging.getLogger("opus_pipelines.flows.enterprise")
 _TRIGGER, _USER_TASK = "trigger_", "user_task"

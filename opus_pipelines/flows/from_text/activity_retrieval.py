@@ -13,8 +13,7 @@ from opus_pipelines.flows.from_text.applications import DISTINCT
 from opus_pipelines.flows.from_text.synthesis import shown_object
 from opus_pipelines.flows.text.clauses import STEP, Clause, words_of
 from opus_pipelines.flows.text.operations import operations_of_verb
-from opus_pipelines.workflow.blocks.model import Flow
-from opus_pipelines.workflow.blocks.traversal import activities
+from opus_pipelines.workflow.blocks.model import Flow, activities
 
 MAX_CLAUSES = 40  # of an utterance; further ones are not asked for
 MAX_STEPS = 30  # of the flow that is edited

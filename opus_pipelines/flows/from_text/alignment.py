@@ -8,8 +8,7 @@ from opus_pipelines.flows.from_text.activity_ranker import ActivityRanker
 from opus_pipelines.flows.from_text.flow_folder import FlowTask
 from opus_pipelines.flows.from_text.synthesis import Example
 from opus_pipelines.flows.text.clauses import STEP
-from opus_pipelines.workflow.blocks.model import Call, Flow, UserTask
-from opus_pipelines.workflow.blocks.traversal import activities, walk
+from opus_pipelines.workflow.blocks.model import Call, Flow, UserTask, activities, walk
 
 _UNALIGNED = -12.0  # the score of a step that no clause asks for, and of a clause that asks for no step
 _MANY = 500

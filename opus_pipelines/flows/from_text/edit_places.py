@@ -10,8 +10,7 @@ from opus_pipelines.flows.from_text.things import singular
 from opus_pipelines.language.word_stems import EMPTY, stem
 from opus_pipelines.workflow.blocks.edits import Operation, SetCondition, SetLoopHeader
 from opus_pipelines.workflow.blocks.expressions import Comparison, Expression, Literal, Not, Path, paths
-from opus_pipelines.workflow.blocks.model import Block, Call, Flow, For, If, Statement, UserTask
-from opus_pipelines.workflow.blocks.traversal import blocks_of, walk
+from opus_pipelines.workflow.blocks.model import Block, Call, Flow, For, If, Statement, UserTask, blocks_of, walk
 
 # A text that speaks of a condition, and one that speaks of going through a loop
 THE_CHECK = re.compile(

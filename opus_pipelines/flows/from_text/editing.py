@@ -50,8 +50,21 @@ from opus_pipelines.workflow.blocks.edits import (
     described,
 )
 from opus_pipelines.workflow.blocks.expressions import Expression
-from opus_pipelines.workflow.blocks.model import Block, Call, Flow, For, If, Statement, UserTask
-from opus_pipelines.workflow.blocks.traversal import expressions, identified, ids, walk, with_variables, without_ids
+from opus_pipelines.workflow.blocks.model import (
+    Block,
+    Call,
+    Flow,
+    For,
+    If,
+    Statement,
+    UserTask,
+    expressions,
+    identified,
+    ids,
+    walk,
+    with_variables,
+    without_ids,
+)
 
 _END_WORDS = frozenset(
     "finish finishing that this everything done completed complete all "

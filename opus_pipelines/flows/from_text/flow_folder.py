@@ -13,7 +13,7 @@ import yaml
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.flows.from_text.activities import ActivityCatalogue, read_catalogue
 from opus_pipelines.workflow.blocks.expressions import FlowError
-from opus_pipelines.workflow.blocks.formats.python_ir import parse
+from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir
 from opus_pipelines.workflow.blocks.model import Flow
 
 MAX_TESTS = 100_000
@@ -126,7 +126,7 @@ def _task(folder: Path, number: int, test: object) -> FlowTask:
 def _parsed(sequence: str) -> tuple[Flow | None, str | None]:
     """Returns the flow of a sequence, or why it cannot be parsed; neither where there is no sequence."""
     try:
-        return (parse(sequence) if sequence else None), None
+        return (parse_ir(sequence) if sequence else None), None
     except FlowError as error:
         return None, str(error)
 

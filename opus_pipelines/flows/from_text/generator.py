@@ -25,8 +25,17 @@ from opus_pipelines.flows.text.conditions import ConditionHabits
 from opus_pipelines.flows.text.operations import operations_of_verb
 from opus_pipelines.language.word_stems import EMPTY, stem
 from opus_pipelines.workflow.blocks.expressions import Comparison, Literal, Path, is_name
-from opus_pipelines.workflow.blocks.model import Block, Call, Flow, Statement, UserTask
-from opus_pipelines.workflow.blocks.traversal import activities, expressions, identified, walk
+from opus_pipelines.workflow.blocks.model import (
+    Block,
+    Call,
+    Flow,
+    Statement,
+    UserTask,
+    activities,
+    expressions,
+    identified,
+    walk,
+)
 
 if TYPE_CHECKING:
     from opus_pipelines.language.embedding.encoder import TextEncoder

@@ -12,10 +12,19 @@ from opus_pipelines.lwm.interface import Usage
 from opus_pipelines.workflow.blocks.expressions import FlowError
 from opus_pipelines.workflow.blocks.formats.bpmn_patch import patched_bpmn
 from opus_pipelines.workflow.blocks.formats.bpmn_reader import read_bpmn
-from opus_pipelines.workflow.blocks.formats.bpmn_text import write_bpmn
-from opus_pipelines.workflow.blocks.formats.python_ir import write
-from opus_pipelines.workflow.blocks.model import Block, Flow, If, Statement
-from opus_pipelines.workflow.blocks.traversal import blocks_of, identified, ids, map_blocks, renamed
+from opus_pipelines.workflow.blocks.formats.bpmn_writer import write_bpmn
+from opus_pipelines.workflow.blocks.formats.python_ir import write_ir
+from opus_pipelines.workflow.blocks.model import (
+    Block,
+    Flow,
+    If,
+    Statement,
+    blocks_of,
+    identified,
+    ids,
+    map_blocks,
+    renamed,
+)
 
 
 @dataclass(frozen=True)
@@ -57,7 +66,7 @@ class Prediction:
     @property
     def sequence(self) -> str:
         """The flow as Python IR; empty where there is none."""
-        return write(self.flow) if self.flow else ""
+        return write_ir(self.flow) if self.flow else ""
 
 
 def predictions(writer: FlowWriter, tasks: Sequence[FlowTask]) -> Iterator[Prediction]:

@@ -12,9 +12,8 @@ from opus_pipelines.core.errors import OpusError
 from opus_pipelines.flows.from_text.activities import ActivityCatalogue
 from opus_pipelines.flows.from_text.flow_folder import FlowTask
 from opus_pipelines.flows.from_text.semantics import compare
-from opus_pipelines.workflow.blocks.formats.python_ir import write
-from opus_pipelines.workflow.blocks.model import Call, Flow, For, If, Statement, UserTask
-from opus_pipelines.workflow.blocks.traversal import activities, ids, walk
+from opus_pipelines.workflow.blocks.formats.python_ir import write_ir
+from opus_pipelines.workflow.blocks.model import Call, Flow, For, If, Statement, UserTask, activities, ids, walk
 from opus_pipelines.workflow.metrics.intervals import interval
 
 MEASURES = (
@@ -71,7 +70,7 @@ def score(
     unknown = [name for name in called if name not in catalogue.by_id]
     return TaskScore(
         uid,
-        float(write(predicted) == write(expected)),
+        float(write_ir(predicted) == write_ir(expected)),
         float(match.alpha),
         float(match.semantic),
         1.0,

@@ -10,8 +10,16 @@ from dataclasses import dataclass, replace
 from opus_pipelines.flows.from_text.activities import ActivityCatalogue
 from opus_pipelines.language.word_stems import stems
 from opus_pipelines.workflow.blocks.expressions import Comparison, Expression, Literal, Not, Path, map_paths, negated
-from opus_pipelines.workflow.blocks.model import Block, Branch, Call, Flow, For, If, Statement, UserTask, While
-from opus_pipelines.workflow.blocks.traversal import (
+from opus_pipelines.workflow.blocks.model import (
+    Block,
+    Branch,
+    Call,
+    Flow,
+    For,
+    If,
+    Statement,
+    UserTask,
+    While,
     expressions,
     map_expressions,
     map_statements,

@@ -10,8 +10,7 @@ from opus_pipelines.flows.from_text.applications import DISTINCT
 from opus_pipelines.flows.text.clauses import STEP, Clause
 from opus_pipelines.flows.text.operations import lemma_of_verb, operations_of_verb
 from opus_pipelines.language.word_stems import EMPTY, stem
-from opus_pipelines.workflow.blocks.model import Call, Flow, UserTask
-from opus_pipelines.workflow.blocks.traversal import walk
+from opus_pipelines.workflow.blocks.model import Call, Flow, UserTask, walk
 
 _STEP_WORDS = re.compile(
     r"^(?:(?:the|all|any|every|each|of|those|these|this|that)\s+)*(?:steps?|tasks?|activit(?:y|ies)|actions?|skills?|"

@@ -15,7 +15,7 @@ from opus_pipelines.flows.models.line_grammar import END, LineGrammar
 from opus_pipelines.flows.models.prompts import FlowPrompter, ModelFlow
 from opus_pipelines.lwm.language_models.token_trie import TokenTrie
 from opus_pipelines.lwm.language_models.transformer import LanguageModel, quiet
-from opus_pipelines.workflow.blocks.formats.python_ir import parse
+from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir
 from opus_pipelines.workflow.blocks.model import Flow
 
 MOST_TOKENS = 400  # of a line
@@ -44,7 +44,7 @@ class ConstrainedWriter:
                 break
             written.append(line)
         text = "\n".join(allowed.closed(written))
-        flow = parse(text)
+        flow = parse_ir(text)
         if not flow.body:
             raise GenerationError("the language model wrote no step")
         tokens_out = len(self.model.tokenizer(text, add_special_tokens=False)["input_ids"])

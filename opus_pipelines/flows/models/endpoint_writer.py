@@ -26,9 +26,8 @@ from opus_pipelines.lwm.language_models.paid_client import PaidClient
 from opus_pipelines.lwm.language_models.prompt import Prompt
 from opus_pipelines.wkg.upkeep.kept_answers import ANSWERS
 from opus_pipelines.workflow.blocks.expressions import FlowError
-from opus_pipelines.workflow.blocks.formats.python_ir import parse, write
-from opus_pipelines.workflow.blocks.model import Call, Flow, Statement
-from opus_pipelines.workflow.blocks.traversal import activities, map_statements, read_before_set
+from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir, write_ir
+from opus_pipelines.workflow.blocks.model import Call, Flow, Statement, activities, map_statements, read_before_set
 
 _SCHEMA = {
     "type": "object",
@@ -72,7 +71,7 @@ class EndpointWriter:
             if file is not None:
                 write_json(file, kept)
         known = frozenset(activities(prior)) if prior else frozenset()
-        flow, repaired = within_catalogue(parse(kept["flow"]), self.prompter.writer, known)
+        flow, repaired = within_catalogue(parse_ir(kept["flow"]), self.prompter.writer, known)
         took = {name: kept.get(name) for name in ("tokens_in", "tokens_out", "cost_usd", "seconds")}
         return ModelFlow(flow, repaired, **took)
 
@@ -97,7 +96,7 @@ class EndpointWriter:
         def read(reply: Reply, usd: float | None) -> dict[str, Any]:
             flow = _parsed(reply.content, free)
             took = {"tokens_in": reply.tokens_in, "tokens_out": reply.tokens_out, "cost_usd": usd}
-            return {"flow": write(flow), **took, "seconds": round(time.perf_counter() - began, 3)}
+            return {"flow": write_ir(flow), **took, "seconds": round(time.perf_counter() - began, 3)}
 
         return self._client.ask(body, len(prompt.system) + len(prompt.user), read)
 
@@ -106,7 +105,7 @@ def _kept(file: Path | None) -> dict[str, Any] | None:
     """A kept answer that can be used; a damaged one is asked for again, and replaced."""
     try:
         kept = read_json(file) if file is not None else None
-        if isinstance(kept, Mapping) and isinstance(kept.get("flow"), str) and parse(kept["flow"]).body:
+        if isinstance(kept, Mapping) and isinstance(kept.get("flow"), str) and parse_ir(kept["flow"]).body:
             return dict(kept)
     except (LakeError, FlowError):
         return None
@@ -126,7 +125,7 @@ def _parsed(content: str, free: Collection[str]) -> Flow:
     if not isinstance(text, str):
         raise ValueError("the answer's flow is no text")
     try:
-        flow = parse(text)
+        flow = parse_ir(text)
     except FlowError as error:
         raise ValueError(f"the answer is no flow: {error}") from None
     if not flow.body:

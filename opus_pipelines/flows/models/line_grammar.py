@@ -5,9 +5,8 @@ from collections.abc import Sequence
 
 from opus_pipelines.flows.from_text.user_tasks import user_task_text
 from opus_pipelines.flows.text.clauses import STEP, clauses_of
-from opus_pipelines.workflow.blocks.formats.python_ir import parse, quoted, write
-from opus_pipelines.workflow.blocks.model import Flow
-from opus_pipelines.workflow.blocks.traversal import read_before_set
+from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir, quoted, write_ir
+from opus_pipelines.workflow.blocks.model import Flow, read_before_set
 
 MOST_LINES = 30  # of a new flow, and of what an edit adds
 DEEPEST = 4  # blocks inside one another
@@ -33,7 +32,7 @@ class LineGrammar:
         self._kept = steps[0] | steps[1]
         self._free = {name for _, name in read_before_set(prior)} if prior else set()
         self._taken = {line.partition(" = ")[0] for line in self._kept}
-        self._deepest = max([DEEPEST, *(depth_of(line) for line in (write(prior).splitlines() if prior else ()))])
+        self._deepest = max([DEEPEST, *(depth_of(line) for line in (write_ir(prior).splitlines() if prior else ()))])
         self.most_lines = MOST_LINES + len(before)
         clauses = [clause for clause in clauses_of(utterance) if clause.kind == STEP]
         self._tasks = list(dict.fromkeys(quoted(user_task_text(clause)) for clause in clauses))
@@ -67,7 +66,7 @@ class LineGrammar:
     def _is_set(self, written: Sequence[str], header: str) -> bool:
         """Whether a header reads only what steps before it set, and what the prior flow reads unset itself."""
         body = f"{header[: len(header) - len(header.lstrip())]}  last = user_task('x')"
-        unset = {name for _, name in read_before_set(parse("\n".join([*written, header, body])))}
+        unset = {name for _, name in read_before_set(parse_ir("\n".join([*written, header, body])))}
         return unset <= self._free
 
     def _variable(self, number: int) -> str:
@@ -88,4 +87,4 @@ def depth_of(line: str) -> int:
 
 
 def _plain(flow: Flow) -> list[str]:
-    return [line.strip() for line in write(flow).splitlines()]
+    return [line.strip() for line in write_ir(flow).splitlines()]

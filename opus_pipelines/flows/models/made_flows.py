@@ -8,8 +8,7 @@ from opus_pipelines.lwm.language_models.chat_client import EndpointError, ModelR
 from opus_pipelines.lwm.language_models.spending import SpendLimitReached
 from opus_pipelines.workflow.blocks.difference import difference
 from opus_pipelines.workflow.blocks.edits import applied, described
-from opus_pipelines.workflow.blocks.model import Flow
-from opus_pipelines.workflow.blocks.traversal import identified
+from opus_pipelines.workflow.blocks.model import Flow, identified
 
 MOST_FAILURES = 5  # in a row, after which an endpoint is not asked any more
 

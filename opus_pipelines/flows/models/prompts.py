@@ -13,9 +13,8 @@ from opus_pipelines.flows.from_text.demonstrations import Demonstration, Demonst
 from opus_pipelines.flows.from_text.generator import FlowWriter
 from opus_pipelines.lwm.language_models.prompt import Prompt
 from opus_pipelines.workflow.blocks.expressions import FlowError
-from opus_pipelines.workflow.blocks.formats.python_ir import write
-from opus_pipelines.workflow.blocks.model import Flow
-from opus_pipelines.workflow.blocks.traversal import activities
+from opus_pipelines.workflow.blocks.formats.python_ir import write_ir
+from opus_pipelines.workflow.blocks.model import Flow, activities
 
 VERSION = 2  # raised when prompts change: kept answers are then asked for anew
 SHOWN = 5  # demonstrations in a prompt
@@ -83,7 +82,7 @@ def _quoted(text: str) -> str:
 
 
 def _lines(flow: Flow) -> str:
-    return _escaped(write(flow))
+    return _escaped(write_ir(flow))
 
 
 def _escaped(text: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from math import sqrt
 
 from opus_pipelines.flows.programs.interpreter import Choice
-from opus_pipelines.workflow.blocks.formats.core_graph import OTHER
+from opus_pipelines.workflow.blocks.formats.core_flow import OTHER
 
 Similarity = Callable[[str, str], float]
 LEAST_SIMILAR = 0.3  # cosine below which a key is not meant

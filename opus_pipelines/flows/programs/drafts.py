@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.workflow.blocks.formats.core_text import NEXT, CoreProgram, CoreStep
+from opus_pipelines.workflow.blocks.formats.core_program import NEXT, CoreProgram, CoreStep
 
 ALWAYS = ""  # the phrase of an item without a decision
 Operator = Literal["add", "alternative", "remove", "replace", "rewrite", "swap", "repeat"]

@@ -22,7 +22,7 @@ from opus_pipelines.flows.programs.search import METHODS, VERSION, Searched, imp
 from opus_pipelines.flows.programs.tool_executor import ToolExecutor
 from opus_pipelines.lake.layout import Lake, table_of, write_table
 from opus_pipelines.lwm.training.tracking import DataHash, Tracking
-from opus_pipelines.workflow.blocks.formats.core_text import CoreProgram, write
+from opus_pipelines.workflow.blocks.formats.core_program import CoreProgram, write_core
 
 Row = dict[str, Any]
 INTERPRETERS = ("exact", "similar")
@@ -90,7 +90,7 @@ def experiment(begin: CoreProgram, plan: Plan, report: Callable[[str], None] = l
         "h",
         VERSION,
         [t.id for t in (*select, *held_out)],
-        write(begin),
+        write_core(begin),
         plan.reward,
         plan.calls,
         plan.models.identity,
@@ -102,7 +102,7 @@ def experiment(begin: CoreProgram, plan: Plan, report: Callable[[str], None] = l
     for interpreter in plan.interpreters:
         executor = plan.executor(interpreter)
         final = Harness(held_out, score, executor, plan.reward)
-        head: Row = {"search": identity, "interpreter": interpreter, "reward": plan.reward, "before": write(begin)}
+        head: Row = {"search": identity, "interpreter": interpreter, "reward": plan.reward, "before": write_core(begin)}
         head |= {"begin_report": final.score(begin), "optimum_report": optimum}
         for method in plan.methods:
             for seed in plan.seeds:
@@ -131,7 +131,7 @@ def _found(found: Searched, harness: Harness, final: Harness) -> Row:
         "best_report": final.score(found.best),
         "valid_share": found.valid_share,
         "has_signal": found.has_signal,
-        "after": write(found.best),
+        "after": write_core(found.best),
     }
 
 

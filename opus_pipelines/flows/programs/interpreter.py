@@ -12,8 +12,7 @@ from typing import Literal, Protocol
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.flows.programs.values import Value
-from opus_pipelines.workflow.blocks.formats.core_checks import findings
-from opus_pipelines.workflow.blocks.formats.core_text import CoreProgram, CoreStep, told, write
+from opus_pipelines.workflow.blocks.formats.core_program import CoreProgram, CoreStep, findings, told, write_core
 
 VERSION = 1  # of what a run does: raise it when traces change for the same input
 MAX_ROUNDS = 100
@@ -132,7 +131,7 @@ class ProgramTask:
 
 def program_id(program: CoreProgram) -> str:
     """Returns the id of a program: a hash of its text."""
-    return make_id("p", write(program))
+    return make_id("p", write_core(program))
 
 
 def checked(program: CoreProgram) -> CoreProgram:

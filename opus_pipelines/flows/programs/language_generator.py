@@ -24,7 +24,7 @@ from opus_pipelines.flows.programs.search import Searched, improve_with
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.language_models.text_answers import MODELS, KeptText, Question, TextModel
 from opus_pipelines.workflow.blocks.expressions import FlowError
-from opus_pipelines.workflow.blocks.formats.core_text import CoreProgram, parse, write
+from opus_pipelines.workflow.blocks.formats.core_program import CoreProgram, parse_core, write_core
 
 MOST_SHOWN = 8_000  # characters of the history that is shown, the newest kept
 SYSTEM = (
@@ -64,12 +64,12 @@ def improve_in_context(
     The seed stands in the question, so that the answers of another seed are asked for, and not those that were kept.
     """
     found = ContextRun(begin, first := harness.score(begin), first)
-    history = f"{write(begin)}\nperformance {found.reward:.4f}\n"
+    history = f"{write_core(begin)}\nperformance {found.reward:.4f}\n"
     for epoch in range(epochs):
         user = f"{history[-MOST_SHOWN:]}\nGive a new workflow in the same form. Attempt {epoch + 1}, series {seed + 1}."
         text = model.ask(Question(SYSTEM, user, temperature=1.0, max_tokens=1_024)).text
         try:
-            program, error = parse(text), ""
+            program, error = parse_core(text), ""
             reward = harness.score(program)
         except FlowError as failed:
             reward, error = INVALID, str(failed)[:300]
@@ -144,7 +144,7 @@ class LoraEdits:
     def _rows(self, best: Draft, edits: Sequence[Edit]) -> tuple[list[list[int]], int]:
         """The tokens of the prompt with those of each edit, and the number of the prompt's tokens."""
         tokenizer = self._base.tokenizer
-        text = f"Program:\n{write(program_of(best))[-2_000:]}Edit: "
+        text = f"Program:\n{write_core(program_of(best))[-2_000:]}Edit: "
         prompt = list(tokenizer(text, add_special_tokens=True)["input_ids"])[-self._base.max_prompt_tokens :]
         words = [f"{e.operator} {e.place} {e.phrase} {e.model}" for e in edits]
         return [[*prompt, *tokenizer(one, add_special_tokens=False)["input_ids"]] for one in words], len(prompt)

@@ -4,7 +4,7 @@ import re
 
 from opus_pipelines.flows.programs.interpreter import Executor, ProgramRun, run
 from opus_pipelines.flows.programs.planning_set import MODELS, PlanningTask
-from opus_pipelines.workflow.blocks.formats.core_text import CoreProgram
+from opus_pipelines.workflow.blocks.formats.core_program import CoreProgram
 
 MAX_ROUNDS = 20  # of a run on the planning set, as published
 

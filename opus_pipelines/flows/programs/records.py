@@ -18,7 +18,7 @@ from opus_pipelines.lake.atomic_files import write_atomically
 from opus_pipelines.lake.layout import Lake, table_of, write_table
 from opus_pipelines.workflow.blocks.expressions import FlowError, Literal
 from opus_pipelines.workflow.blocks.formats.core_flow import flow_program
-from opus_pipelines.workflow.blocks.formats.core_text import CoreProgram, parse
+from opus_pipelines.workflow.blocks.formats.core_program import CoreProgram, parse_core
 from opus_pipelines.workflow.blocks.formats.registry import format_of, read_flow
 
 Row = dict[str, Any]
@@ -30,7 +30,7 @@ def read_program(file: Path) -> CoreProgram:
     if format_of(file) != "core":
         return flow_program(read_flow(file))
     try:
-        return parse(file.read_bytes().decode("utf-8"))
+        return parse_core(file.read_bytes().decode("utf-8"))
     except OSError as error:
         raise InputError(f"{file}: {error.strerror or error}") from None
     except UnicodeDecodeError as error:

@@ -17,8 +17,7 @@ from opus_pipelines.flows.programs.interpreter import Executor, program_id
 from opus_pipelines.flows.programs.model_plans import ModelPlans
 from opus_pipelines.flows.programs.planning_set import PlanningTask
 from opus_pipelines.flows.programs.tool_executor import FastRuns, ToolExecutor
-from opus_pipelines.workflow.blocks.formats.core_checks import is_valid
-from opus_pipelines.workflow.blocks.formats.core_text import CoreProgram
+from opus_pipelines.workflow.blocks.formats.core_program import CoreProgram, is_valid
 
 INVALID = -2.0
 MAX_ROUNDS = 80

@@ -25,7 +25,7 @@ from opus_pipelines.flows.programs.edit_policy import EditPolicy
 from opus_pipelines.flows.programs.history_generator import HistoryGenerator
 from opus_pipelines.flows.programs.rewards import INVALID, BudgetSpent, Harness
 from opus_pipelines.flows.programs.task_policy import MOST_LIKELY, TaskPolicy, mentions
-from opus_pipelines.workflow.blocks.formats.core_text import CoreProgram
+from opus_pipelines.workflow.blocks.formats.core_program import CoreProgram
 
 VERSION = 3
 HEAT, LAST_HEAT = 0.005, 0.002  # mean loss of the reward that is taken at the first call of a walk, and of the last one

@@ -1,6 +1,6 @@
 """The deterministic executor: typed tools and conditions answer the steps; the same run gives the same trace.
 
-A formal instruction (`workflow.blocks.formats.core_instructions`) says which tool is called with what. In an
+A formal instruction (`workflow.blocks.formats.core_program`) says which tool is called with what. In an
 instruction in words the one tool is called whose name stands there, with the variables of the names that it takes. What
 neither is has no answer. Answers are kept by content: by the tool, its version and its arguments.
 """
@@ -17,8 +17,8 @@ from opus_pipelines.flows.programs.expressions import EvaluationError, evaluate,
 from opus_pipelines.flows.programs.interpreter import Choice, Note, Outcome, Situation
 from opus_pipelines.flows.programs.values import Toolbox, ToolError, Value
 from opus_pipelines.workflow.blocks.expressions import Expression, FlowError, Literal, Path
-from opus_pipelines.workflow.blocks.formats import core_instructions as instructions
-from opus_pipelines.workflow.blocks.formats.core_text import CoreProgram, CoreStep
+from opus_pipelines.workflow.blocks.formats import core_program as instructions
+from opus_pipelines.workflow.blocks.formats.core_program import CoreProgram, CoreStep
 from opus_pipelines.workflow.blocks.model import Call, UserTask
 
 VERSION = 1

@@ -15,7 +15,7 @@ from opus_pipelines.generation.planning.plans import Planner
 from opus_pipelines.generation.planning.ranking_context import Candidate, Plan
 from opus_pipelines.generation.search.diversity import swaps
 from opus_pipelines.generation.search.variations import Variations
-from opus_pipelines.workflow.evaluation.comparison import quantised
+from opus_pipelines.workflow.evaluation.reward import quantised
 
 BASES = 4  # the best workflows of different tasks, whose variations are looked at
 

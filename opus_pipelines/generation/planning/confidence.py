@@ -27,18 +27,17 @@ from opus_pipelines.generation.planning.prices import Prices
 from opus_pipelines.generation.planning.ranking_context import Candidate, Confidence, RankingContext
 from opus_pipelines.generation.search.predecessors import Shifts, errors
 from opus_pipelines.wkg.graph import ExecutionMode
-from opus_pipelines.workflow.evaluation.batch import Floats
+from opus_pipelines.workflow.evaluation.reward import Floats
 from opus_pipelines.workflow.evaluation.uncertainty import (
     BetaDistribution,
     Draws,
     Interval,
     Posterior,
-    interval,
+    middle_interval,
     p_better,
     worth_draws,
 )
-from opus_pipelines.workflow.model import TaskNode, Workflow
-from opus_pipelines.workflow.task_order import reviewed_task
+from opus_pipelines.workflow.model import TaskNode, Workflow, reviewed_task
 
 # The pool of an estimate was fitted to the same counts, so its interval is too narrow (empirical Bayes): 91.4 % of the
 # 95 % intervals of p held the truth (modes of models, six samples). They are therefore taken as 91.4 % intervals; this
@@ -182,7 +181,7 @@ def _best_shares(context: RankingContext, ranked: Sequence[Candidate], drawn: Se
 
 @lru_cache(KEPT)
 def _interval(draws: SameObject[Floats]) -> Interval:
-    return interval(draws.value)
+    return middle_interval(draws.value)
 
 
 def _confidence(

@@ -8,10 +8,9 @@ from opus_pipelines.generation.planning.ranking_context import Edit
 from opus_pipelines.generation.planning.search_constraints import more
 from opus_pipelines.generation.search.local_search import LocalSearch, RefinedPlan
 from opus_pipelines.generation.search.plan_states import PlanSpace, PlanState, kind_of, row
-from opus_pipelines.workflow.evaluation.batch import Batch
 from opus_pipelines.workflow.evaluation.cost import MS_PER_HOUR, time_usd, weighed_usd
-from opus_pipelines.workflow.model import TaskNode
-from opus_pipelines.workflow.task_order import reviewed_task
+from opus_pipelines.workflow.evaluation.reward import Batch
+from opus_pipelines.workflow.model import TaskNode, reviewed_task
 
 TIGHT = 0.01  # share of a limit that is left, below which it is called tight
 

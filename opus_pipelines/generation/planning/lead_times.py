@@ -14,8 +14,9 @@ from opus_pipelines.lwm.retrieval.task_names import TaskNames
 from opus_pipelines.wkg.estimates.step_times import DEPENDENT, StepTimes, WholeCases, is_person
 from opus_pipelines.workflow.constraints import StepDeadline, folded
 from opus_pipelines.workflow.evaluation.calendar import Calendar
-from opus_pipelines.workflow.evaluation.duration_quantiles import DurationQuantiles, Floats
 from opus_pipelines.workflow.evaluation.lead_time import (
+    DurationQuantiles,
+    Floats,
     LeadTime,
     Period,
     Sampling,

@@ -4,9 +4,14 @@ from opus_pipelines.core.settings import Settings
 from opus_pipelines.history.records.redaction import ACCOUNT, PHONE, meaning_of
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.workflow.constraints import folded
-from opus_pipelines.workflow.evaluation.penalty import Penalties, Scores, penalties
-from opus_pipelines.workflow.evaluation.score_facts import TaskFacts
-from opus_pipelines.workflow.evaluation.task_scores import measure, statements
+from opus_pipelines.workflow.evaluation.penalty import (
+    Scores,
+    TaskFacts,
+    WorkflowPenalties,
+    measure,
+    penalties,
+    statements,
+)
 from opus_pipelines.workflow.model import TaskNode, Workflow
 
 # `estimated`: only the outcome of the case was recorded, not that of the task
@@ -30,7 +35,7 @@ class TaskFactIndex:
 
 def penalty_scores(
     workflow: Workflow, task_facts: TaskFactIndex, settings: Settings
-) -> tuple[dict[str, Scores], Penalties]:
+) -> tuple[dict[str, Scores], WorkflowPenalties]:
     """Returns the scores by node, reviews included, and the Penalty; the order of nodes and edges plays no part."""
     scores = measure(workflow, {task.id: task_facts.of(task) for task in workflow.tasks}, settings.scores)
     return scores, penalties(workflow, scores, settings.reward)

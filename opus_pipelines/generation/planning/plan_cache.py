@@ -22,10 +22,9 @@ from opus_pipelines.generation.search.variations import Variations
 from opus_pipelines.lwm.plan_shape import OrderFacts
 from opus_pipelines.lwm.retrieval.precedence import independent_pairs, violates
 from opus_pipelines.wkg.graph import Task, WorkGraph
-from opus_pipelines.workflow.evaluation.penalty import Penalties, Scores
+from opus_pipelines.workflow.evaluation.penalty import Scores, WorkflowPenalties
 from opus_pipelines.workflow.evaluation.reward import Evaluation, evaluate
-from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
-from opus_pipelines.workflow.task_order import INPUT, OUTPUT
+from opus_pipelines.workflow.model import INPUT, OUTPUT, InputNode, OutputNode, TaskNode, Workflow
 
 PLAN_CACHES = 32  # kept, the least used goes first: a few megabytes each
 KEPT = 256  # of what one has worked out, of each kind
@@ -152,7 +151,7 @@ class PlanCache:
     def _worth(self, workflow: Workflow) -> Evaluation:
         return evaluate(workflow, self.key.cost, self.key.settings.reward)
 
-    def _measured(self, workflow: Workflow) -> tuple[dict[str, Scores], Penalties]:
+    def _measured(self, workflow: Workflow) -> tuple[dict[str, Scores], WorkflowPenalties]:
         return penalty_scores(workflow, self._task_facts, self.key.settings)
 
     def _follows(self, before: str, behind: str) -> bool:

@@ -8,7 +8,7 @@ from opus_pipelines.generation.planning.ranking_context import Edit, Plan, Propo
 from opus_pipelines.generation.search.local_search import RefinedPlan
 from opus_pipelines.generation.search.plan_states import PlanMove, PlanState
 from opus_pipelines.intakes.decisions.record import WorkflowContent
-from opus_pipelines.workflow.task_order import review_id
+from opus_pipelines.workflow.model import review_id
 
 SWAP = "swap"  # the kind of an edit that only sets a workflow apart from a better one
 

@@ -15,8 +15,7 @@ from opus_pipelines.generation.planning.search_constraints import EFFORT, is_men
 from opus_pipelines.generation.search.label_search import BestPaths, ChosenPath, best_paths
 from opus_pipelines.generation.search.problem import Avoids, Before, Contains, Demand, Differs, Limit, Problem, keeps
 from opus_pipelines.lwm.merging.workflow_graph import WfgEdge
-from opus_pipelines.workflow.model import TaskNode
-from opus_pipelines.workflow.task_order import INPUT, OUTPUT
+from opus_pipelines.workflow.model import INPUT, OUTPUT, TaskNode
 
 PATHS_PER_RANK = 4  # paths that become plans for every rank: shape, reviews and Penalty change their order
 FURTHER = 500  # labels that the search for a path unlike those ranked above it may expand

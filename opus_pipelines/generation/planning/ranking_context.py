@@ -24,10 +24,9 @@ from opus_pipelines.lwm.retrieval.task_names import TaskNames
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.workflow.constraints import Constraints
 from opus_pipelines.workflow.evaluation.lead_time import LeadTime
-from opus_pipelines.workflow.evaluation.penalty import Penalties, Scores
+from opus_pipelines.workflow.evaluation.penalty import Scores, WorkflowPenalties
 from opus_pipelines.workflow.evaluation.reward import Evaluation
-from opus_pipelines.workflow.model import TaskNode, Workflow
-from opus_pipelines.workflow.task_order import review_id
+from opus_pipelines.workflow.model import TaskNode, Workflow, review_id
 
 
 @dataclass(frozen=True)
@@ -227,7 +226,7 @@ class Plan:
     refined_plan: RefinedPlan | None = None
     is_refined: bool = False
     worth: Evaluation | None = None
-    measured: tuple[Mapping[str, Scores], Penalties] | None = None
+    measured: tuple[Mapping[str, Scores], WorkflowPenalties] | None = None
 
     @property
     def nodes(self) -> list[str]:
@@ -292,7 +291,7 @@ class Candidate:
     violations: tuple[str, ...]
     sequence_ids: tuple[str, ...]
     scores: Mapping[str, Scores] = field(default_factory=dict)
-    penalties: Penalties | None = None
+    penalties: WorkflowPenalties | None = None
     confidence: Confidence | None = None
     differs_by: int | None = None
     fewer: str | None = None

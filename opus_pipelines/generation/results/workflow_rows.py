@@ -16,14 +16,14 @@ from opus_pipelines.generation.search.baseline import TaskBaselines, saving_usd,
 from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.lwm.retrieval.requested_steps import procedure_text
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
-from opus_pipelines.workflow.evaluation.assumed_figures import (
+from opus_pipelines.workflow.evaluation.cost import (
     assumed,
+    known_schedule,
     known_success,
     success_unknown_steps,
     total_ms,
     total_usd,
 )
-from opus_pipelines.workflow.evaluation.schedule import known_schedule
 from opus_pipelines.workflow.model import REVIEW, TASK_FIGURES, InputNode, OutputNode, TaskNode, Workflow
 
 _INSTRUCTION_KINDS = {"model": "model inference", "code": "code", "human": "human"}

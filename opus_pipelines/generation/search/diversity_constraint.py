@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from opus_pipelines.generation.search.problem import Differs, Problem
 from opus_pipelines.generation.search.search_net import SearchNet
-from opus_pipelines.workflow.task_order import bits
+from opus_pipelines.workflow.model import bits
 
 Common = tuple[
     tuple[int, int] | None, ...

@@ -22,10 +22,8 @@ from opus_pipelines.generation.search.plan_states import PlanMove, PlanSpace, Pl
 from opus_pipelines.generation.search.plan_table import Picks, PlanTable
 from opus_pipelines.generation.search.search_limits import is_within_limits, within_limits
 from opus_pipelines.lwm.plan_shape import plan_shape
-from opus_pipelines.workflow.evaluation.comparison import quantised
-from opus_pipelines.workflow.evaluation.reward import evaluate
-from opus_pipelines.workflow.model import Workflow
-from opus_pipelines.workflow.task_order import INPUT, OUTPUT, TaskOrder
+from opus_pipelines.workflow.evaluation.reward import evaluate, quantised
+from opus_pipelines.workflow.model import INPUT, OUTPUT, TaskOrder, Workflow
 
 EDITS = 8  # most edits of one workflow after its first choice of modes and reviews
 SHAPES = 40  # most changes of shape that are evaluated for one edit

@@ -23,7 +23,7 @@ from opus_pipelines.generation.search.cost_to_go import CostToGoBounds, Lagrange
 from opus_pipelines.generation.search.diversity_constraint import Common, DiversityConstraint
 from opus_pipelines.generation.search.pareto_points import EPS, Dominance, ParetoPoint
 from opus_pipelines.generation.search.search_net import Limits, SearchNet, Step
-from opus_pipelines.workflow.task_order import bits
+from opus_pipelines.workflow.model import bits
 
 
 class ParetoLabel(NamedTuple):

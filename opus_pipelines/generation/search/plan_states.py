@@ -11,8 +11,16 @@ from opus_pipelines.generation.search.plan_table import Picks, PlanTable
 from opus_pipelines.generation.search.predecessors import Shifts, behind
 from opus_pipelines.generation.search.reviews import review_by, with_places, with_reviews
 from opus_pipelines.lwm.plan_shape import OrderFacts
-from opus_pipelines.workflow.model import InputNode, Node, OutputNode, TaskNode, Workflow
-from opus_pipelines.workflow.task_order import TaskOrder, review_id, reviewed_task
+from opus_pipelines.workflow.model import (
+    InputNode,
+    Node,
+    OutputNode,
+    TaskNode,
+    TaskOrder,
+    Workflow,
+    review_id,
+    reviewed_task,
+)
 
 Tasks = tuple[str, ...]
 Kind = Literal["way", "review", "parallel", "wait", "merge", "split", "drop"]

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from opus_pipelines.core.errors import WorkflowError
 from opus_pipelines.core.settings import Cost, Reward
-from opus_pipelines.workflow.evaluation.batch import Batch, Figures, evaluate_batch, product_is_exact
 from opus_pipelines.workflow.evaluation.cost import consumed_usd
+from opus_pipelines.workflow.evaluation.reward import Batch, Figures, evaluate_batch, product_is_exact
 from opus_pipelines.workflow.model import TaskNode, Workflow
 
 Picks = NDArray[np.int64]

@@ -12,8 +12,7 @@ from opus_pipelines.core.settings import Cost, Priors
 from opus_pipelines.generation.search.node_cost import NodeCost, node_cost
 from opus_pipelines.wkg.graph import ExecutionMode, Task
 from opus_pipelines.workflow.constraints import folded
-from opus_pipelines.workflow.model import REVIEW, UNKNOWN, Node, TaskNode, Workflow
-from opus_pipelines.workflow.task_order import review_id
+from opus_pipelines.workflow.model import REVIEW, UNKNOWN, Node, TaskNode, Workflow, review_id
 
 INSTRUCTION = "Check what the step before this one left, and put right what is wrong before the next step begins."
 REVIEW_WORDS = frozenset({"review", "reviews", "audit", "audits", "inspect", "proofread", "recheck"})

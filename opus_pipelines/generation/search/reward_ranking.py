@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from opus_pipelines.workflow.evaluation.comparison import quantised
+from opus_pipelines.workflow.evaluation.reward import quantised
 
 CONSTRAINTS, OPTIONAL, CONFORMITY, REWARD, SUCCESS, LEAD_TIME, PENALTY, TRANSITIONS, NAME = (
     "constraints",

@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opus_pipelines.workflow.constraints import Constraints
-from opus_pipelines.workflow.evaluation.batch import Batch
 from opus_pipelines.workflow.evaluation.cost import MS_PER_HOUR
-from opus_pipelines.workflow.evaluation.reward import Evaluation
+from opus_pipelines.workflow.evaluation.reward import Batch, Evaluation
 
 LIMITS = ("max_cost_usd", "max_duration_hours", "min_success")
 _ROUNDING = 1e-9  # as in `constraints.violations`: a sum's rounding error breaks no limit

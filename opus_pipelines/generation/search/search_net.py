@@ -13,8 +13,7 @@ from opus_pipelines.core.settings import Cost
 from opus_pipelines.generation.search.predecessors import behind
 from opus_pipelines.generation.search.problem import Avoids, Before, Contains, Limit, Problem
 from opus_pipelines.workflow.evaluation.cost import consumed_usd, time_usd, weights_held
-from opus_pipelines.workflow.model import TaskNode
-from opus_pipelines.workflow.task_order import INPUT, OUTPUT, bits
+from opus_pipelines.workflow.model import INPUT, OUTPUT, TaskNode, bits
 
 
 class Option(NamedTuple):

@@ -10,8 +10,7 @@ from typing import Any, Literal
 from opus_pipelines.core.ids import digest, make_id
 from opus_pipelines.core.schemas import DECISIONS
 from opus_pipelines.lake.layout import Lake, read_table, table_of, write_table
-from opus_pipelines.workflow.model import Actor
-from opus_pipelines.workflow.task_order import TaskOrder, review_id
+from opus_pipelines.workflow.model import Actor, TaskOrder, review_id
 
 Kind = Literal["accept", "reject", "edit"]
 Pair = tuple[str, str]

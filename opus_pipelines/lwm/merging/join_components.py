@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from opus_pipelines.lwm.merging.workflow_graph import WFG, WfgEdge, WfgNode
 from opus_pipelines.wkg.graph import WorkGraph
-from opus_pipelines.workflow.task_order import INPUT, OUTPUT
+from opus_pipelines.workflow.model import INPUT, OUTPUT
 
 Similarity = Callable[[str, str], float]
 STEP = 0.05  # Δα

@@ -8,7 +8,7 @@ from typing import TypeVar
 from opus_pipelines.core.errors import WorkflowError
 from opus_pipelines.lwm.merging.sequence_dag import Dag
 from opus_pipelines.wkg.graph import WorkGraph
-from opus_pipelines.workflow.task_order import INPUT, OUTPUT
+from opus_pipelines.workflow.model import INPUT, OUTPUT
 
 T = TypeVar("T", bound=Hashable)
 

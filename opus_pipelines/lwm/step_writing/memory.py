@@ -22,7 +22,7 @@ from opus_pipelines.lwm.step_writing.texts import (
     of_request,
     sentences,
 )
-from opus_pipelines.workflow.metrics.matching import THRESHOLD
+from opus_pipelines.workflow.metrics.opus_metrics import THRESHOLD
 
 NEAREST = 6  # similar cases whose steps are candidates
 SHARPNESS = 0.1  # a case that is so much less similar than the most similar one has 1/e of its weight

@@ -15,7 +15,7 @@ from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lwm.next_step.network import Fitting, Network, fit_network
 from opus_pipelines.lwm.step_writing.memory import FEATURES, Candidates, Encode, TextMemory, encoded
 from opus_pipelines.lwm.step_writing.texts import CLAUSE, SENTENCE, StepText
-from opus_pipelines.workflow.metrics.matching import THRESHOLD
+from opus_pipelines.workflow.metrics.opus_metrics import THRESHOLD
 
 LONGEST = 14  # steps of a written workflow, at most
 SEED = 0

@@ -28,7 +28,7 @@ from opus_pipelines.lwm.stitching.industry_counts import IndustryCounts
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.wkg.subgraphs.steiner_tree import SubWKG, steiner
 from opus_pipelines.wkg.subgraphs.walks import Walks
-from opus_pipelines.workflow.task_order import INPUT, OUTPUT
+from opus_pipelines.workflow.model import INPUT, OUTPUT
 
 LEAST_SHARE = 0.02  # of a demand's cases that did a task, from which it is in the demand's part of the WKG
 MOST_TASKS = 150  # most tasks of a part, those of most cases

@@ -27,7 +27,7 @@ from opus_pipelines.lwm.step_writing.store import (
 )
 from opus_pipelines.lwm.training.promotion import Promotion, ServesBeyond, beyond, is_held_out
 from opus_pipelines.workflow.metrics.intervals import interval
-from opus_pipelines.workflow.metrics.matching import best_matches
+from opus_pipelines.workflow.metrics.opus_metrics import best_matches
 
 LEAST_CASES = 50  # of all these industries together
 

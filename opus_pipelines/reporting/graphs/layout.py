@@ -1,20 +1,423 @@
 """Lays out a picture: each connected part in layers from left to right, and the parts in rows below each other.
 
-Vertices are near the mean height of their neighbours, keep their order and never overlap. The best heights of a layer,
-given its neighbours', are an isotonic regression, solved exactly by pooling adjacent violators.
+Layers follow Sugiyama, Tagawa, Toda 1981. First it is chosen which edges run forward, and the layer of each node. An
+edge over several layers gets a dummy vertex in each layer between, so that every edge is a chain of short ones.
+Barycentre sweeps and exchanges of neighbours then reduce crossings. Vertices are near the mean height of their
+neighbours, keep their order and never overlap. The best heights of a layer, given its neighbours', are an isotonic
+regression, solved exactly by pooling adjacent violators. Edges are smooth curves that are straight past the nodes of a
+layer and bend only between layers. A label that would cover a node, another label or an edge is left out.
 """
 
+import math
+from bisect import bisect_left, insort
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from opus_pipelines.reporting.graphs import text
-from opus_pipelines.reporting.graphs.edge_routes import LOOP_HEIGHT, edge_curves, loop, side_height
-from opus_pipelines.reporting.graphs.labels import labelled
-from opus_pipelines.reporting.graphs.layers import Layered, components, forward, layered, ranks
-from opus_pipelines.reporting.graphs.model import Picture, PictureEdge, PictureNode
-from opus_pipelines.reporting.graphs.shapes import Box, Layout, NodeShape
+from opus_pipelines.reporting.graphs import model
+from opus_pipelines.reporting.graphs.model import (
+    Box,
+    EdgeShape,
+    Layout,
+    NodeShape,
+    Pair,
+    Picture,
+    PictureEdge,
+    PictureNode,
+    Point,
+)
+
+Neighbours = Mapping[str, Sequence[str]]
+
+
+def components(nodes: Sequence[str], edges: Iterable[Pair]) -> list[list[str]]:
+    """Returns the weakly connected components, each in the order of `nodes`, the largest first."""
+    near: dict[str, list[str]] = defaultdict(list)
+    for src, dst in edges:
+        near[src].append(dst)
+        near[dst].append(src)
+    parts: list[set[str]] = []
+    seen: set[str] = set()
+    for node in nodes:
+        if node not in seen:
+            parts.append(reach(node, near))
+            seen |= parts[-1]
+    rank = {node: i for i, node in enumerate(nodes)}
+    return sorted((sorted(part, key=rank.__getitem__) for part in parts), key=lambda part: (-len(part), rank[part[0]]))
+
+
+def forward(edges: Sequence[Pair]) -> list[Pair]:
+    """Returns the edges that run forward.
+
+    Edges are taken in their order; a self-loop, and an edge that would close a cycle, is left out.
+    """
+    after: dict[str, list[str]] = defaultdict(list)
+    kept = []
+    for src, dst in edges:
+        if src not in reach(dst, after):
+            after[src].append(dst)
+            kept.append((src, dst))
+    return kept
+
+
+def ranks(nodes: Sequence[str], edges: Sequence[Pair]) -> dict[str, int]:
+    """Returns the layer of each node of an acyclic graph, from 0.
+
+    Every edge runs to the right, and is short where possible.
+    """
+    before, after = _neighbours(edges)
+    order = _topological(nodes, before, after)
+    rank: dict[str, int] = {}
+    for node in order:
+        rank[node] = max((rank[p] + 1 for p in before[node]), default=0)
+    while _rightwards(order, rank, before, after):
+        pass
+    _leftwards(order, rank, before, after)
+    least = min(rank.values(), default=0)
+    return {node: r - least for node, r in rank.items()}
+
+
+def reach(start: str, near: Neighbours) -> set[str]:
+    """Returns everything that can be reached from `start`, itself included."""
+    seen, stack = {start}, [start]
+    while stack:
+        for node in near.get(stack.pop(), ()):
+            if node not in seen:
+                seen.add(node)
+                stack.append(node)
+    return seen
+
+
+def _neighbours(edges: Sequence[Pair]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    before: dict[str, list[str]] = defaultdict(list)
+    after: dict[str, list[str]] = defaultdict(list)
+    for src, dst in edges:
+        after[src].append(dst)
+        before[dst].append(src)
+    return before, after
+
+
+def _topological(nodes: Sequence[str], before: Neighbours, after: Neighbours) -> list[str]:
+    waiting = {node: len(before.get(node, ())) for node in nodes}
+    ready = [node for node in nodes if not waiting[node]]
+    for node in ready:
+        for follower in after.get(node, ()):
+            waiting[follower] -= 1
+            if not waiting[follower]:
+                ready.append(follower)
+    return ready
+
+
+def _rightwards(order: Sequence[str], rank: dict[str, int], before: Neighbours, after: Neighbours) -> bool:
+    """Moves nodes with at least as many edges out as in next to their successors. Returns whether one moved.
+
+    This never increases the total length of the edges.
+    """
+    moved = False
+    for node in reversed(order):
+        followers = after.get(node, ())
+        if followers and len(followers) >= len(before.get(node, ())):
+            nearest = min(rank[f] for f in followers) - 1
+            moved |= nearest > rank[node]
+            rank[node] = max(rank[node], nearest)
+    return moved
+
+
+def _leftwards(order: Sequence[str], rank: dict[str, int], before: Neighbours, after: Neighbours) -> None:
+    """Moves a node back next to its predecessors where that does not increase the total length."""
+    for node in order:
+        if before.get(node) and len(before[node]) >= len(after.get(node, ())):
+            rank[node] = max(rank[p] for p in before[node]) + 1
+
+
+SWEEPS = 16
+
+
+@dataclass
+class Layered:
+    """Vertices (nodes and dummies) in layers, each layer ordered from above.
+
+    `chains` holds the vertices of each edge from src to dst.
+    """
+
+    layers: list[list[str]]
+    chains: dict[Pair, list[str]]
+    left: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    right: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    dummies: set[str] = field(default_factory=set)
+
+
+def layered(nodes: Sequence[str], edges: Sequence[Pair], rank: Mapping[str, int]) -> Layered:
+    """Returns nodes and dummies in ordered layers.
+
+    An edge against the ranks is stored from its right end to its left end, and its chain is reversed.
+    """
+    graph = Layered([[] for _ in range(max(rank.values(), default=-1) + 1)], {})
+    for node in nodes:
+        graph.layers[rank[node]].append(node)
+    for src, dst in edges:
+        first, last = (src, dst) if rank[src] < rank[dst] else (dst, src)
+        dummies = [f"{src}\x1f{dst}\x1f{layer}" for layer in range(rank[first] + 1, rank[last])]
+        graph.dummies |= set(dummies)
+        chain = [first, *dummies, last]
+        for a, b in pairwise(chain):
+            graph.right[a].append(b)
+            graph.left[b].append(a)
+        for layer, dummy in enumerate(dummies, rank[first] + 1):
+            graph.layers[layer].append(dummy)
+        graph.chains[src, dst] = chain if first == src else chain[::-1]
+    _depth_first(graph)
+    _reduce(graph)
+    return graph
+
+
+def crossings(layers: Sequence[Sequence[str]], right: Mapping[str, Sequence[str]]) -> int:
+    """Returns how many pairs of short edges cross."""
+    total = 0
+    for layer, following in pairwise(layers):
+        place = {vertex: i for i, vertex in enumerate(following)}
+        seen: list[int] = []
+        for vertex in layer:
+            ends = sorted(place[end] for end in right.get(vertex, ()))
+            total += sum(len(seen) - bisect_left(seen, end + 1) for end in ends)
+            for end in ends:
+                insort(seen, end)
+    return total
+
+
+def _depth_first(graph: Layered) -> None:
+    """Orders each layer by a depth-first walk along the edges, so that chains lie next to each other."""
+    met: dict[str, int] = {}
+    for start in (vertex for layer in graph.layers for vertex in layer):
+        stack = [start]
+        while stack:
+            vertex = stack.pop()
+            if vertex not in met:
+                met[vertex] = len(met)
+                stack += reversed([*graph.right[vertex], *graph.left[vertex]])
+    for layer in graph.layers:
+        layer.sort(key=met.__getitem__)
+
+
+def _reduce(graph: Layered) -> None:
+    best, fewest = [list(layer) for layer in graph.layers], crossings(graph.layers, graph.right)
+    for sweep in range(SWEEPS):
+        if not fewest:
+            break
+        _sweep(graph, rightwards=sweep % 2 == 0)
+        _exchange(graph)
+        count = crossings(graph.layers, graph.right)
+        if count < fewest:
+            best, fewest = [list(layer) for layer in graph.layers], count
+    graph.layers = best
+
+
+def _sweep(graph: Layered, rightwards: bool) -> None:
+    """Orders each layer by the mean place of its vertices' neighbours in the layer before.
+
+    Vertices without neighbours keep their place.
+    """
+    near = graph.left if rightwards else graph.right
+    order = range(1, len(graph.layers)) if rightwards else range(len(graph.layers) - 2, -1, -1)
+    for i in order:
+        place = {vertex: k for k, vertex in enumerate(graph.layers[i - 1 if rightwards else i + 1])}
+        scale = len(place) / max(1, len(graph.layers[i]))
+        own = {vertex: k * scale for k, vertex in enumerate(graph.layers[i])}
+        mean = {v: sum(place[n] for n in near[v]) / len(near[v]) if near[v] else own[v] for v in graph.layers[i]}
+        graph.layers[i].sort(key=mean.__getitem__)
+
+
+def _exchange(graph: Layered) -> None:
+    """Exchanges adjacent vertices of a layer while that removes crossings."""
+    for i, layer in enumerate(graph.layers):
+        sides = [
+            ({v: k for k, v in enumerate(graph.layers[j])}, near)
+            for j, near in ((i - 1, graph.left), (i + 1, graph.right))
+            if 0 <= j < len(graph.layers)
+        ]
+        improved = True
+        while improved:
+            improved = False
+            for k in range(len(layer) - 1):
+                a, b = layer[k], layer[k + 1]
+                if sum(_pairs(p, near[b], near[a]) - _pairs(p, near[a], near[b]) for p, near in sides) < 0:
+                    layer[k], layer[k + 1] = b, a
+                    improved = True
+
+
+def _pairs(place: Mapping[str, int], above: Sequence[str], below: Sequence[str]) -> int:
+    """Returns the crossings between the edges of two vertices, `above` of the upper one."""
+    return sum(place[a] > place[b] for a in above for b in below)
+
+
+PORT_GAP = 9.0  # between two edges at a node's side
+LOOP_HEIGHT = 24.0  # above a node that follows itself
+LEAST_WIDTH, WIDTH_OF_A_DOUBLING, MOST_WIDTH = 1.0, 0.75, 6.5
+
+
+def line_width(one_minus_gamma: float) -> float:
+    """Returns the width of an edge in pixels, which grows with the logarithm of λ·|ξ| = −ln(1 − γ).
+
+    γ itself is nearly 1 for every strong edge, so a width by γ would not distinguish them.
+    """
+    if one_minus_gamma <= 0:
+        return MOST_WIDTH
+    return round(
+        min(MOST_WIDTH, LEAST_WIDTH + WIDTH_OF_A_DOUBLING * math.log2(1 - math.log(min(1.0, one_minus_gamma)))), 2
+    )
+
+
+def arrow_length(width: float) -> float:
+    """Returns the length of an arrow's head in pixels."""
+    return 5.0 + 1.5 * width
+
+
+def side_height(ends: int) -> float:
+    """Returns the least height in pixels of a node with so many edges at one side."""
+    return PORT_GAP * ends + 8.0
+
+
+def edge_curves(
+    edges: Sequence[PictureEdge],
+    chains: Mapping[Pair, Sequence[str]],
+    boxes: Mapping[str, Box],
+    lanes: Mapping[str, Box],
+) -> list[EdgeShape]:
+    """Returns the curve of every edge that is no loop.
+
+    `lanes` are the columns that an edge passes straight, by dummy vertex.
+    """
+    ports = _ports(edges, chains, boxes, lanes)
+    shapes = []
+    for edge in edges:
+        chain = chains[edge.pair]
+        is_back = boxes[edge.src].x > boxes[edge.dst].x
+        width = line_width(edge.one_minus_gamma)
+        sign = -1.0 if is_back else 1.0
+        stops = [(_side(boxes[edge.src], sign), ports[edge.pair, edge.src])]
+        for dummy in chain[1:-1]:
+            lane = lanes[dummy]
+            stops += [
+                (lane.x if sign > 0 else lane.x + lane.width, lane.y),
+                (lane.x + lane.width if sign > 0 else lane.x, lane.y),
+            ]
+        end = (_side(boxes[edge.dst], -sign) - sign * arrow_length(width), ports[edge.pair, edge.dst])
+        shapes.append(EdgeShape(edge, _smooth([*stops, end]), (sign, 0.0), width, is_back))
+    return shapes
+
+
+def loop(edge: PictureEdge, box: Box) -> EdgeShape:
+    """Returns a loop above the node, to the right of its middle; its label is at its left."""
+    width = line_width(edge.one_minus_gamma)
+    x1, x2 = box.x + 0.64 * box.width, box.x + 0.86 * box.width
+    top = box.y - LOOP_HEIGHT * 1.15
+    points = ((x1, box.y), (x1 - 4, top), (x2, top), (x2, box.y - arrow_length(width)))
+    return EdgeShape(edge, points, (0.0, 1.0), width)
+
+
+def _side(box: Box, sign: float) -> float:
+    return box.x + box.width if sign > 0 else box.x
+
+
+def _ports(
+    edges: Sequence[PictureEdge],
+    chains: Mapping[Pair, Sequence[str]],
+    boxes: Mapping[str, Box],
+    lanes: Mapping[str, Box],
+) -> dict[tuple[Pair, str], float]:
+    """Returns the y at which each edge meets each of its nodes.
+
+    The ends at one side are spread evenly, in the order of their other ends.
+    """
+    height = {key: box.y + box.height / 2 for key, box in boxes.items()} | {key: lane.y for key, lane in lanes.items()}
+    sides: dict[tuple[str, bool], list[tuple[float, Pair]]] = defaultdict(list)
+    for edge in edges:
+        chain, is_forward = chains[edge.pair], boxes[edge.src].x < boxes[edge.dst].x
+        sides[edge.src, is_forward].append((height[chain[1]], edge.pair))
+        sides[edge.dst, not is_forward].append((height[chain[-2]], edge.pair))
+    ports = {}
+    for (node, _), ends in sides.items():
+        ends.sort()
+        gap = min(20.0, (boxes[node].height - 8.0) / len(ends))
+        for i, (_, pair) in enumerate(ends):
+            ports[pair, node] = height[node] + gap * (i - (len(ends) - 1) / 2)
+    return ports
+
+
+def _smooth(stops: Sequence[Point]) -> tuple[Point, ...]:
+    """Returns cubic curves through the stops, horizontal at each."""
+    points = [stops[0]]
+    for (x1, y1), (x2, y2) in pairwise(stops):
+        middle = (x1 + x2) / 2
+        points += [(middle, y1), (middle, y2), (x2, y2)]
+    return tuple(points)
+
+
+LABEL_SIZE, LABEL_HEIGHT = 10.0, 12.0
+CELL, ARROW = 24.0, -1  # no label stands on an arrow, be it its own
+
+
+def labelled(nodes: Sequence[NodeShape], edges: Sequence[EdgeShape]) -> list[EdgeShape]:
+    """Returns the edges with the boxes of their labels; the first edges choose first."""
+    taken = [node.box for node in nodes]
+    passing = _Passing(edges)
+    shapes = []
+    for i, shape in enumerate(edges):
+        box = _free(shape, i, taken, passing) if shape.edge.label else None
+        if box is not None:
+            taken.append(box)
+        shapes.append(replace(shape, label=box))
+    return shapes
+
+
+class _Passing:
+    """Records which edges pass where, in a grid of cells."""
+
+    def __init__(self, edges: Sequence[EdgeShape]) -> None:
+        self._cells: dict[tuple[int, int], list[tuple[int, Point, float]]] = defaultdict(list)
+        for i, shape in enumerate(edges):
+            for point in shape.samples():
+                self._put(i, point, shape.width / 2)
+            self._put(ARROW, shape.tip, arrow_length(shape.width))
+
+    def _put(self, i: int, point: Point, margin: float) -> None:
+        self._cells[int(point[0] // CELL), int(point[1] // CELL)].append((i, point, margin))
+
+    def others(self, box: Box, own: int) -> bool:
+        """Returns whether an edge other than `own` passes through the box."""
+        columns = range(int(box.x // CELL) - 1, int((box.x + box.width) // CELL) + 2)
+        rows = range(int(box.y // CELL) - 1, int((box.y + box.height) // CELL) + 2)
+        return any(
+            i != own and box.holds(point, margin)
+            for x in columns
+            for y in rows
+            for i, point, margin in self._cells.get((x, y), ())
+        )
+
+
+def _free(shape: EdgeShape, own: int, taken: Iterable[Box], passing: _Passing) -> Box | None:
+    for box in [_loop_label(shape)] if shape.edge.src == shape.edge.dst else _candidates(shape):
+        if not any(box.touches(other, 2.0) for other in taken) and not passing.others(box, own):
+            return box
+    return None
+
+
+def _candidates(shape: EdgeShape) -> Iterable[Box]:
+    """Yields boxes centred on the edge, from its middle outwards."""
+    points = list(shape.samples(6.0))
+    middle = (len(points) - 1) / 2
+    wide = model.width(shape.edge.label, LABEL_SIZE) + 4
+    for i in sorted(range(len(points)), key=lambda i: (abs(i - middle), i)):
+        x, y = points[i]
+        yield Box(x - wide / 2, y - LABEL_HEIGHT / 2, wide, LABEL_HEIGHT)
+
+
+def _loop_label(shape: EdgeShape) -> Box:
+    x, y = shape.points[0]
+    wide = model.width(shape.edge.label, LABEL_SIZE) + 4
+    return Box(x - 7 - wide, y - 3 - LABEL_HEIGHT, wide, LABEL_HEIGHT)
+
 
 ROUNDS = 24
 GAP = 16.0  # between two boxes of a layer
@@ -119,7 +522,7 @@ def _part(nodes: Sequence[PictureNode], edges: Sequence[PictureEdge]) -> Layout:
     rank = ranks(keys, ahead)
     graph = layered(keys, [edge.pair for edge in between], rank)
     loops = {edge.src for edge in edges if edge.src == edge.dst}
-    lines = {node.key: text.wrap(node.title, TITLE_SIZE, NODE_WIDTH - 2 * PADDING, TITLE_LINES) for node in nodes}
+    lines = {node.key: model.wrap(node.title, TITLE_SIZE, NODE_WIDTH - 2 * PADDING, TITLE_LINES) for node in nodes}
     heights = {node.key: _height(node, len(lines[node.key]), graph) for node in nodes}
     extents = dict.fromkeys(graph.dummies, DUMMY)
     extents |= {key: Extent(h / 2 + (LOOP_HEIGHT if key in loops else 0), h / 2) for key, h in heights.items()}

@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 
 from opus_pipelines.core.safe_text import mermaid_comment, mermaid_text
-from opus_pipelines.reporting.graphs import palette
-from opus_pipelines.reporting.graphs.edge_routes import line_width
-from opus_pipelines.reporting.graphs.model import Change, Picture, PictureNode
-from opus_pipelines.reporting.graphs.palette import CHANGES, LINE, OTHER, SIGNS, Colour
+from opus_pipelines.reporting.graphs import model
+from opus_pipelines.reporting.graphs.layout import line_width
+from opus_pipelines.reporting.graphs.model import CHANGES, LINE, OTHER, SIGNS, Change, Colour, Picture, PictureNode
 
 
 def mermaid(picture: Picture) -> str:
@@ -25,7 +24,7 @@ def _lines(picture: Picture) -> Iterator[str]:
         arrow = "-.->" if edge.change is Change.REMOVED else "-->"
         label = f"|{mermaid_text(edge.label)}|" if edge.label else ""
         yield f"    {names[edge.src]} {arrow}{label} {names[edge.dst]}"
-    colours = palette.colours(picture.groups)
+    colours = model.colours(picture.groups)
     groups = {
         node.key: node.change if node.change in CHANGES else node.group if node.group in colours else None
         for node in picture.nodes
@@ -46,4 +45,4 @@ def _box(node: PictureNode) -> str:
 
 
 def _style(colour: Colour) -> str:
-    return f"fill:{colour.fill},stroke:{colour.border},color:{palette.INK}"
+    return f"fill:{colour.fill},stroke:{colour.border},color:{model.INK}"

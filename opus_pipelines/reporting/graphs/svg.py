@@ -7,16 +7,39 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape, quoteattr
 
-from opus_pipelines.reporting.graphs import palette, text
-from opus_pipelines.reporting.graphs.edge_routes import arrow_length, line_width
-from opus_pipelines.reporting.graphs.labels import LABEL_SIZE
-from opus_pipelines.reporting.graphs.layout import FIGURES_LINE, FIGURES_SIZE, PADDING, TITLE_LINE, TITLE_SIZE, lay_out
-from opus_pipelines.reporting.graphs.model import Change, Picture, PictureEdge
-from opus_pipelines.reporting.graphs.palette import CHANGES, INK, LINE, OTHER, PAPER, QUIET, SIGNS, Colour
-from opus_pipelines.reporting.graphs.shapes import Box, EdgeShape, Layout, NodeShape, Point
+from opus_pipelines.reporting.graphs import model
+from opus_pipelines.reporting.graphs.layout import (
+    FIGURES_LINE,
+    FIGURES_SIZE,
+    LABEL_SIZE,
+    PADDING,
+    TITLE_LINE,
+    TITLE_SIZE,
+    arrow_length,
+    lay_out,
+    line_width,
+)
+from opus_pipelines.reporting.graphs.model import (
+    CHANGES,
+    INK,
+    LINE,
+    OTHER,
+    PAPER,
+    QUIET,
+    SIGNS,
+    Box,
+    Change,
+    Colour,
+    EdgeShape,
+    Layout,
+    NodeShape,
+    Picture,
+    PictureEdge,
+    Point,
+)
 
 LEGEND_SIZE, LEGEND_ROW_HEIGHT = 11.0, 19.0
-LONGEST = 260.0
+_LONGEST = 260.0
 CHANGE_WORDS = {Change.ADDED: "added", Change.REMOVED: "removed", Change.MOVED: "its share moved"}
 
 
@@ -32,7 +55,7 @@ class Entry:
     @property
     def width(self) -> float:
         """Its width in pixels, with the space after it."""
-        return 28 + text.width(self.words, LEGEND_SIZE) + 18
+        return 28 + model.width(self.words, LEGEND_SIZE) + 18
 
 
 @dataclass
@@ -45,9 +68,9 @@ class LegendRow:
 
 def entries(picture: Picture, layout: Layout) -> Iterator[Entry]:
     """Yields a legend entry for each kind of thing that the picture shows."""
-    own = picture.groups[: len(palette.GROUPS)]
-    for colour, (_, words) in zip(palette.GROUPS, own, strict=False):
-        yield Entry(text.shorten(text.clean(words), LEGEND_SIZE, LONGEST), colour)
+    own = picture.groups[: len(model.GROUPS)]
+    for colour, (_, words) in zip(model.GROUPS, own, strict=False):
+        yield Entry(model.shorten(model.clean(words), LEGEND_SIZE, _LONGEST), colour)
     if more := len(picture.groups) - len(own):
         yield Entry(f"{more} more", OTHER)
     for change in picture.changes():
@@ -84,7 +107,9 @@ def svg(picture: Picture, tooltips: bool = True) -> str:
     """
     layout = lay_out(picture)
     width = max(LEAST_WIDTH, layout.width) + 2 * MARGIN
-    words = [line for part in picture.subtitle.split("\n") for line in text.wrap(part, SUB_SIZE, width - 2 * MARGIN, 3)]
+    words = [
+        line for part in picture.subtitle.split("\n") for line in model.wrap(part, SUB_SIZE, width - 2 * MARGIN, 3)
+    ]
     top = MARGIN + HEAD_SIZE + SUB_LINE * len(words) + 14
     legend = legend_rows(entries(picture, layout), width - 2 * MARGIN)
     bottom = top + layout.height + 22
@@ -104,7 +129,7 @@ def svg(picture: Picture, tooltips: bool = True) -> str:
 
 
 def _head(picture: Picture, words: Sequence[str], width: float) -> Iterator[str]:
-    title = text.shorten(text.clean(picture.title), HEAD_SIZE, (width - 2 * MARGIN) * 0.94)
+    title = model.shorten(model.clean(picture.title), HEAD_SIZE, (width - 2 * MARGIN) * 0.94)
     yield (
         f'<text x="{_n(MARGIN)}" y="{_n(MARGIN + 13)}" font-size="{_n(HEAD_SIZE)}" '
         f'font-weight="600">{_text(title)}</text>'
@@ -115,7 +140,7 @@ def _head(picture: Picture, words: Sequence[str], width: float) -> Iterator[str]
 
 
 def _graph(layout: Layout, picture: Picture, tooltips: bool) -> Iterator[str]:
-    colours = palette.colours(picture.groups)
+    colours = model.colours(picture.groups)
     for shape in reversed(layout.edges):  # the strongest last, on top
         yield from _group(_edge(shape), shape.edge.tooltip if tooltips else "", "edge")
     for node in layout.nodes:
@@ -188,7 +213,7 @@ def _node(shape: NodeShape, colour: Colour) -> Iterator[str]:
             f"{_text(line)}</text>"
         )
     if node.figures:
-        figures = text.shorten(text.clean(node.figures), FIGURES_SIZE, box.width - PADDING)
+        figures = model.shorten(model.clean(node.figures), FIGURES_SIZE, box.width - PADDING)
         yield (
             f'<text x="{_n(x)}" y="{_n(y + words - 3.5)}" font-size="{_n(FIGURES_SIZE)}" text-anchor="middle">'
             f"{_text(figures)}</text>"
@@ -229,7 +254,7 @@ def path(points: Sequence[Point]) -> str:
 
 
 def _text(words: str, lines: bool = False) -> str:
-    return escape("\n".join(text.clean(line) for line in words.splitlines()) if lines else text.clean(words))
+    return escape("\n".join(model.clean(line) for line in words.splitlines()) if lines else model.clean(words))
 
 
 def _p(point: Point) -> str:

@@ -8,17 +8,16 @@ from xml.sax.saxutils import escape, quoteattr
 
 from opus_pipelines.core.formatting import chance, hours, usd
 from opus_pipelines.core.safe_text import clean
-from opus_pipelines.reporting.graphs import text
-from opus_pipelines.reporting.graphs.palette import GROUPS, INK, LINE, OTHER, PAPER, QUIET, Colour
+from opus_pipelines.reporting.graphs import model
+from opus_pipelines.reporting.graphs.model import GROUPS, INK, LINE, OTHER, PAPER, QUIET, Colour
 from opus_pipelines.reporting.graphs.svg import FONT
-from opus_pipelines.workflow.files import TaskEntry
-from opus_pipelines.workflow.formats.annotated import CLIENT, AnnotatedWorkflow
+from opus_pipelines.workflow.files import CLIENT, AnnotatedWorkflow, TaskEntry
 from opus_pipelines.workflow.formats.swimlane_layout import Geometry, Size, geometry, grid
 
 WIDTH, PADDING, AXIS, HEAD, MARGIN, LEAST_LANE = 184.0, 8.0, 74.0, 30.0, 16.0, 100.0
 TITLE, TITLE_LINE, FIGURES, FIGURES_LINE = 12.0, 15.0, 10.5, 14.0
 WORDS, MOST_LINES = 270.0, 5  # of what stands at the end of an edge
-Point = tuple[float, float]
+_Point = tuple[float, float]
 
 
 def swimlane_svg(described: AnnotatedWorkflow) -> str:
@@ -49,7 +48,7 @@ class _Drawing:
         self._order = described.workflow.topological()
         self._names = described.lanes()
         edges = list(described.workflow.edges)
-        self._lines = {n: text.wrap(described.title_of(n), TITLE, WIDTH - 2 * PADDING, 3) for n in self._order}
+        self._lines = {n: model.wrap(described.title_of(n), TITLE, WIDTH - 2 * PADDING, 3) for n in self._order}
         size = {n: self._size(n) for n in self._order}
         placement = grid(self._order, edges, lambda n: self._names.index(described.lane_of(n)), len(self._names))
         self._rank = placement.rank
@@ -61,7 +60,7 @@ class _Drawing:
         self._placed: Geometry = geometry(placement, edges, size, above)
         self._size_of = size
         lanes = MARGIN + self._axis + (self._placed.lanes[-1][1] if self._placed.lanes else LEAST_LANE)
-        self.width = MARGIN + max([lanes, *(x + text.width(lines, FIGURES) for x, _, lines, _ in self._labels())])
+        self.width = MARGIN + max([lanes, *(x + model.width(lines, FIGURES) for x, _, lines, _ in self._labels())])
         self.height = MARGIN * 2 + HEAD + self._placed.length + MARGIN
         self._colours = {
             name: GROUPS[i] if i < len(GROUPS) else OTHER
@@ -78,7 +77,7 @@ class _Drawing:
         task = self._of.tasks.get(node)
         return task is not None and task.kind == "review"
 
-    def _point(self, place: Point) -> Point:
+    def _point(self, place: _Point) -> _Point:
         along, across = place
         return MARGIN + self._axis + across, MARGIN + HEAD + MARGIN / 2 + along
 
@@ -92,7 +91,7 @@ class _Drawing:
                 f'<rect x="{_n(x)}" y="{_n(MARGIN)}" width="{_n(width)}" height="{_n(bottom - MARGIN)}"{shade} '
                 f'stroke="#d5dae0"/>'
             )
-            shown_name = text.shorten(clean(name), TITLE, width - 2 * PADDING)
+            shown_name = model.shorten(clean(name), TITLE, width - 2 * PADDING)
             yield (
                 f'<text x="{_n(x + width / 2)}" y="{_n(MARGIN + 20)}" font-size="{_n(TITLE)}" font-weight="600" '
                 f'text-anchor="middle">'
@@ -191,7 +190,7 @@ class _Drawing:
             at += TITLE_LINE
         if task is not None:
             for line in self._figures(task):
-                yield _line(x, at, text.shorten(line, FIGURES, WIDTH - 8), FIGURES)
+                yield _line(x, at, model.shorten(line, FIGURES, WIDTH - 8), FIGURES)
                 at += FIGURES_LINE
 
     def _figures(self, task: TaskEntry) -> Sequence[str]:
@@ -228,9 +227,9 @@ def _shortened(words: str) -> str:
     """Shortens a line to the width available, and keeps the share at its end."""
     name, opening, share = words.rpartition(" (")
     if not opening or not share.endswith("%)"):
-        return text.shorten(words, FIGURES, WORDS)
+        return model.shorten(words, FIGURES, WORDS)
     tail = opening + share
-    return text.shorten(name, FIGURES, WORDS - text.width(tail, FIGURES)) + tail
+    return model.shorten(name, FIGURES, WORDS - model.width(tail, FIGURES)) + tail
 
 
 def _line(x: float, y: float, words: str, size: float, more: str = "") -> str:

@@ -3,18 +3,16 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import duckdb
 
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.safe_text import clean
-from opus_pipelines.reporting.tasks import rows
+from opus_pipelines.reporting.tasks import Row, rows
 from opus_pipelines.reporting.views import only_results_of
 from opus_pipelines.reporting.workflows import read_workflow
-from opus_pipelines.workflow.formats.annotated import AnnotatedWorkflow
+from opus_pipelines.workflow.files import AnnotatedWorkflow
 
-Row = dict[str, Any]
 MOST_INTENTIONS, MOST_PICTURES, MOST_LEFT_OUT = 200, 8, 200
 
 

@@ -10,7 +10,7 @@ from opus_pipelines.core.safe_text import clean
 from opus_pipelines.quality.error_analysis import LEAST, LEVEL, Analysis
 from opus_pipelines.quality.error_features import Sample
 
-LONGEST = 400  # characters of a request
+_LONGEST = 400  # characters of a request
 MOST_SHOWN = 40  # samples whose text is shown
 
 
@@ -24,7 +24,7 @@ def error_page(name: str, samples: Sequence[Sample], analyses: Sequence[Analysis
     first = analyses[0].score if analyses else ""
     scored = sorted((s.scores[first], s.id) for s in samples if first in s.scores)
     worst += [identity for _, identity in scored]
-    texts = {sample.id: clean(sample.request or "")[:LONGEST] for sample in samples}
+    texts = {sample.id: clean(sample.request or "")[:_LONGEST] for sample in samples}
     return environment.get_template("errors.html").render(
         name=clean(name),
         samples=len(samples),

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 
 import duckdb
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined, Template
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from opus_pipelines.core import formatting
@@ -22,22 +22,22 @@ from opus_pipelines.reporting.graphs.swimlane_svg import swimlane_svg
 from opus_pipelines.reporting.pages.contract import (
     MOST_LEFT_OUT,
     ContractPage,
-    Row,
     Scale,
     known_cost,
     mean,
     paired,
     total,
 )
-from opus_pipelines.reporting.pages.flows.page import FlowPage, Retrieved, flow_page
+from opus_pipelines.reporting.pages.flows import FlowPage, Retrieved, flow_page
+from opus_pipelines.reporting.tasks import Row
 from opus_pipelines.workflow.blocks.formats.bpmn_reader import read_bpmn
-from opus_pipelines.workflow.blocks.formats.python_ir import parse
+from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir
 from opus_pipelines.workflow.blocks.model import Flow
 
 _OWN = "opus_pipelines.reporting.pages"  # the package of the templates and of what they include
 FLOW_LIST = "flows.html"
 MOST_FLOWS = 500  # of a contract that get a page; the list names all
-MOST_ROWS = 5_000  # of the list
+_MOST_ROWS = 5_000  # of the list
 
 
 def render(page: ContractPage, flows: str | None = None) -> str:
@@ -134,12 +134,6 @@ def _shown(text: str | None) -> str:
     return "–" if text is None else clean(text)
 
 
-def template_of(package: str, name: str) -> Template:
-    """Returns a template of another package, which may include those of this one."""
-    loader = ChoiceLoader([PackageLoader(package, "."), PackageLoader(_OWN, ".")])
-    return environment().overlay(loader=loader).get_template(name)
-
-
 @cache
 def inline() -> dict[str, Markup]:
     """Returns style and script for the page, and the content security policy that allows only these two."""
@@ -167,7 +161,7 @@ class _Listed:
 def flow_rows(connection: duckdb.DuckDBPyConnection, client: str | None, contract: str | None) -> list[Row]:
     """Returns the rows of the newest batch of each contract, or of one, with scores where there is a reference."""
     sql = (files("sql") / "explain" / "page_flows.sql").read_text("utf-8")
-    found = connection.execute(sql, {"client": client, "contract": contract, "most": MOST_ROWS})
+    found = connection.execute(sql, {"client": client, "contract": contract, "most": _MOST_ROWS})
     columns = [column[0] for column in found.description or ()]
     return [dict(zip(columns, row, strict=True)) for row in found.fetchall()]
 
@@ -189,15 +183,15 @@ def render_flows(rows: Sequence[Row]) -> dict[str, str]:
         listed.append(_Listed(row, name))
     template = environment().get_template(FLOW_LIST)
     text = template.render(
-        rows=listed, most=MOST_ROWS, is_cut=len(rows) == MOST_ROWS, number=formatting.number, **inline()
+        rows=listed, most=_MOST_ROWS, is_cut=len(rows) == _MOST_ROWS, number=formatting.number, **inline()
     )
     return {FLOW_LIST: text, **pages}
 
 
 def flow_page_of(row: Row) -> str:
     """Returns the HTML of one flow: the flow before and after, what changed, the texts, and what was retrieved."""
-    flow = parse(row["sequence"]) if row["sequence"] else read_bpmn(row["bpmn"].encode()).flow
+    flow = parse_ir(row["sequence"]) if row["sequence"] else read_bpmn(row["bpmn"].encode()).flow
     found = tuple(Retrieved(r["activity"], r["description"] or "", r["score"]) for r in row["retrieved"] or ())
     name = f"{row['client']} / {row['contract']}: {row['item']}"
-    prior = parse(row["prior"]) if row["prior"] else None
+    prior = parse_ir(row["prior"]) if row["prior"] else None
     return flow_page(FlowPage(Flow(flow.body, name), prior, row["utterance"] or "", found))

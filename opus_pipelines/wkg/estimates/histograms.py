@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from opus_pipelines.wkg.estimates.aggregate_columns import summed
-from opus_pipelines.workflow.evaluation.duration_quantiles import LEVELS, PER_LEVEL
+from opus_pipelines.workflow.evaluation.lead_time import LEVELS, PER_LEVEL
 
 PER_OCTAVE = 32
 OCTAVES = 63  # of an int64

@@ -16,8 +16,7 @@ import pyarrow.compute as pc
 
 from opus_pipelines.wkg.estimates.waiting_times import LEVEL_KEYS
 from opus_pipelines.workflow.evaluation.calendar import Calendar
-from opus_pipelines.workflow.evaluation.duration_quantiles import DurationQuantiles, Floats
-from opus_pipelines.workflow.evaluation.lead_time import Wait
+from opus_pipelines.workflow.evaluation.lead_time import DurationQuantiles, Floats, Wait
 from opus_pipelines.workflow.model import Actor
 
 LEAST = 20  # waiting times from which a level is believed, where a less specific one knows more

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from opus_pipelines.wkg.estimates.aggregate_columns import summed
 from opus_pipelines.wkg.estimates.histograms import grids
-from opus_pipelines.workflow.evaluation.duration_quantiles import LEVELS
+from opus_pipelines.workflow.evaluation.lead_time import LEVELS
 
 PER_MS = 1_000  # microseconds a millisecond
 MODE_COLUMNS = ("actor_kind", "model", "actor_group")

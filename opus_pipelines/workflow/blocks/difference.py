@@ -10,23 +10,25 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
-from opus_pipelines.workflow.blocks.edit_tree import EditTree, Part, to_block, to_parts
 from opus_pipelines.workflow.blocks.edits import (
     AddElse,
     Delete,
     DeleteElse,
+    EditTree,
     Insert,
     NegateCondition,
     Operation,
+    Part,
     Replace,
     SetCondition,
     SetLoopHeader,
     Unwrap,
     Wrap,
+    to_block,
+    to_parts,
 )
 from opus_pipelines.workflow.blocks.expressions import FlowError, negated
-from opus_pipelines.workflow.blocks.model import Block, Call, Flow
-from opus_pipelines.workflow.blocks.traversal import ids, without_ids
+from opus_pipelines.workflow.blocks.model import Block, Call, Flow, ids, without_ids
 
 MOST_PAIRS = 250_000  # of statements; beyond it a difference would take minutes
 LONGEST_WRAPPED = 25  # statements of a block in which wraps are looked for

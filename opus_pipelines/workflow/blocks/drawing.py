@@ -2,6 +2,8 @@
 
 Each element has a key that depends on the statement only: `s3` is the task of the statement `s3`, `s4.merge` the
 gateway that closes the branch `s4`. `names` says which element of an earlier file a key is, so that ids stay.
+
+Of a drawing that is placed in part, new elements get a place and the others keep theirs.
 """
 
 import re
@@ -17,7 +19,7 @@ GAP, PAD, NOTE = 60.0, 40.0, 40.0
 
 
 @dataclass
-class Node:
+class DrawnNode:
     """One element. `kind`: start, end, call, user_task, decision, merge, fork, join or loop. `x`, `y`: upper left."""
 
     id: str
@@ -40,7 +42,7 @@ class Node:
 
 
 @dataclass
-class Edge:
+class DrawnEdge:
     """A sequence flow. `label`: yes, no or nothing; `lane`: the height at which it runs where it has one of its own."""
 
     id: str
@@ -55,8 +57,8 @@ class Edge:
 class Drawing:
     """A process or the inside of a loop: its nodes and edges in the order of reading."""
 
-    nodes: list[Node] = field(default_factory=list)
-    edges: list[Edge] = field(default_factory=list)
+    nodes: list[DrawnNode] = field(default_factory=list)
+    edges: list[DrawnEdge] = field(default_factory=list)
 
 
 def draw(
@@ -170,15 +172,15 @@ class _Artist:
 
     def _node(
         self, drawing: Drawing, key: str, kind: str, size: tuple[float, float], place: tuple[float, float]
-    ) -> Node:
-        node = Node(self.name(key), kind, x=place[0], y=place[1] - size[1] / 2, width=size[0], height=size[1])
+    ) -> DrawnNode:
+        node = DrawnNode(self.name(key), kind, x=place[0], y=place[1] - size[1] / 2, width=size[0], height=size[1])
         drawing.nodes.append(node)
         return node
 
-    def _join(self, drawing: Drawing, begin: list[_Open], node: Node) -> None:
+    def _join(self, drawing: Drawing, begin: list[_Open], node: DrawnNode) -> None:
         for way in begin:
             edge = self.name(f"flow_{way.source}_{node.id}" + (f"_{way.label}" if len(begin) > 1 and way.label else ""))
-            drawing.edges.append(Edge(edge, way.source, node.id, way.label, way.condition, way.lane))
+            drawing.edges.append(DrawnEdge(edge, way.source, node.id, way.label, way.condition, way.lane))
 
     def _statement(self, drawing: Drawing, statement: Statement, x: float, y: float, begin: list[_Open]) -> list[_Open]:
         if isinstance(statement, If):
@@ -262,10 +264,134 @@ class _Artist:
     ) -> list[_Open]:
         x, y = place
         width, above, below = self._extent(statement)
-        node = Node(self.name(statement.id), "loop", statement=statement, step=loop_header(statement))
+        node = DrawnNode(self.name(statement.id), "loop", statement=statement, step=loop_header(statement))
         node.x, node.y, node.width, node.height = x, y - above + 2 * NOTE, width, above - 2 * NOTE + below
         node.note = self.name(f"{statement.id}.text"), self.name(f"{statement.id}.link")
         drawing.nodes.append(node)
         node.inner = self.container(statement.id, statement.body, x + PAD, y)
         self._join(drawing, begin, node)
         return [_Open(node.id)]
+
+
+Box = tuple[float, float, float, float]
+_APART = 20.0
+_TRIES = 12
+
+
+def place(drawing: Drawing, known: Mapping[str, Box]) -> set[str]:
+    """Gives every node of the drawing a place: the known one, or a free one near its neighbours.
+
+    Returns the ids of those containers with a known place that had to grow.
+    """
+    grown: set[str] = set()
+    _Placer(dict(known), grown).container(drawing, None)
+    return grown
+
+
+class _Placer:
+    def __init__(self, known: dict[str, Box], grown: set[str]) -> None:
+        self._known, self._grown = known, grown
+
+    def container(self, drawing: Drawing, frame: DrawnNode | None) -> None:
+        """Places the nodes of a container, those with known places first, and what is in its loops."""
+        for node in drawing.nodes:
+            if node.id in self._known:
+                node.x, node.y, node.width, node.height = self._known[node.id]
+        placed = [node for node in drawing.nodes if node.id in self._known]
+        for node in drawing.nodes:
+            if node.id not in self._known and node.inner is not None and self._around(node):
+                placed.append(node)
+        for node in drawing.nodes:
+            if not any(node is other for other in placed):
+                self._near(node, drawing, placed, frame)
+                placed.append(node)
+        for edge in drawing.edges:
+            edge.lane = self._lane(drawing, edge.source, edge.target) if edge.lane is not None else None
+        for node in drawing.nodes:
+            if node.inner is not None:
+                self.container(node.inner, node)
+        if frame is not None:
+            self._grow(frame, drawing)
+
+    def _around(self, node: DrawnNode) -> bool:
+        """Draws a new loop around those of its nodes that have a place; False where none has."""
+        boxes = [self._known[n.id] for n in _inside(node) if n.id in self._known]
+        if not boxes:
+            return False
+        left, top = min(b[0] for b in boxes), min(b[1] for b in boxes)
+        right, bottom = max(b[0] + b[2] for b in boxes), max(b[1] + b[3] for b in boxes)
+        side = EVENT[0] + GAP / 2 + _APART
+        node.x, node.y = left - side, top - PAD
+        node.width, node.height = right - left + 2 * side, bottom - top + 2 * PAD
+        return True
+
+    def _near(self, node: DrawnNode, drawing: Drawing, placed: list[DrawnNode], frame: DrawnNode | None) -> None:
+        before = [n for e in drawing.edges for n in placed if e.target == node.id and n.id == e.source]
+        after = [n for e in drawing.edges for n in placed if e.source == node.id and n.id == e.target]
+        x, middle = node.x, node.middle
+        if before and after and after[0].x - before[0].x - before[0].width >= node.width + _APART:
+            x = (before[0].x + before[0].width + after[0].x - node.width) / 2
+            middle = before[0].middle
+        elif before:
+            x, middle = before[0].x + before[0].width + GAP / 2, before[0].middle
+        elif after:
+            x, middle = after[0].x - node.width - GAP / 2, after[0].middle
+        x, y = self._free(node, (x, middle - node.height / 2), placed, frame)
+        _shift(node, x - node.x, y - node.y)
+
+    def _free(
+        self, node: DrawnNode, wish: tuple[float, float], placed: list[DrawnNode], frame: DrawnNode | None
+    ) -> tuple[float, float]:
+        """Returns the place nearest to the wish that overlaps nothing, inside the frame where there is room."""
+        x, y = wish
+        step = node.height + _APART
+        places = [(x, y + sign * i * step) for i in range(_TRIES) for sign in ((1, -1) if i else (1,))]
+        free = [place for place in places if not any(_overlap(node, place, other) for other in placed)]
+        inside = [place for place in free if frame is None or _holds(frame, node, place)]
+        lowest = max((n.y + n.height for n in placed), default=y) + _APART
+        return (inside or free or [(x, lowest)])[0]
+
+    def _lane(self, drawing: Drawing, source: str, target: str) -> float | None:
+        ends = [node for node in drawing.nodes if node.id in (source, target)]
+        left, right = min(n.x for n in ends), max(n.x + n.width for n in ends)
+        between = [n.y + n.height for n in drawing.nodes if n.x < right and n.x + n.width > left]
+        return max(between) + _APART if len(ends) == 2 and abs(ends[0].middle - ends[1].middle) < 1 else None
+
+    def _grow(self, frame: DrawnNode, drawing: Drawing) -> None:
+        left, top = min(n.x for n in drawing.nodes) - _APART, min(n.y for n in drawing.nodes) - _APART
+        right = max(n.x + n.width for n in drawing.nodes) + _APART
+        bottom = max(n.y + n.height for n in drawing.nodes) + _APART
+        if frame.id in self._known and not any(n.id not in self._known for n in drawing.nodes):
+            return
+        box = (
+            min(frame.x, left),
+            min(frame.y, top),
+            max(frame.x + frame.width, right),
+            max(frame.y + frame.height, bottom),
+        )
+        new = (box[0], box[1], box[2] - box[0], box[3] - box[1])
+        if new != (frame.x, frame.y, frame.width, frame.height):
+            if frame.id in self._known:
+                self._grown.add(frame.id)
+            frame.x, frame.y, frame.width, frame.height = new
+
+
+def _inside(node: DrawnNode) -> list[DrawnNode]:
+    if node.inner is None:
+        return []
+    return [found for inner in node.inner.nodes for found in (inner, *_inside(inner))]
+
+
+def _shift(node: DrawnNode, dx: float, dy: float) -> None:
+    for each in (node, *_inside(node)):
+        each.x, each.y = each.x + dx, each.y + dy
+
+
+def _overlap(node: DrawnNode, place: tuple[float, float], other: DrawnNode) -> bool:
+    across = place[0] < other.x + other.width + _APART / 2 and other.x < place[0] + node.width + _APART / 2
+    return across and place[1] < other.y + other.height and other.y < place[1] + node.height
+
+
+def _holds(frame: DrawnNode, node: DrawnNode, place: tuple[float, float]) -> bool:
+    across = frame.x <= place[0] and place[0] + node.width <= frame.x + frame.width
+    return across and frame.y <= place[1] and place[1] + node.height <= frame.y + frame.height

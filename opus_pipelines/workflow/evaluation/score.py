@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from opus_pipelines.core.errors import WorkflowError
 from opus_pipelines.core.settings import Cost, Reward
-from opus_pipelines.workflow.evaluation.bayesian_network import Difference, differences
-from opus_pipelines.workflow.evaluation.comparison import merit, quantised
-from opus_pipelines.workflow.evaluation.penalty import Penalties, Scores, penalties
-from opus_pipelines.workflow.evaluation.reward import Evaluation, evaluate
+from opus_pipelines.workflow.evaluation.penalty import Scores, WorkflowPenalties, penalties
+from opus_pipelines.workflow.evaluation.reward import Evaluation, evaluate, merit, quantised
+from opus_pipelines.workflow.evaluation.success import Difference, differences
 from opus_pipelines.workflow.files import WorkflowFile
 from opus_pipelines.workflow.model import Workflow
 
@@ -25,7 +24,7 @@ class Score:
     title: str
     workflow: Workflow
     parts: Evaluation
-    penalties: Penalties | None
+    penalties: WorkflowPenalties | None
     differences: tuple[Difference, ...]
     uncompared: str | None = None
 

@@ -14,15 +14,15 @@ import numpy as np
 
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.settings import Cost
-from opus_pipelines.workflow.evaluation.batch import Figures, Floats, evaluate_batch
 from opus_pipelines.workflow.evaluation.cost import weights_held
+from opus_pipelines.workflow.evaluation.reward import Figures, Floats, evaluate_batch
 from opus_pipelines.workflow.model import TaskNode, Workflow
 
-DRAWS = 1_000
+_DRAWS = 1_000
 Z = 1.959963984540054  # normal quantile at 97.5 %
 # of a Beta from an interval: that of the uniform distribution; below it the Beta has peaks at 0 and 1
 LEAST_STRENGTH = 2.0
-KEPT = 1_024  # draws of tasks in the cache: many intakes need the same ones
+_CACHED_TASKS = 1_024  # draws of tasks in the cache: many intakes need the same ones
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Draws:
     """How a Reward is drawn: the seed, the number n of draws, and how success is inferred (`evaluate_batch`)."""
 
     seed: int
-    n: int = DRAWS
+    n: int = _DRAWS
     inference: Literal["product", "exact"] = "exact"
 
 
@@ -119,7 +119,7 @@ def worth_draws(workflow: Workflow, posteriors: Mapping[str, Posterior], cost: C
     return evaluate_batch(workflow, figures, cost, draws.inference).worth
 
 
-def interval(draws: Floats) -> Interval:
+def middle_interval(draws: Floats) -> Interval:
     """Returns the central 90 % of the draws."""
     low, high = np.quantile(draws, [0.05, 0.95])
     return Interval(float(low), float(high))
@@ -152,7 +152,7 @@ class _Drawn:
         return cls(mode, task.p, task.q, task.cost_usd + task.imputed_usd, task.duration_ms)
 
 
-@lru_cache(KEPT)
+@lru_cache(_CACHED_TASKS)
 def _drawn(task: _Drawn, posterior: Posterior | None, seed: int, n: int) -> tuple[Floats, Floats, Floats, Floats]:
     """Returns p, q, cost and time, each (n,) and read-only."""
     if posterior is None:

@@ -1,30 +1,349 @@
 """Writes a workflow as BPMN 2.0: one pool with a lane for each actor, typed tasks, data objects and a layout.
 
 The figures of the workflow stand in extensionElements.
+
+Events stand for inputs and outputs, gateways for places where branches split and join. A node with several parents
+waits for all of them, and a node with several children starts all of them; this is the meaning of parallel gateways.
+
+A record of `workflow.files` in extensionElements is read back without a loss: single values are attributes; each item
+of a list, each entry of a table and each record in a record is an element.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from lxml import etree
 
 from opus_pipelines.core.safe_text import clean, xml_text
-from opus_pipelines.workflow.files import InputEntry, OutputEntry, TaskEntry, WorkflowFile
-from opus_pipelines.workflow.formats.annotated import AnnotatedWorkflow
-from opus_pipelines.workflow.formats.bpmn_diagram import diagram
-from opus_pipelines.workflow.formats.bpmn_fields import (
-    DC,
-    DI,
-    DIAGRAM,
-    MODEL,
-    OPUS,
-    DataUse,
-    bpmn,
-    data_uses,
-    figures,
-    to_xml,
+from opus_pipelines.core.settings import Section
+from opus_pipelines.workflow.files import (
+    CLIENT,
+    AnnotatedWorkflow,
+    Edge,
+    InputEntry,
+    OutputEntry,
+    TaskEntry,
+    WorkflowFile,
 )
-from opus_pipelines.workflow.formats.bpmn_flow import Flow, FlowNode, flow_of
+from opus_pipelines.workflow.formats.swimlane_layout import Geometry, Size, geometry, grid
+from opus_pipelines.workflow.model import InputNode, OutputNode
+
+OPUS = "urn:opus-pipelines:workflow:1"
+_LISTS = frozenset({"instructions", "inputs", "outputs"})
+_TABLES = frozenset({"consumes", "holds", "usd_per_unit", "usd_per_held"})
+_RECORDS = frozenset({"scores", "weights"})
+
+
+def own(name: str) -> str:
+    """Returns an element name in the namespace of this package."""
+    return f"{{{OPUS}}}{name}"
+
+
+def to_xml(name: str, record: Section) -> Any:
+    """Returns the record as an element; a value that equals its default is left out."""
+    return _element(name, record.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude_none=True))
+
+
+def from_xml(element: Any) -> dict[str, Any]:
+    """Returns the values that `to_xml` was given, as the record's own validation takes them."""
+    data: dict[str, Any] = dict(element.attrib)
+    for child in element:
+        name = etree.QName(child).localname if isinstance(child.tag, str) else ""
+        if name in _LISTS:
+            data.setdefault(name, []).append(child.text or "")
+        elif name in _TABLES:
+            data.setdefault(name, {})[child.get("name", "")] = child.text or ""
+        elif name in _RECORDS:
+            data[name] = from_xml(child)
+    return data
+
+
+def figures(name: str, values: dict[str, Any]) -> Any:
+    """Returns an element with the known values as attributes."""
+    return _element(name, {key: value for key, value in values.items() if value is not None})
+
+
+def _element(name: str, data: dict[str, Any]) -> Any:
+    element = etree.Element(own(name), nsmap={"opus": OPUS})
+    for key, value in data.items():
+        if key in _LISTS:
+            for item in value:
+                etree.SubElement(element, own(key)).text = xml_text(item)
+        elif key in _TABLES:
+            for entry, amount in value.items():
+                etree.SubElement(element, own(key), name=xml_text(entry)).text = repr(amount)
+        elif key in _RECORDS:
+            element.append(_element(key, value))
+        else:
+            element.set(key, xml_text(value) if isinstance(value, str) else repr(value))
+    return element
+
+
+MODEL = "http://www.omg.org/spec/BPMN/20100524/MODEL"
+DIAGRAM = "http://www.omg.org/spec/BPMN/20100524/DI"
+DC = "http://www.omg.org/spec/DD/20100524/DC"
+DI = "http://www.omg.org/spec/DD/20100524/DI"
+
+
+@dataclass(frozen=True)
+class DataUse:
+    """A task that reads or writes some data.
+
+    Every use is drawn next to its node, so that no line crosses the whole picture.
+    """
+
+    node: str
+    name: str
+    is_input: bool
+    object: str
+    number: int
+
+    @property
+    def reference(self) -> str:
+        """The id of the drawn data object."""
+        return f"data_{self.number}"
+
+    @property
+    def end(self) -> str:
+        """The id of the data inside the task."""
+        return f"data_{self.number}_end"
+
+    @property
+    def association(self) -> str:
+        """The id of the line between the two."""
+        return f"data_{self.number}_line"
+
+
+def bpmn(name: str) -> str:
+    """Returns an element name in BPMN's model namespace."""
+    return f"{{{MODEL}}}{name}"
+
+
+def data_uses(described: AnnotatedWorkflow) -> list[DataUse]:
+    """Returns every use of data, by node in the order of the flow; data of one name are one object."""
+    objects: dict[str, str] = {}
+    uses: list[DataUse] = []
+    for node, name, is_input in _named(described):
+        ident = objects.setdefault(name, f"object_{len(objects) + 1}")
+        uses.append(DataUse(node, name, is_input, ident, len(uses) + 1))
+    return uses
+
+
+def _named(described: AnnotatedWorkflow) -> Iterator[tuple[str, str, bool]]:
+    for node in described.workflow.topological():
+        if task := described.tasks.get(node):
+            yield from ((node, name, True) for name in dict.fromkeys(task.inputs))
+            yield from ((node, name, False) for name in dict.fromkeys(task.outputs))
+
+
+TASKS = {"human": "userTask", "model": "serviceTask", "code": "scriptTask"}
+START, END = "start", "end"
+
+
+@dataclass(frozen=True)
+class FlowNode:
+    """One element of the flow; `node` is the workflow's node, None for gateways and for events that only BPMN needs."""
+
+    id: str
+    tag: str
+    lane: str
+    node: str | None = None
+    title: str = ""
+
+
+@dataclass
+class Flow:
+    """The elements in the order of the workflow's nodes, and the sequence flows as pairs of element ids."""
+
+    nodes: list[FlowNode] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+
+
+def flow_of(described: AnnotatedWorkflow) -> Flow:
+    """Returns the flow of a workflow.
+
+    A single input that leads to every first task is the start event; each output is an end event.
+    """
+    workflow = described.workflow
+    ids = {node.id: f"node_{i}" for i, node in enumerate(workflow.nodes, start=1)}
+    links = [(ids[src], ids[dst]) for src, dst in workflow.edges]
+    first = [n for n in ids if not workflow.predecessors(n)]
+    last = [n for n in ids if not workflow.successors(n) and not isinstance(workflow.by_id[n], OutputNode)]
+    is_start = len(first) == 1 and isinstance(workflow.by_id[first[0]], InputNode)
+    nodes = [
+        FlowNode(i, _tag(described, n, is_start), described.lane_of(n), n, described.title_of(n))
+        for n, i in ids.items()
+    ]
+    if not is_start:
+        nodes.insert(0, FlowNode(START, "startEvent", CLIENT, title="Start"))
+        links += [(START, ids[n]) for n in first]
+    if last or not ids:
+        nodes.append(FlowNode(END, "endEvent", CLIENT, title="End"))
+        links += [(ids[n], END) for n in last] or [(START, END)]
+    return _with_gateways(nodes, links)
+
+
+def _tag(described: AnnotatedWorkflow, node: str, is_start: bool) -> str:
+    data = described.workflow.by_id[node]
+    if isinstance(data, InputNode):
+        return "startEvent" if is_start else "intermediateThrowEvent"
+    if isinstance(data, OutputNode):
+        return "endEvent"
+    return TASKS.get(data.actor_kind or "", "task")
+
+
+def _with_gateways(nodes: list[FlowNode], links: list[Edge]) -> Flow:
+    after, before = Counter(src for src, _ in links), Counter(dst for _, dst in links)
+    splits = {n.id for n in nodes if after[n.id] > 1}
+    joins = {n.id for n in nodes if before[n.id] > 1 and n.id != END}  # what ends, ends by itself
+    flow = Flow()
+    for n in nodes:
+        if n.id in joins:
+            flow.nodes.append(FlowNode(f"join_{n.id}", "parallelGateway", n.lane))
+            flow.edges.append((f"join_{n.id}", n.id))
+        flow.nodes.append(n)
+        if n.id in splits:
+            flow.nodes.append(FlowNode(f"split_{n.id}", "parallelGateway", n.lane))
+            flow.edges.append((n.id, f"split_{n.id}"))
+    for src, dst in links:
+        flow.edges.append((f"split_{src}" if src in splits else src, f"join_{dst}" if dst in joins else dst))
+    place = {n.id: i for i, n in enumerate(flow.nodes)}
+    flow.edges.sort(key=lambda e: (place[e[0]], place[e[1]]))
+    return flow
+
+
+LEFT, TOP, HEAD, _MARGIN = 60.0, 60.0, 30.0, 30.0
+TASK, GATEWAY, EVENT = (120.0, 80.0), (50.0, 50.0), (36.0, 36.0)
+DATA, DATA_STEP, DATA_GAP, LABEL = (36.0, 50.0), 88.0, 18.0, 28.0
+
+
+def diagram(described: AnnotatedWorkflow, flow: Flow, uses: Sequence[DataUse], plane: str, pool: str) -> Any:
+    """Returns the BPMNDiagram element."""
+    drawing = _Diagram(described, flow, uses)
+    root = etree.Element(_di("BPMNDiagram"), id="diagram")
+    surface = etree.SubElement(root, _di("BPMNPlane"), id="plane", bpmnElement=plane)
+    _shape(surface, pool, drawing.pool, isHorizontal="true")
+    for i, box in enumerate(drawing.lanes, start=1):
+        _shape(surface, f"lane_{i}", box, isHorizontal="true")
+    for ident, box in drawing.boxes.items():
+        _shape(surface, ident, box, label=drawing.labels.get(ident))
+    for i, edge in enumerate(flow.edges, start=1):
+        _edge(surface, f"flow_{i}", drawing.routes[edge])
+    for use in uses:
+        _edge(surface, use.association, drawing.line(use))
+    return root
+
+
+_Box = tuple[float, float, float, float]
+_Point = tuple[float, float]
+
+
+class _Diagram:
+    """Every box and line in pixels."""
+
+    def __init__(self, described: AnnotatedWorkflow, flow: Flow, uses: Sequence[DataUse]) -> None:
+        names = [*sorted({n.lane for n in flow.nodes} - set(described.lanes())), *described.lanes()]
+        lane = {n.id: names.index(n.lane) for n in flow.nodes}
+        self._element = {n.node: n.id for n in flow.nodes if n.node}
+        self._uses: dict[str, list[DataUse]] = {}
+        for use in uses:
+            self._uses.setdefault(self._element[use.node], []).append(use)
+        self._size = {n.id: _size(n.tag, self._uses.get(n.id, [])) for n in flow.nodes}
+        placed = grid(_order(flow), flow.edges, lane.__getitem__, len(names))
+        self._placed = geometry(placed, flow.edges, self._size)
+        self.boxes = {n.id: self._box(n.id) for n in flow.nodes}
+        self.labels = {n.id: _below(self.boxes[n.id]) for n in flow.nodes if n.title and n.tag.endswith("Event")}
+        for element, mine in self._uses.items():
+            self._put_data(element, mine)
+        self.routes = {edge: [self._point(p) for p in route] for edge, route in self._placed.routes.items()}
+        self.lanes = _lane_boxes(self._placed)
+        height = self.lanes[-1][1] + self.lanes[-1][3] - TOP
+        self.pool = (LEFT - HEAD, TOP, self.lanes[0][2] + HEAD, height)
+
+    def line(self, use: DataUse) -> list[_Point]:
+        """Returns the straight line from the data to its node or back."""
+        x, y, width, _ = self.boxes[use.reference]
+        nx, ny, nwidth, nheight = self.boxes[self._element[use.node]]
+        data = x + width / 2, y
+        node = min(max(data[0], nx + 8), nx + nwidth - 8), ny + nheight
+        return [data, node] if use.is_input else [node, data]
+
+    def _point(self, place: tuple[float, float]) -> _Point:
+        return LEFT + HEAD + _MARGIN + place[0], TOP + place[1]
+
+    def _box(self, ident: str) -> _Box:
+        x, y = self._point(self._placed.middle[ident])
+        size = self._size[ident]
+        return x - size.along / 2, y - size.across / 2, size.along, size.across
+
+    def _put_data(self, element: str, uses: Sequence[DataUse]) -> None:
+        x, y, width, height = self.boxes[element]
+        first = x + width / 2 - DATA_STEP * (len(uses) - 1) / 2 - DATA[0] / 2
+        top = y + height + DATA_GAP
+        for i, use in enumerate(uses):
+            self.boxes[use.reference] = (first + DATA_STEP * i, top, *DATA)
+            self.labels[use.reference] = _below(self.boxes[use.reference], DATA_STEP)
+
+
+def _size(tag: str, uses: Sequence[DataUse]) -> Size:
+    along, across = GATEWAY if tag.endswith("Gateway") else EVENT if tag.endswith("Event") else TASK
+    if tag.endswith("Event"):
+        return Size(along, across, behind=LABEL, room=90.0)
+    return Size(along, across, behind=DATA_GAP + DATA[1] + LABEL if uses else 0.0, room=DATA_STEP * len(uses))
+
+
+def _order(flow: Flow) -> list[str]:
+    """Returns the elements, each behind those that lead to it."""
+    waiting = {n.id: 0 for n in flow.nodes}
+    for _, dst in flow.edges:
+        waiting[dst] += 1
+    order = [i for i, n in waiting.items() if not n]
+    for ident in order:
+        for src, dst in flow.edges:
+            if src == ident:
+                waiting[dst] -= 1
+                if not waiting[dst]:
+                    order.append(dst)
+    return order
+
+
+def _lane_boxes(placed: Geometry) -> list[_Box]:
+    width = placed.length + 2 * _MARGIN + HEAD
+    return [(LEFT, TOP + begins, width, ends - begins) for begins, ends in placed.lanes]
+
+
+def _below(box: _Box, width: float = 90.0) -> _Box:
+    x, y, own, height = box
+    return x + own / 2 - width / 2, y + height + 2, width, LABEL - 2
+
+
+def _shape(surface: Any, ident: str, box: _Box, label: _Box | None = None, **attributes: str) -> None:
+    shape = etree.SubElement(surface, _di("BPMNShape"), {"id": f"{ident}_shape", "bpmnElement": ident, **attributes})
+    _bounds(shape, box)
+    if label is not None:
+        _bounds(etree.SubElement(shape, _di("BPMNLabel")), label)
+
+
+def _bounds(holder: Any, box: _Box) -> None:
+    values = zip(("x", "y", "width", "height"), map(_number, box), strict=True)
+    etree.SubElement(holder, f"{{{DC}}}Bounds", dict(values))
+
+
+def _edge(surface: Any, ident: str, points: Sequence[_Point]) -> None:
+    line = etree.SubElement(surface, _di("BPMNEdge"), id=f"{ident}_edge", bpmnElement=ident)
+    for x, y in points:
+        etree.SubElement(line, f"{{{DI}}}waypoint", x=_number(x), y=_number(y))
+
+
+def _di(name: str) -> str:
+    return f"{{{DIAGRAM}}}{name}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
+
 
 POOL, PROCESS, COLLABORATION = "pool", "process", "collaboration"
 _Entry = InputEntry | TaskEntry | OutputEntry

@@ -12,9 +12,9 @@ from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.safe_text import SAFE_XML, clean
 from opus_pipelines.core.settings import parse
 from opus_pipelines.workflow.files import WorkflowFile
-from opus_pipelines.workflow.formats.bpmn_fields import bpmn, from_xml, own
+from opus_pipelines.workflow.formats.bpmn import bpmn, from_xml, own
 
-LARGEST_BYTES = 1 << 24
+_LARGEST_BYTES = 1 << 24
 _ACTORS = {  # who does a step that a person drew, where its kind of BPMN task tells
     **dict.fromkeys(("task", "serviceTask", "sendTask", "receiveTask", "callActivity", "subProcess")),
     "userTask": "human",
@@ -90,8 +90,8 @@ def _edges(process: Any, nodes: dict[str, str]) -> list[tuple[str, str]]:
 
 
 def _root(content: bytes, name: str) -> Any:
-    if len(content) > LARGEST_BYTES:
-        raise InputError(f"{name}: it has more than {LARGEST_BYTES >> 20} MiB, more than a BPMN file may")
+    if len(content) > _LARGEST_BYTES:
+        raise InputError(f"{name}: it has more than {_LARGEST_BYTES >> 20} MiB, more than a BPMN file may")
     parser = etree.XMLParser(**SAFE_XML)
     try:
         root = etree.fromstring(content, parser)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import chain, pairwise
 
 Vertex = str
-Edge = tuple[Vertex, Vertex]
+_Edge = tuple[Vertex, Vertex]
 Track = tuple[int, int]  # lane, place inside the lane
 Bend = tuple[float, float]  # along, across
 
@@ -33,7 +33,7 @@ class Grid:
 
     rank: dict[Vertex, int]
     track: dict[Vertex, Track] = field(default_factory=dict)
-    passing: dict[Edge, Track] = field(default_factory=dict)
+    passing: dict[_Edge, Track] = field(default_factory=dict)
     tracks: dict[int, int] = field(default_factory=dict)
     _busy: set[tuple[Track, int]] = field(default_factory=set)
 
@@ -52,13 +52,13 @@ class Geometry:
     """The centres of vertices, the points of edges and the extents of lanes, as (along, across) from 0."""
 
     middle: dict[Vertex, Bend]
-    routes: dict[Edge, list[Bend]]
+    routes: dict[_Edge, list[Bend]]
     lanes: list[tuple[float, float]]  # where each begins and ends, across
     length: float
     ranks: list[float]  # the middle of each rank, along
 
 
-def grid(order: Sequence[Vertex], edges: Sequence[Edge], lane_of: Callable[[Vertex], int], lanes: int) -> Grid:
+def grid(order: Sequence[Vertex], edges: Sequence[_Edge], lane_of: Callable[[Vertex], int], lanes: int) -> Grid:
     """Returns the places of vertices in topological `order`; deterministic, and no two share a place."""
     parents: dict[Vertex, list[Vertex]] = {v: [] for v in order}
     for src, dst in edges:
@@ -81,7 +81,7 @@ def grid(order: Sequence[Vertex], edges: Sequence[Edge], lane_of: Callable[[Vert
 
 
 def geometry(
-    placed: Grid, edges: Sequence[Edge], size: Mapping[Vertex, Size], above: Mapping[Vertex, float] | None = None
+    placed: Grid, edges: Sequence[_Edge], size: Mapping[Vertex, Size], above: Mapping[Vertex, float] | None = None
 ) -> Geometry:
     """Returns the grid in pixels: each rank as wide as its content, and edge bends side by side between two ranks.
 
@@ -108,7 +108,7 @@ def _all_tracks(lane: int) -> Iterator[Track]:
         place += 1
 
 
-def _passage(placed: Grid, edge: Edge) -> Track:
+def _passage(placed: Grid, edge: _Edge) -> Track:
     """Returns a track that is free between the edge's ends: one of its own, one of its lanes, or a new one."""
     between = range(placed.rank[edge[0]] + 1, placed.rank[edge[1]])
     own = [placed.track[v] for v in edge]
@@ -120,7 +120,7 @@ def _passage(placed: Grid, edge: Edge) -> Track:
     return track
 
 
-def _slots(placed: Grid, edges: Sequence[Edge]) -> dict[int, dict[Hashable, int]]:
+def _slots(placed: Grid, edges: Sequence[_Edge]) -> dict[int, dict[Hashable, int]]:
     """Returns the edges that bend behind each rank; those that leave one vertex there bend together."""
     slots: dict[int, dict[Hashable, int]] = {}
     for src, dst in sorted(edges, key=lambda e: (placed.rank[e[0]], placed.track[e[1]], e)):
@@ -175,7 +175,7 @@ class _Coordinates:
     across: Mapping[Track, float]
     turns: Mapping[tuple[int, Hashable], float]
 
-    def points(self, edge: Edge, placed: Grid) -> list[Bend]:
+    def points(self, edge: _Edge, placed: Grid) -> list[Bend]:
         """Returns the points of an edge from the border of its source to the border of its target."""
         src, dst = edge
         (a0, c0), (a1, c1) = self.middle[src], self.middle[dst]

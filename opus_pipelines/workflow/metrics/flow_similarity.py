@@ -23,12 +23,12 @@ _OPERATORS = (
     "VALCHANGES|RELATIVEGT|RELATIVEGE|RELATIVELE|RELATIVELT|LIKE|IN|ON|!=|>=|<=|=|>|<"
 )
 _CONDITION = re.compile(rf"(\{{\{{[^{{}}]+\}}\}}|[A-Za-z_][\w.]*?)\s*({_OPERATORS})(.*)", re.DOTALL)
-MOST_NODES = 2_000  # of a tree: the distance of two trees takes time of the fourth power of their size
+_MOST_NODES = 2_000  # of a tree: the distance of two trees takes time of the fourth power of their size
 MOST_DEPTH = 200  # components inside one another
 # How alike two free texts of an input are, in [0, 1].
 Alike = Callable[[str, str], float]
 _JOINS = re.compile(r"(\^OR|\^NQ|\^EQ|\^)")
-Flow = Mapping[str, Any]
+_Flow = Mapping[str, Any]
 
 
 class FlowTooLarge(InputError):
@@ -54,7 +54,7 @@ class Tree:
                 stack += [(child, False) for child in reversed(node.children)]
 
 
-def flow_tree(flow: Flow, with_inputs: bool = True, trigger_types: set[str] | None = None) -> Tree:
+def flow_tree(flow: _Flow, with_inputs: bool = True, trigger_types: set[str] | None = None) -> Tree:
     """Returns the tree of a flow: `flow` with the trigger, the inputs and outputs of a subflow, and the components.
 
     Components nest by `block`, the order of the parent. With `with_inputs` false it is the tree of the outline. Adds
@@ -74,32 +74,32 @@ def flow_tree(flow: Flow, with_inputs: bool = True, trigger_types: set[str] | No
     return Tree("flow", (*children, Tree("components", _nested(list(flow.get("components") or ()), with_inputs))))
 
 
-def flow_similarity(flow: Flow, reference: Flow, with_inputs: bool = True, alike: Alike | None = None) -> float:
+def flow_similarity(flow: _Flow, reference: _Flow, with_inputs: bool = True, alike: Alike | None = None) -> float:
     """Returns FlowSim = 1 - TED / (|F| + |F_r|): the tree edit distance over the labels that count; 1 for two empty.
 
     With `alike`, two texts of the same input cost 1 - alike(text, other) instead of 1. Raises FlowTooLarge where a flow
-    has more than `MOST_NODES` labels, or is nested too deeply.
+    has more than `_MOST_NODES` labels, or is nested too deeply.
     """
     types: set[str] = set()
     own, gold = flow_tree(flow, with_inputs, types), flow_tree(reference, with_inputs, types)
-    if (most := max(sum(1 for _ in tree.nodes()) for tree in (own, gold))) > MOST_NODES:
-        raise FlowTooLarge(f"the flow has {most:,} labels; flows of more than {MOST_NODES:,} are not compared")
+    if (most := max(sum(1 for _ in tree.nodes()) for tree in (own, gold))) > _MOST_NODES:
+        raise FlowTooLarge(f"the flow has {most:,} labels; flows of more than {_MOST_NODES:,} are not compared")
     size = _size(own) + _size(gold)
     return 1.0 - tree_edit_distance(own, gold, types, alike) / size if size else 1.0
 
 
-def best_similarity(flow: Flow, references: Sequence[Flow], with_inputs: bool = True) -> float:
+def best_similarity(flow: _Flow, references: Sequence[_Flow], with_inputs: bool = True) -> float:
     """Returns the highest FlowSim with any of several references; 0 where there is none."""
     return max((flow_similarity(flow, reference, with_inputs) for reference in references), default=0.0)
 
 
-def tree_bleu(flow: Flow, reference: Flow, with_inputs: bool = True) -> float:
+def tree_bleu(flow: _Flow, reference: _Flow, with_inputs: bool = True) -> float:
     """Returns the share of the (parent, child) labels of the reference that the flow has; 0 where it has none."""
     own, gold = (_parent_child(flow_tree(f, with_inputs)) for f in (flow, reference))
     return len(own & gold) / len(gold) if gold else 0.0
 
 
-def trigger_match(flow: Flow, reference: Flow) -> float | None:
+def trigger_match(flow: _Flow, reference: _Flow) -> float | None:
     """Returns 1 where type and inputs of the triggers are equal, else 0; None where neither flow has a trigger."""
     own, gold = (f.get("trigger") or None for f in (flow, reference))
     if own is None and gold is None:
@@ -107,7 +107,7 @@ def trigger_match(flow: Flow, reference: Flow) -> float | None:
     return float(_canonical_trigger(own) == _canonical_trigger(gold))
 
 
-def component_match(flow: Flow, reference: Flow) -> float:
+def component_match(flow: _Flow, reference: _Flow) -> float:
     """Returns the Jaccard index of the sets of components; 1 where both flows have none."""
     own, gold = ({_step(c) for c in f.get("components") or ()} for f in (flow, reference))
     return len(own & gold) / len(own | gold) if own | gold else 1.0

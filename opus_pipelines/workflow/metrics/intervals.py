@@ -4,7 +4,7 @@ from collections.abc import Hashable, Sequence
 
 import numpy as np
 
-DRAWS = 2_000
+_DRAWS = 2_000
 
 
 def interval(values: Sequence[float], groups: Sequence[Hashable]) -> tuple[float, float]:
@@ -17,9 +17,9 @@ def interval(values: Sequence[float], groups: Sequence[Hashable]) -> tuple[float
 
 
 def drawn_means(values: np.ndarray, groups: Sequence[Hashable]) -> np.ndarray:
-    """Returns the mean of each draw of whole groups, [DRAWS, ...] for values [n, ...]."""
+    """Returns the mean of each draw of whole groups, [_DRAWS, ...] for values [n, ...]."""
     place = {group: n for n, group in enumerate(dict.fromkeys(groups))}
     of = np.array([place[group] for group in groups])
-    draws = np.random.default_rng(0).integers(0, len(place), (DRAWS, len(place)))
+    draws = np.random.default_rng(0).integers(0, len(place), (_DRAWS, len(place)))
     weight = np.stack([np.bincount(drawn, minlength=len(place)) for drawn in draws])[:, of]
     return np.asarray(weight @ values / weight.sum(1).reshape(-1, *[1] * (values.ndim - 1)))

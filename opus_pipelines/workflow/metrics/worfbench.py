@@ -18,13 +18,13 @@ from itertools import islice
 import networkx as nx
 import numpy as np
 
-from opus_pipelines.workflow.metrics.matching import THRESHOLD, best_matches
+from opus_pipelines.workflow.metrics.opus_metrics import THRESHOLD, best_matches
 
 START, END = "START", "END"
 OFFICIAL_ORDERS = 20
 OFFICIAL_LISTED = 10  # from this number of nodes on, START and END included, the published program tries no order
 MAX_CHAIN_STATES = 200_000
-Edge = tuple[int, int]
+_Edge = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class WorkflowText:
     """A workflow graph as texts: `tasks` are numbered from 1; in `edges` 0 is START and len(tasks) + 1 is END."""
 
     tasks: tuple[str, ...]
-    edges: frozenset[Edge]
+    edges: frozenset[_Edge]
 
     @classmethod
     def chain(cls, tasks: Sequence[str]) -> "WorkflowText":
@@ -152,14 +152,14 @@ def _digraph(workflow: WorkflowText) -> nx.DiGraph:
     return graph
 
 
-def _before(workflow: WorkflowText) -> set[Edge]:
+def _before(workflow: WorkflowText) -> set[_Edge]:
     """Pairs (a, b) of tasks such that a path leads from a to b; START and END are left out."""
     last = len(workflow.tasks)
     closed = nx.transitive_closure_dag(_digraph(workflow))
     return {(a, b) for a, b in closed.edges if 0 < a <= last and 0 < b <= last}
 
 
-def _common_chain(matches: Sequence[tuple[int, int]], own: set[Edge], gold: set[Edge]) -> int:
+def _common_chain(matches: Sequence[tuple[int, int]], own: set[_Edge], gold: set[_Edge]) -> int:
     """The largest number of matched tasks that one order can hold which contradicts neither graph.
 
     Tasks fit into one order where the two relations together have no cycle among them. Cycles lie within strongly

@@ -22,9 +22,9 @@ from opus_pipelines.wkg.upkeep.flow_traces import remove_flows
 from opus_pipelines.wkg.upkeep.repair import repair
 from opus_pipelines.wkg.upkeep.verify import verify
 from opus_pipelines.workflow.blocks.formats.bpmn_reader import read_bpmn
-from opus_pipelines.workflow.blocks.formats.bpmn_text import write_bpmn
-from opus_pipelines.workflow.blocks.formats.python_ir import parse
-from opus_pipelines.workflow.blocks.traversal import activities, identified, ids
+from opus_pipelines.workflow.blocks.formats.bpmn_writer import write_bpmn
+from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir
+from opus_pipelines.workflow.blocks.model import activities, identified, ids
 from tests.flows.batches.batches import ADD, CREATE, JIRA, SLACK, write_contract, written
 from tests.flows.from_text.flow_examples import WordEncoder
 
@@ -46,7 +46,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lake, FlowBatch]:
     """A lake with one batch; tests of this module only read it."""
     root = tmp_path_factory.mktemp("batch")
     folder = write_contract(root / "intakes", [CREATE, ADD, *BAD])
-    (folder / "before.bpmn").write_bytes(write_bpmn(identified(parse(f"issue = {JIRA}()"))))
+    (folder / "before.bpmn").write_bytes(write_bpmn(identified(parse_ir(f"issue = {JIRA}()"))))
     line = {"uid": "drawn", "utterance": "Send a slack message", "prior": "before.bpmn", "gold": ADD[3]}
     (folder / "more.jsonl").write_text(json.dumps(line))
     lake = Lake(root / "lake")
@@ -79,14 +79,14 @@ def test_every_utterance_has_a_flow_or_a_reason(place: tuple[Lake, FlowBatch]) -
 
 def test_a_row_holds_the_flow_its_steps_and_what_was_retrieved(place: tuple[Lake, FlowBatch]) -> None:
     rows = {row["item"]: row for row in place[1].rows["flows/flows"]}
-    assert activities(parse(rows["add"]["sequence"])) == [JIRA, SLACK]
+    assert activities(parse_ir(rows["add"]["sequence"])) == [JIRA, SLACK]
     assert (rows["add"]["kind"], rows["new"]["kind"], rows["new"]["prior"]) == ("edit", "new", None)
     assert [len(rows[name]["operations"]) for name in ("new", "add")] == [0, 1]
     assert rows["new"]["steps"] == [JIRA]
     assert 0 < rows["new"]["probabilities"][0] <= 1
     assert rows["new"]["retrieved"][0]["activity"] == JIRA
     assert rows["new"]["calls"], rows["new"]["user_tasks"] == (1, 0)
-    before = ids(read_bpmn(write_bpmn(identified(parse(f"issue = {JIRA}()")))).flow.body)
+    before = ids(read_bpmn(write_bpmn(identified(parse_ir(f"issue = {JIRA}()")))).flow.body)
     assert set(before) <= set(ids(read_bpmn(rows["drawn"]["bpmn"].encode()).flow.body))
     assert rows["cake"].get("sequence") is None
     origins = select(place[0], "SELECT count(*), any_value(origin), any_value(operation) FROM flows_catalogue")

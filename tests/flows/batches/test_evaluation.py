@@ -23,7 +23,7 @@ from opus_pipelines.flows.from_text.flow_folder import FlowTask
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.views import connect, run
 from opus_pipelines.wkg.upkeep.verify import verify
-from opus_pipelines.workflow.blocks.formats.python_ir import parse
+from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir
 from tests.flows.batches.batches import ADD, CREATE, JIRA, SLACK
 from tests.flows.from_text.flow_examples import ENTRIES, WordEncoder, catalogue
 
@@ -105,7 +105,7 @@ def test_a_set_without_a_catalogue_or_without_references_is_refused(tmp_path: Pa
 
 
 def test_nothing_that_is_asked_teaches() -> None:
-    tasks = [FlowTask(str(n), f"text {n % 6}", expected=parse(f"x = {JIRA}()")) for n in range(7)]
+    tasks = [FlowTask(str(n), f"text {n % 6}", expected=parse_ir(f"x = {JIRA}()")) for n in range(7)]
     for asked, teaching in folds_of(tasks):
         assert not {t.utterance for t in asked} & {t.utterance for t in teaching}
     assert [len(asked) for asked, _ in folds_of(tasks)] == [2, 2, 1, 1, 1]
@@ -115,9 +115,9 @@ def test_nothing_that_is_asked_teaches() -> None:
 
 def test_across_domains_no_flow_teaches_that_shares_an_application() -> None:
     def task(uid: str, *names: str) -> FlowTask:
-        return FlowTask(uid, uid, expected=parse("\n".join(f"x{n} = {name}()" for n, name in enumerate(names))))
+        return FlowTask(uid, uid, expected=parse_ir("\n".join(f"x{n} = {name}()" for n, name in enumerate(names))))
 
     teaching = [task("jira", JIRA), task("both", SLACK, JIRA), task("board", TRELLO)]
     assert [t.uid for t in without_domain(catalogue(), task("asked", JIRA), teaching)] == ["board"]
-    deleted = replace(task("asked", SLACK), prior=parse(f"x = {SLACK}()\ny = {TRELLO}()"))
+    deleted = replace(task("asked", SLACK), prior=parse_ir(f"x = {SLACK}()\ny = {TRELLO}()"))
     assert [t.uid for t in without_domain(catalogue(), deleted, teaching)] == ["jira"]

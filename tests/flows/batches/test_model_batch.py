@@ -17,8 +17,8 @@ from opus_pipelines.intakes.discover import discover
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.views import connect, run
 from opus_pipelines.wkg.upkeep.kept_answers import remove_answers
-from opus_pipelines.workflow.blocks.formats.python_ir import parse
-from opus_pipelines.workflow.blocks.traversal import activities
+from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir
+from opus_pipelines.workflow.blocks.model import activities
 from tests.flows.batches.batches import ADD, CREATE, JIRA, SLACK, write_contract, written
 from tests.flows.from_text.flow_examples import ENTRIES, WordEncoder
 from tests.lwm.language_models.chat_server import Body, ChatServer, Raw, refusal, serving
@@ -85,7 +85,7 @@ def test_a_batch_holds_what_each_flow_took_and_asks_again_only_what_had_no_answe
         "refused": ("refused", "model_refused"),
         "broken": ("refused", "no_answer"),
     }
-    assert activities(parse(rows["new"]["sequence"])) == [JIRA, SLACK]
+    assert activities(parse_ir(rows["new"]["sequence"])) == [JIRA, SLACK]
     took = [rows[name][column] for name in ("new", "add") for column in ("repaired", "tokens_in", "tokens_out")]
     assert took == [1, 900, 50, 0, 900, 50]
     assert rows["new"]["cost_usd"] == pytest.approx(0.001)
@@ -105,7 +105,7 @@ def test_a_batch_holds_what_each_flow_took_and_asks_again_only_what_had_no_answe
     assert [again[name]["status"] for name in ("hostile", "broken", "refused")] == ["written", "written", "refused"]
     assert len(chat.seen) - before == 3, "what was answered is kept; a refusal is not"
     assert again["new"]["cost_usd"] == rows["new"]["cost_usd"]
-    called = {name for row in again.values() if row.get("sequence") for name in activities(parse(row["sequence"]))}
+    called = {name for row in again.values() if row.get("sequence") for name in activities(parse_ir(row["sequence"]))}
     assert called <= {name for name, _ in ENTRIES}
     assert is_contract_current(lake, contract, WordEncoder(), settings)
     assert not is_contract_current(lake, contract, WordEncoder(), Settings())

@@ -12,7 +12,7 @@ from opus_pipelines.flows.enterprise.world.examples import CATALOGUE_FILE
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.views import connect, run
 from opus_pipelines.workflow.blocks.formats.bpmn_reader import read_bpmn
-from opus_pipelines.workflow.blocks.traversal import activities
+from opus_pipelines.workflow.blocks.model import activities
 from tests.flows.batches.batches import JIRA, write_contract, written
 
 WANTED = "record = trigger_record_create()\nmail = send_email()"

@@ -11,8 +11,8 @@ from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.pages.render import flow_rows, render_flows
 from opus_pipelines.reporting.views import connect, run
 from opus_pipelines.workflow.blocks.formats.bpmn_reader import read_bpmn
-from opus_pipelines.workflow.blocks.formats.python_ir import parse, write
-from opus_pipelines.workflow.blocks.traversal import activities, read_before_set, renamed
+from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir, write_ir
+from opus_pipelines.workflow.blocks.model import activities, read_before_set, renamed
 from tests.flows.batches.batches import written
 from tests.workflow.blocks.flow_bench import DATA, reason
 
@@ -30,7 +30,7 @@ def test_shared_tests_become_flows_with_scores_and_pages(tmp_path: Path) -> None
     shutil.copyfile(DATA / "ootb_catalog.json", folder / "catalogue.json")
     rows = []
     for task in tasks:
-        prior = write(task.prior) if task.prior else ""
+        prior = write_ir(task.prior) if task.prior else ""
         drawn = f"{task.uid}.bpmn" if task.prior_bpmn is not None else ""
         if task.prior_bpmn is not None:
             shutil.copyfile(task.prior_bpmn, folder / drawn)
@@ -45,7 +45,7 @@ def test_shared_tests_become_flows_with_scores_and_pages(tmp_path: Path) -> None
     assert len(flows) >= 6, [row["reason"] for row in made.values()]
     assert {row["status"] for row in made.values()} <= {"written", "refused"}
     for row in flows:
-        flow = parse(row["sequence"])
+        flow = parse_ir(row["sequence"])
         assert set(activities(flow)) <= set(found.catalogue.by_id)
         assert read_before_set(flow) == []
         assert renamed(read_bpmn(row["bpmn"].encode()).flow).body == renamed(flow).body

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.flows.batches.utterance_files import UtteranceRow, read
-from opus_pipelines.workflow.blocks.formats.bpmn_text import write_bpmn
-from opus_pipelines.workflow.blocks.formats.python_ir import parse
-from opus_pipelines.workflow.blocks.traversal import activities, identified
+from opus_pipelines.workflow.blocks.formats.bpmn_writer import write_bpmn
+from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir
+from opus_pipelines.workflow.blocks.model import activities, identified
 from tests.campaigns import examples
 
 PRIOR = 'xs = A()\nfor x in xs:\n  if x.kind == "new":\n    y = B()'
@@ -37,7 +37,7 @@ def one_row(folder: Path, **cells: object) -> UtteranceRow:
 
 
 def test_a_csv_gives_utterances_with_prior_gold_and_tags(tmp_path: Path) -> None:
-    (tmp_path / "before.bpmn").write_bytes(write_bpmn(identified(parse(PRIOR))))
+    (tmp_path / "before.bpmn").write_bytes(write_bpmn(identified(parse_ir(PRIOR))))
     text = (
         "UID;Utterance;prior;gold;tags\n"
         '1;"Create; a ticket";;"x = A()";linear, new\n'
@@ -103,10 +103,10 @@ def test_any_row_is_used_or_has_a_reason(tmp_path: Path, cells: dict[str, object
 
 
 def test_names_of_variables_come_from_the_text_and_ids_from_the_drawing(tmp_path: Path) -> None:
-    (tmp_path / "before.bpmn").write_bytes(write_bpmn(identified(parse(PRIOR))))
+    (tmp_path / "before.bpmn").write_bytes(write_bpmn(identified(parse_ir(PRIOR))))
     row = one_row(tmp_path, prior=PRIOR, prior_bpmn="before.bpmn")
     assert row.task is not None
-    assert (row.task.prior, row.task.prior_bpmn) == (parse(PRIOR), tmp_path / "before.bpmn")
+    assert (row.task.prior, row.task.prior_bpmn) == (parse_ir(PRIOR), tmp_path / "before.bpmn")
 
 
 def test_a_prior_without_blocks_is_refused_with_its_elements(tmp_path: Path) -> None:

@@ -7,10 +7,9 @@ from opus_pipelines.flows.enterprise.block_flows import block_flow, flow_documen
 from opus_pipelines.flows.enterprise.documents import FlowDocument, FlowDocumentError
 from opus_pipelines.flows.enterprise.world.examples import examples
 from opus_pipelines.workflow.blocks.expressions import FlowError
-from opus_pipelines.workflow.blocks.formats.python_ir import parse
+from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir
 from opus_pipelines.workflow.blocks.formats.registry import flow_format, reduced, written
-from opus_pipelines.workflow.blocks.model import Flow
-from opus_pipelines.workflow.blocks.traversal import identified
+from opus_pipelines.workflow.blocks.model import Flow, identified
 from tests.flows.enterprise.flow_texts import flow, step
 from tests.workflow.blocks.random_flows import FLOWS
 
@@ -27,7 +26,7 @@ while leads.more == True:
 
 
 def test_a_block_flow_comes_back_whole() -> None:
-    own = parse(IR)
+    own = parse_ir(IR)
     document = flow_document(own)
     assert block_flow(document) == (own, [])
     assert [(c.name, c.block) for c in document.components] == [

@@ -10,8 +10,8 @@ from opus_pipelines.flows.from_text.predictions import predict
 from opus_pipelines.flows.text.clauses import UtteranceError
 from opus_pipelines.workflow.blocks.expressions import FlowError
 from opus_pipelines.workflow.blocks.formats.bpmn_reader import read_bpmn
-from opus_pipelines.workflow.blocks.formats.python_ir import parse, write
-from opus_pipelines.workflow.blocks.traversal import activities, ids, renamed
+from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir, write_ir
+from opus_pipelines.workflow.blocks.model import activities, ids, renamed
 from tests.flows.from_text.flow_examples import WordEncoder, catalogue
 
 JIRA, GITHUB = "Jira_Issue__2_0_0__create_Issue", "GitHub_Issue__3_0_0__create_Issue"
@@ -32,11 +32,11 @@ def writer() -> FlowWriter:
 
 
 def flow_text(writer: FlowWriter, utterance: str) -> str:
-    return write(renamed(writer.new(utterance).flow))
+    return write_ir(renamed(writer.new(utterance).flow))
 
 
 def edit(writer: FlowWriter, utterance: str, prior: str = PRIOR) -> str:
-    return write(edited(writer, utterance, parse(prior)).flow)
+    return write_ir(edited(writer, utterance, parse_ir(prior)).flow)
 
 
 def test_a_condition_with_else_in_a_loop(writer: FlowWriter) -> None:
@@ -85,30 +85,30 @@ def test_work_without_an_activity_is_a_user_task(writer: FlowWriter) -> None:
     ],
 )
 def test_an_edit_changes_what_it_names(writer: FlowWriter, utterance: str, changed: tuple[str, str]) -> None:
-    expected = parse(PRIOR.replace(*changed))
-    assert renamed(parse(edit(writer, utterance))) == renamed(expected)
+    expected = parse_ir(PRIOR.replace(*changed))
+    assert renamed(parse_ir(edit(writer, utterance))) == renamed(expected)
 
 
 def test_removing_a_body_negates_the_condition_and_keeps_the_else(writer: FlowWriter) -> None:
     edited_text = edit(writer, "Remove the slack message and the salesforce lead")
     assert 'if lead.stage != "won":' in edited_text
-    assert activities(parse(edited_text)) == [LEADS, JIRA]
+    assert activities(parse_ir(edited_text)) == [LEADS, JIRA]
 
 
 def test_an_added_step_is_the_last_one_or_stands_where_the_utterance_says(writer: FlowWriter) -> None:
     prior = f"issue = {JIRA}()\nmessage = {SLACK}()"
-    assert activities(parse(edit(writer, "Send an email using Gmail", prior))) == [JIRA, SLACK, MAIL]
+    assert activities(parse_ir(edit(writer, "Send an email using Gmail", prior))) == [JIRA, SLACK, MAIL]
     before = edit(writer, "Send an email using Gmail before sending the slack message", prior)
-    assert activities(parse(before)) == [JIRA, MAIL, SLACK]
+    assert activities(parse_ir(before)) == [JIRA, MAIL, SLACK]
     first = edit(writer, "As the first step, send an email using Gmail", prior)
-    assert activities(parse(first)) == [MAIL, JIRA, SLACK]
+    assert activities(parse_ir(first)) == [MAIL, JIRA, SLACK]
 
 
 def test_a_condition_on_the_same_attribute_becomes_an_elif(writer: FlowWriter) -> None:
     prior = f'leads = {LEADS}()\nfor lead in leads:\n  if lead.stage == "won":\n    message = {SLACK}()'
     text = edit(writer, 'If the lead\'s stage is "lost", send an email using Gmail', prior)
     assert '  elif lead.stage == "lost":' in text
-    assert activities(parse(text)) == [LEADS, SLACK, MAIL]
+    assert activities(parse_ir(text)) == [LEADS, SLACK, MAIL]
 
 
 def test_a_step_that_is_there_gets_a_condition(writer: FlowWriter) -> None:
@@ -124,7 +124,7 @@ def test_all_that_follows_a_retrieval_gets_a_condition(writer: FlowWriter) -> No
 
 
 def test_what_no_operation_touches_keeps_its_id(writer: FlowWriter) -> None:
-    prior = parse(PRIOR)
+    prior = parse_ir(PRIOR)
     after = edited(writer, "Send an email using Gmail at the end", prior).flow
     assert set(ids(prior.body)) <= set(ids(after.body))
 
@@ -140,7 +140,7 @@ def test_what_no_operation_touches_keeps_its_id(writer: FlowWriter) -> None:
 )
 def test_an_edit_that_cannot_be_made_is_refused(writer: FlowWriter, utterance: str, error: type[Exception]) -> None:
     with pytest.raises(error):
-        edited(writer, utterance, parse(PRIOR))
+        edited(writer, utterance, parse_ir(PRIOR))
 
 
 @pytest.mark.parametrize(
@@ -154,13 +154,13 @@ def test_an_edit_that_cannot_be_made_is_refused(writer: FlowWriter, utterance: s
 )
 def test_a_hostile_utterance_gives_a_flow_of_the_grammar(writer: FlowWriter, utterance: str) -> None:
     flow = writer.new(utterance).flow
-    assert renamed(parse(write(flow))) == renamed(flow)
+    assert renamed(parse_ir(write_ir(flow))) == renamed(flow)
     assert set(activities(flow)) <= set(catalogue().by_id)
 
 
 def test_a_prediction_does_not_depend_on_the_expected_flow_and_a_failed_one_has_a_reason(writer: FlowWriter) -> None:
     asked = FlowTask("1", "Create a jira issue")
-    told = FlowTask("1", "Create a jira issue", expected=parse(PRIOR))
+    told = FlowTask("1", "Create a jira issue", expected=parse_ir(PRIOR))
     assert predict(writer, asked).sequence == predict(writer, told).sequence
     assert activities(read_bpmn(predict(writer, asked).bpmn.encode()).flow) == [JIRA]
     failed = predict(writer, FlowTask("2", "..."))
@@ -171,12 +171,12 @@ def test_retrieval_finds_the_activities_of_each_clause_and_the_siblings_of_steps
     retriever = ActivityRetriever(writer.ranker)
     found = [r.activity for r in retriever.retrieve("Create a jira issue and send a slack message", None, 2)]
     assert sorted(found) == [JIRA, SLACK]
-    siblings = retriever.retrieve("Replace all create skills with retrieve skills", parse(f"issue = {JIRA}()"), 3)
+    siblings = retriever.retrieve("Replace all create skills with retrieve skills", parse_ir(f"issue = {JIRA}()"), 3)
     assert "Jira_Issue__2_0_0__retrievewithwhere_Issue" in [r.activity for r in siblings]
 
 
 def test_recall_counts_the_prior_where_it_is_given() -> None:
-    expected, prior = parse(f"a = {JIRA}()\nb = {SLACK}()"), parse(f"a = {JIRA}()")
+    expected, prior = parse_ir(f"a = {JIRA}()\nb = {SLACK}()"), parse_ir(f"a = {JIRA}()")
     assert recall([SLACK], expected) == 0.5
     assert recall([SLACK], expected, prior) == 1.0
-    assert recall([], parse('t = user_task("call")')) is None
+    assert recall([], parse_ir('t = user_task("call")')) is None

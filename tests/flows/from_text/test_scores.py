@@ -6,7 +6,7 @@ from opus_pipelines.core.errors import OpusError
 from opus_pipelines.flows.from_text.flow_folder import FlowTask
 from opus_pipelines.flows.from_text.scores import faithfulness, means, score
 from opus_pipelines.flows.from_text.semantics import compare
-from opus_pipelines.workflow.blocks.formats.python_ir import parse
+from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir
 from tests.flows.from_text.flow_examples import catalogue
 
 ISSUES, ISSUE = "Jira_Issue__2_0_0__retrievewithwhere_Issue", "Jira_Issue__2_0_0__create_Issue"
@@ -31,7 +31,7 @@ SLACK = "Slack_message__3_0_0__create_message"
 def test_flows_that_mean_the_same_match_and_say_what_was_forgiven(
     one: str, other: str, alpha: bool, relaxations: tuple[str, ...]
 ) -> None:
-    match = compare(parse(one), parse(other), catalogue())
+    match = compare(parse_ir(one), parse_ir(other), catalogue())
     assert (match.alpha, match.semantic, match.relaxations) == (alpha, True, relaxations)
 
 
@@ -46,12 +46,12 @@ def test_flows_that_mean_the_same_match_and_say_what_was_forgiven(
     ],
 )  # fmt: skip
 def test_flows_that_differ_do_not_match(one: str, other: str) -> None:
-    assert not compare(parse(one), parse(other), catalogue()).semantic
+    assert not compare(parse_ir(one), parse_ir(other), catalogue()).semantic
 
 
 def test_scores_of_a_flow_that_misses_a_step() -> None:
-    task = FlowTask("1", "", expected=parse(f"a = {ISSUE}()\nb = {SLACK}()"))
-    found = score(task, parse(f"a = {ISSUE}()\nb = Unknown_thing__1_0_0__create_thing()"), catalogue())
+    task = FlowTask("1", "", expected=parse_ir(f"a = {ISSUE}()\nb = {SLACK}()"))
+    found = score(task, parse_ir(f"a = {ISSUE}()\nb = Unknown_thing__1_0_0__create_thing()"), catalogue())
     assert (found.exact_semantic, found.activity_f1, found.syntax_f1, found.hallucination) == (0.0, 0.5, 0.5, 0.5)
     assert found.edit_faithfulness is None
     nothing = score(task, None, catalogue())
@@ -64,15 +64,15 @@ def test_a_task_without_an_answer_cannot_be_scored() -> None:
 
 
 def test_faithfulness_is_the_share_of_kept_ids() -> None:
-    prior = parse(f"a = {ISSUE}()\nb = {SLACK}()")
-    expected = parse(f"a = {ISSUE}()\nb = {SLACK}()\nc = {ISSUES}()")
+    prior = parse_ir(f"a = {ISSUE}()\nb = {SLACK}()")
+    expected = parse_ir(f"a = {ISSUE}()\nb = {SLACK}()\nc = {ISSUES}()")
     assert faithfulness(expected, expected, prior) == 1.0
-    assert faithfulness(parse(f"a = {ISSUE}()"), expected, prior) == 0.5
+    assert faithfulness(parse_ir(f"a = {ISSUE}()"), expected, prior) == 0.5
 
 
 def test_means_have_intervals_and_leave_out_what_does_not_apply() -> None:
-    task = FlowTask("1", "", expected=parse(f"a = {ISSUE}()"))
-    right, wrong = (score(task, parse(f"a = {name}()"), catalogue()) for name in (ISSUE, SLACK))
+    task = FlowTask("1", "", expected=parse_ir(f"a = {ISSUE}()"))
+    right, wrong = (score(task, parse_ir(f"a = {name}()"), catalogue()) for name in (ISSUE, SLACK))
     found = {mean.measure: mean for mean in means([right, wrong])}
     assert (found["exact_semantic"].mean, found["exact_semantic"].tasks) == (0.5, 2)
     assert found["edit_faithfulness"].mean is None

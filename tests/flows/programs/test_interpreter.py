@@ -17,7 +17,7 @@ from opus_pipelines.flows.programs.tool_executor import FastRuns, ToolExecutor
 from opus_pipelines.flows.programs.values import Tool, Toolbox, ToolError, Value
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.views import connect
-from opus_pipelines.workflow.blocks.formats.core_text import CoreProgram, CoreStep, parse
+from opus_pipelines.workflow.blocks.formats.core_program import CoreProgram, CoreStep, parse_core
 
 PLAN = """\
 Step 1 ::: decision ::: call found = mentions(task=task, phrase="noisy") ::: Yes :: Use :: No :: Step 2
@@ -35,7 +35,7 @@ def tools(*more: Tool) -> ToolExecutor:
 
 
 def test_a_run_has_every_round_with_its_tool_and_its_branch() -> None:
-    done = run(parse(PLAN), task_of(NOISY, "t1"), tools())
+    done = run(parse_core(PLAN), task_of(NOISY, "t1"), tools())
     assert [(v.step.name, v.outcome.tool, v.outcome.answer, v.next_step) for v in done.visits] == [
         ("Step 1", "mentions", "Yes", "Use"),
         ("Use", "add_model", "image_denoising", "Step 2"),
@@ -46,11 +46,11 @@ def test_a_run_has_every_round_with_its_tool_and_its_branch() -> None:
     assert done.status == "ended"
     assert done.variables["plan"].content == ("image_denoising",)
     assert [v.choice.by if v.choice else None for v in done.visits] == ["key", "only", "only", "key", None]
-    assert run(parse(PLAN), task_of(NOISY, "t1"), tools()) == done
+    assert run(parse_core(PLAN), task_of(NOISY, "t1"), tools()) == done
 
 
 def test_a_program_that_never_ends_is_stopped_and_has_a_record() -> None:
-    endless = parse(PLAN.replace("step_2 > 3", "step_2 == 7"))
+    endless = parse_core(PLAN.replace("step_2 > 3", "step_2 == 7"))
     done = run(endless, task_of(NOISY), tools(), max_rounds=20)
     assert (done.status, len(done.visits), done.is_ended) == ("max_rounds", 20, False)
     assert done.variables["plan"].content == ("image_denoising",)
@@ -84,7 +84,7 @@ def _raise() -> str:
 )
 def test_a_tool_that_fails_is_recorded_and_the_run_goes_on(tool: Tool, status: str) -> None:
     text = "a ::: process ::: call x = bad() ::: next :: e\ne ::: terminal ::: done :::"
-    done = run(parse(text), task_of("t"), tools(tool))
+    done = run(parse_core(text), task_of("t"), tools(tool))
     assert [(v.outcome.status, v.outcome.value) for v in done.visits[:1]] == [(status, None)]
     assert (done.status, run_row(done, "x")["failures"], "x" in done.variables) == ("ended", 1, False)
 
@@ -99,7 +99,7 @@ def test_a_tool_is_called_once_for_the_same_content() -> None:
     executor = tools(Tool("note", "keeps", note, {"text": "text"}))
     text = 'a ::: process ::: call x = note(text="one") ::: next :: e\ne ::: terminal ::: done :::'
     for _ in range(3):
-        run(parse(text), task_of("t"), executor)
+        run(parse_core(text), task_of("t"), executor)
     assert calls == ["one"]
 
 
@@ -142,7 +142,7 @@ def test_fast_runs_end_like_runs_with_a_trace() -> None:
 
 @pytest.fixture
 def done() -> ProgramRun:
-    return run(parse(PLAN), task_of(NOISY, "t1"), tools())
+    return run(parse_core(PLAN), task_of(NOISY, "t1"), tools())
 
 
 @pytest.mark.long

@@ -13,7 +13,7 @@ from opus_pipelines.flows.programs.planning_set import MANUAL, bank, score, spli
 from opus_pipelines.flows.programs.rewards import INVALID, Harness
 from opus_pipelines.flows.programs.tool_executor import ToolExecutor
 from opus_pipelines.lwm.language_models.text_answers import Question, TextAnswer
-from opus_pipelines.workflow.blocks.formats.core_text import write
+from opus_pipelines.workflow.blocks.formats.core_program import write_core
 
 SELECT = split(tasks())[0][:12]
 BETTER = (Item("blurry", "image_deblurring"), *MANUAL)
@@ -38,7 +38,7 @@ def harness(calls: int | None = None) -> Harness:
 
 
 def test_the_loop_keeps_the_best_answer_and_shows_errors_and_rewards() -> None:
-    model = Writer(["no program", write(program_of(BETTER)), write(program_of(MANUAL[:1]))])
+    model = Writer(["no program", write_core(program_of(BETTER)), write_core(program_of(MANUAL[:1]))])
     found = improve_in_context(model, program_of(MANUAL), harness(), 3)
     assert (found.best, found.answers[0][0], found.valid_share) == (program_of(BETTER), INVALID, pytest.approx(2 / 3))
     assert "[empty]" in model.asked[1].user
@@ -47,7 +47,7 @@ def test_the_loop_keeps_the_best_answer_and_shows_errors_and_rewards() -> None:
 
 
 def test_the_loop_ends_where_the_calls_are_used_up() -> None:
-    model = Writer([write(program_of(BETTER)), write(program_of(MANUAL[:2]))])
+    model = Writer([write_core(program_of(BETTER)), write_core(program_of(MANUAL[:2]))])
     found = improve_in_context(model, program_of(MANUAL), harness(2), 2)
     assert len(found.answers) == 1
 

@@ -24,7 +24,7 @@ from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.language_models.text_answers import Question, TextAnswer
 from opus_pipelines.lwm.training.tracking import Tracking
 from opus_pipelines.reporting.views import connect
-from opus_pipelines.workflow.blocks.formats.core_text import parse, write
+from opus_pipelines.workflow.blocks.formats.core_program import parse_core, write_core
 from tests.lwm.language_models.tiny_model import write_tiny_model
 
 WORDS = "Plan ::: process ::: Name the models. ::: next :: End\nEnd ::: terminal ::: Give the plan. :::\n"
@@ -51,7 +51,7 @@ class Says:
     ],
 )
 def test_the_plan_of_a_language_model_is_what_its_answer_names(answer: str, plan: tuple[str, ...]) -> None:
-    assert plan_of(run(parse(WORDS), task_of("x"), LanguageExecutor(Says(answer), Toolbox()))) == plan
+    assert plan_of(run(parse_core(WORDS), task_of("x"), LanguageExecutor(Says(answer), Toolbox()))) == plan
 
 
 def test_an_answer_without_models_leaves_the_last_list_of_a_tool() -> None:
@@ -60,7 +60,7 @@ def test_an_answer_without_models_leaves_the_last_list_of_a_tool() -> None:
     )
     from opus_pipelines.flows.programs.tool_executor import ToolExecutor
 
-    done = run(parse(text), task_of("x"), ToolExecutor(toolbox()))
+    done = run(parse_core(text), task_of("x"), ToolExecutor(toolbox()))
     assert plan_of(done) == ("translation",)
 
 
@@ -68,7 +68,7 @@ def test_a_search_pairs_a_generator_with_an_interpreter() -> None:
     better = program_of((Item("blurry", "image_deblurring"), *MANUAL))
 
     def generator(begin: object, harness: Harness, seed: int) -> Searched:
-        return improve_in_context(Says(write(better)), program_of(MANUAL), harness, 2, seed).searched()
+        return improve_in_context(Says(write_core(better)), program_of(MANUAL), harness, 2, seed).searched()
 
     models = LanguageModels(
         {"writer": generator}, {"reader": lambda: LanguageExecutor(Says("image denoising"), Toolbox())}, "says 1"
@@ -77,7 +77,7 @@ def test_a_search_pairs_a_generator_with_an_interpreter() -> None:
     done = experiment(program_of(MANUAL), plan)
     assert [(row["interpreter"], row["method"]) for row in done.searches] == [("exact", "writer"), ("reader", "writer")]
     assert done.searches[0]["best_select"] > done.searches[0]["begin_select"]
-    assert done.searches[0]["after"] == write(better)
+    assert done.searches[0]["after"] == write_core(better)
     assert done.searches[1]["has_signal"] is False  # the reader says the same whatever the program is
     assert [point["call"] for point in done.curves] == [1, 2, 3, 1, 2, 3]
     with pytest.raises(InputError, match="no method 'other'"):

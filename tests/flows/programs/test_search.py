@@ -21,9 +21,8 @@ from opus_pipelines.flows.programs.search import METHODS, improve
 from opus_pipelines.flows.programs.tool_executor import ToolExecutor
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.views import connect, run
-from opus_pipelines.workflow.blocks.formats.core_checks import findings
 from opus_pipelines.workflow.blocks.formats.core_flow import flow_program, program_flow
-from opus_pipelines.workflow.blocks.formats.core_text import CoreProgram, CoreStep, parse, write
+from opus_pipelines.workflow.blocks.formats.core_program import CoreProgram, CoreStep, findings, parse_core, write_core
 
 SELECT, HELD_OUT = planning_set.split(tasks())
 
@@ -42,7 +41,7 @@ def test_every_edit_leads_to_a_valid_program_that_a_flow_gives_back(seed: int, e
         draft = applied(draft, random_edit(draft, bank(), generator))
     program = program_of(draft)
     assert findings(program) == []
-    assert parse(write(program)) == program
+    assert parse_core(write_core(program)) == program
     if not any(item.back for item in draft):
         assert program_of(draft_of(program)) == program
         flow = program_flow(program)
@@ -51,7 +50,7 @@ def test_every_edit_leads_to_a_valid_program_that_a_flow_gives_back(seed: int, e
 
 def test_a_program_of_another_form_cannot_be_edited() -> None:
     with pytest.raises(InputError):
-        draft_of(parse("a ::: process ::: Look. ::: next :: e\ne ::: terminal ::: x :::"))
+        draft_of(parse_core("a ::: process ::: Look. ::: next :: e\ne ::: terminal ::: x :::"))
 
 
 def test_the_split_is_by_task_and_the_optimum_of_every_task_is_one() -> None:
@@ -178,7 +177,7 @@ def test_the_held_out_half_selects_nothing(tmp_path: Path) -> None:
     done = experiment(program_of(MANUAL), plan)
     assert [row["calls"] for row in done.searches] == [20, 20]
     held_out = harness(part=HELD_OUT)
-    assert [held_out.score(parse(row["after"])) for row in done.searches] == [
+    assert [held_out.score(parse_core(row["after"])) for row in done.searches] == [
         row["best_report"] for row in done.searches
     ]
     (summary,) = summaries(done.searches)

@@ -15,7 +15,7 @@ from opus_pipelines.flows.programs.rewards import INVALID, Harness
 from opus_pipelines.flows.programs.search import improve
 from opus_pipelines.flows.programs.task_policy import TaskPolicy, mentions, order_direction
 from opus_pipelines.flows.programs.tool_executor import ToolExecutor
-from opus_pipelines.workflow.blocks.formats.core_checks import findings
+from opus_pipelines.workflow.blocks.formats.core_program import findings
 
 SELECT = planning_set.split(tasks())[0]
 

@@ -6,8 +6,7 @@ from itertools import pairwise
 from opus_pipelines.generation.planning.plan_cache import INPUT_TITLE
 from opus_pipelines.generation.planning.prices import Prices
 from opus_pipelines.intakes.intake import Intake
-from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
-from opus_pipelines.workflow.task_order import INPUT, OUTPUT
+from opus_pipelines.workflow.model import INPUT, OUTPUT, InputNode, OutputNode, TaskNode, Workflow
 
 
 def chain_workflow(

@@ -5,8 +5,7 @@ from opus_pipelines.generation.planning.explanations import explain_choices
 from opus_pipelines.generation.search.local_search import LocalSearch
 from opus_pipelines.generation.search.plan_states import PlanSpace, PlanState
 from opus_pipelines.lwm.plan_shape import OrderFacts
-from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode
-from opus_pipelines.workflow.task_order import TaskOrder, review_id
+from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, TaskOrder, review_id
 
 REVIEWER = TaskNode(
     "review", "review", "Review", p=0.98, q=0.7, cost_usd=0.8, duration_ms=1e6, actor_kind="human", kind="review"

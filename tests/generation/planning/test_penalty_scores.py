@@ -11,8 +11,7 @@ from opus_pipelines.generation.planning.penalty_scores import TaskFactIndex, pen
 from opus_pipelines.generation.results.ids import settings_hash
 from opus_pipelines.quality.sample import coding
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
-from opus_pipelines.workflow.evaluation.penalty import penalties
-from opus_pipelines.workflow.evaluation.score_facts import TaskFacts
+from opus_pipelines.workflow.evaluation.penalty import TaskFacts, penalties
 from opus_pipelines.workflow.model import InputNode, Node, OutputNode, TaskNode, Workflow
 
 

@@ -36,7 +36,7 @@ from opus_pipelines.lwm.retrieval.task_names import TaskNames
 from opus_pipelines.wkg.estimates.step_times import StepTimes
 from opus_pipelines.wkg.graph import Edge, ExecutionMode, Task, WorkGraph
 from opus_pipelines.workflow.constraints import Constraints
-from opus_pipelines.workflow.evaluation.duration_quantiles import DurationQuantiles
+from opus_pipelines.workflow.evaluation.lead_time import DurationQuantiles
 from opus_pipelines.workflow.files import Weights
 
 SEQUENCES = {"q1": ("ask", "check", "pay"), "q2": ("ask", "guess", "pay")}

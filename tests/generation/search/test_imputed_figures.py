@@ -19,8 +19,7 @@ from opus_pipelines.generation.search.problem import Limit, Problem
 from opus_pipelines.lwm.merging.workflow_graph import WFG, WfgEdge, WfgNode
 from opus_pipelines.wkg.graph import ExecutionMode, Task, WorkGraph
 from opus_pipelines.workflow.evaluation.reward import evaluate
-from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
-from opus_pipelines.workflow.task_order import INPUT, OUTPUT
+from opus_pipelines.workflow.model import INPUT, OUTPUT, InputNode, OutputNode, TaskNode, Workflow
 
 AMOUNTS = st.none() | st.floats(0, 1e6)
 TABLES = st.dictionaries(

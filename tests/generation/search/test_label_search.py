@@ -17,8 +17,7 @@ from opus_pipelines.generation.search.predecessors import behind
 from opus_pipelines.generation.search.problem import Avoids, Before, Contains, Demand, Differs, Limit, Problem, keeps
 from opus_pipelines.lwm.merging.workflow_graph import WFG, WfgEdge, WfgNode
 from opus_pipelines.wkg.graph import PairShift
-from opus_pipelines.workflow.model import TaskNode
-from opus_pipelines.workflow.task_order import INPUT, OUTPUT
+from opus_pipelines.workflow.model import INPUT, OUTPUT, TaskNode
 from tests.campaigns import examples
 
 PRICES = [

@@ -16,10 +16,8 @@ from opus_pipelines.core.settings import Cost, Reward
 from opus_pipelines.generation.search.local_search import LocalSearch, RefinedPlan
 from opus_pipelines.generation.search.plan_states import PlanSpace, PlanState
 from opus_pipelines.lwm.plan_shape import OrderFacts
-from opus_pipelines.workflow.evaluation.comparison import quantised
-from opus_pipelines.workflow.evaluation.reward import evaluate
-from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow, validate
-from opus_pipelines.workflow.task_order import TaskOrder, review_id
+from opus_pipelines.workflow.evaluation.reward import evaluate, quantised
+from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, TaskOrder, Workflow, review_id, validate
 
 REVIEWER = TaskNode(
     "review", "review", "Review", p=0.98, q=0.7, cost_usd=0.8, duration_ms=1e6, actor_kind="human", kind="review"

@@ -12,8 +12,7 @@ from opus_pipelines.generation.search.predecessors import behind, errors
 from opus_pipelines.generation.search.problem import Contains, Problem
 from opus_pipelines.lwm.plan_shape import OrderFacts
 from opus_pipelines.wkg.graph import PairShift
-from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode
-from opus_pipelines.workflow.task_order import INPUT, OUTPUT, TaskOrder
+from opus_pipelines.workflow.model import INPUT, OUTPUT, InputNode, OutputNode, TaskNode, TaskOrder
 from tests.generation.search.test_label_search import wfg_of
 
 NODE = TaskNode("v", "v", "V", p=0.5, q=0.2, cost_usd=4.0, cost_human_usd=4.0, cost_basis="rate", duration_ms=60.0)

@@ -6,8 +6,7 @@ from opus_pipelines.core.settings import Cost, Priors, Reward
 from opus_pipelines.generation.search.reviews import history_reviewers, is_review, review_by, with_places, with_reviews
 from opus_pipelines.wkg.graph import ExecutionMode, Task
 from opus_pipelines.workflow.evaluation.reward import evaluate
-from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow, validate
-from opus_pipelines.workflow.task_order import review_id
+from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow, review_id, validate
 
 REVIEWER = TaskNode("review", "review", "Review", p=0.99, q=0.8, cost_usd=1.0, actor_kind="human", kind="review")
 FORK = Workflow.of(

@@ -17,8 +17,7 @@ from opus_pipelines.generation.search.plan_states import PlanSpace, PlanState
 from opus_pipelines.generation.search.variations import Variations
 from opus_pipelines.lwm.plan_shape import OrderFacts
 from opus_pipelines.workflow.evaluation.reward import evaluate
-from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode
-from opus_pipelines.workflow.task_order import TaskOrder, review_id
+from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, TaskOrder, review_id
 
 ENDS = InputNode("input", "In"), OutputNode("output", "Out", 100.0)
 REVIEWER = TaskNode(

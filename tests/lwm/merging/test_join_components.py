@@ -6,7 +6,7 @@ from opus_pipelines.lwm.merging.join_components import connected_components, joi
 from opus_pipelines.lwm.merging.sequence_dag import chain
 from opus_pipelines.lwm.merging.workflow_graph import workflow_graph
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
-from opus_pipelines.workflow.task_order import INPUT, OUTPUT
+from opus_pipelines.workflow.model import INPUT, OUTPUT
 
 
 def graph(*pairs: str) -> WorkGraph:

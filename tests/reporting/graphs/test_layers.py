@@ -3,8 +3,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opus_pipelines.reporting.graphs.layers import components, crossings, forward, layered, ranks
-from opus_pipelines.reporting.graphs.layout import isotonic
+from opus_pipelines.reporting.graphs.layout import components, crossings, forward, isotonic, layered, ranks
 
 PAIRS = st.lists(st.tuples(st.sampled_from("abcdefgh"), st.sampled_from("abcdefgh")), unique=True, max_size=24)
 

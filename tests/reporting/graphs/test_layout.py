@@ -7,11 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opus_pipelines.reporting.graphs import text
-from opus_pipelines.reporting.graphs.edge_routes import MOST_WIDTH, line_width
-from opus_pipelines.reporting.graphs.layout import NODE_WIDTH, PADDING, TITLE_SIZE, lay_out
-from opus_pipelines.reporting.graphs.model import Picture
-from opus_pipelines.reporting.graphs.shapes import Layout
+from opus_pipelines.reporting.graphs import model
+from opus_pipelines.reporting.graphs.layout import MOST_WIDTH, NODE_WIDTH, PADDING, TITLE_SIZE, lay_out, line_width
+from opus_pipelines.reporting.graphs.model import Layout, Picture
 
 
 @settings(max_examples=60, deadline=None)
@@ -48,7 +46,7 @@ def test_titles_fit_their_boxes_and_arrows_point_at_their_nodes(draws: Any, data
     layout = lay_out(data.draw(draws.pictures()))
     boxes = {shape.node.key: shape.box for shape in layout.nodes}
     for shape in layout.nodes:
-        assert all(text.width(line, TITLE_SIZE) <= NODE_WIDTH - 2 * PADDING for line in shape.lines)
+        assert all(model.width(line, TITLE_SIZE) <= NODE_WIDTH - 2 * PADDING for line in shape.lines)
     for arrow in layout.edges:
         src, dst = boxes[arrow.edge.src], boxes[arrow.edge.dst]
         assert src.holds(arrow.points[0], 0.1)

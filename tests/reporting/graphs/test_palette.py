@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from opus_pipelines.reporting.graphs.palette import CHANGES, GROUPS, INK, LINE, OTHER, PAPER, QUIET, Colour, colours
+from opus_pipelines.reporting.graphs.model import CHANGES, GROUPS, INK, LINE, OTHER, PAPER, QUIET, Colour, colours
 
 CONES = {
     "all": np.eye(3),

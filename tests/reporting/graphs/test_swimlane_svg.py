@@ -4,8 +4,7 @@ from xml.etree import ElementTree
 import pytest
 
 from opus_pipelines.reporting.graphs.swimlane_svg import swimlane_svg
-from opus_pipelines.workflow.files import InputEntry, OutputEntry, TaskEntry, WorkflowFile
-from opus_pipelines.workflow.formats.annotated import AnnotatedWorkflow
+from opus_pipelines.workflow.files import AnnotatedWorkflow, InputEntry, OutputEntry, TaskEntry, WorkflowFile
 
 SVG = "{http://www.w3.org/2000/svg}"
 

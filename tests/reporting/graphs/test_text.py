@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opus_pipelines.reporting.graphs.text import clean, shorten, width, wrap
+from opus_pipelines.reporting.graphs.model import clean, shorten, width, wrap
 
 WRAPPED = ["one two three four", "five six seven eight", "nine ten eleven twe…"]
 

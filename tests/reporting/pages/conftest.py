@@ -1,12 +1,13 @@
-"""A page made by hand: two intakes, one of them with a name that a page must not trust."""
+"""An empty lake, and a page made by hand: two intakes, one of them with a name that a page must not trust."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.pages.contract import ContractPage
-from opus_pipelines.workflow.files import InputEntry, OutputEntry, TaskEntry, WorkflowFile
-from opus_pipelines.workflow.formats.annotated import AnnotatedWorkflow
+from opus_pipelines.workflow.files import AnnotatedWorkflow, InputEntry, OutputEntry, TaskEntry, WorkflowFile
 
 HOSTILE = '<script>alert("x")</script>'
 
@@ -153,3 +154,11 @@ def page() -> ContractPage:
     return ContractPage(
         head, workflows, costs, refused, [{"source": "a & b", "cases": 7, "nearest": 0.5}], {"f1": described(HOSTILE)}
     )
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    lake = Lake(tmp_path / "lake")
+    with lake.lock():
+        lake.ensure_empty()
+    return lake

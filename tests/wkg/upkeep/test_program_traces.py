@@ -13,13 +13,13 @@ from opus_pipelines.lake.search import Word
 from opus_pipelines.wkg.upkeep.client_traces import clients_of
 from opus_pipelines.wkg.upkeep.program_traces import clients_of_runs, remove_program_runs
 from opus_pipelines.wkg.upkeep.verify import verify
-from opus_pipelines.workflow.blocks.formats.core_text import parse
+from opus_pipelines.workflow.blocks.formats.core_program import parse_core
 
 PROGRAM = "End ::: terminal ::: Give the plan. :::\n"
 
 
 def publish(lake: Lake, text: str, client: str | None) -> str:
-    done = run(parse(PROGRAM), task_of(text, text), ToolExecutor(toolbox(), letter_cosine))
+    done = run(parse_core(PROGRAM), task_of(text, text), ToolExecutor(toolbox(), letter_cosine))
     with lake.lock():
         publish_runs(lake, [done], "plan", client)
     return done.id

@@ -9,10 +9,9 @@ from lxml import etree
 
 from opus_pipelines.workflow.blocks.expressions import FlowError
 from opus_pipelines.workflow.blocks.formats.bpmn_reader import MODEL, OPUS, read_bpmn
-from opus_pipelines.workflow.blocks.formats.bpmn_text import write_bpmn
-from opus_pipelines.workflow.blocks.formats.python_ir import parse, write
-from opus_pipelines.workflow.blocks.model import Call, Flow, Statement, UserTask
-from opus_pipelines.workflow.blocks.traversal import identified, map_statements
+from opus_pipelines.workflow.blocks.formats.bpmn_writer import write_bpmn
+from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir, write_ir
+from opus_pipelines.workflow.blocks.model import Call, Flow, Statement, UserTask, identified, map_statements
 from tests.campaigns import examples
 from tests.workflow.blocks.flow_bench import DATA, bench_tests, needs_data
 from tests.workflow.blocks.random_flows import FLOWS
@@ -54,25 +53,25 @@ DECISION = '<exclusiveGateway id="d" name="Decision: x.y == \'1\'" />'
 def test_a_gold_form_without_anything_on_the_flows() -> None:
     merge = '<exclusiveGateway id="m" name="Merge" />'
     flows = chain("a", "d", "b", "m", "z") + chain("d", "c", "m")
-    text = write(read_bpmn(model(START_END + TASKS + DECISION + merge + flows)).flow)
+    text = write_ir(read_bpmn(model(START_END + TASKS + DECISION + merge + flows)).flow)
     assert text == 'if x.y == "1":\n  b = B()\nelse:\n  c = C()'
     empty = chain("a", "d", "m", "z") + chain("d", "b", "m") + chain("m", "c")[:0]
     one = START_END + TASKS.partition("/>")[0] + "/>" + DECISION + merge
-    assert write(read_bpmn(model(one + empty)).flow) == 'if x.y == "1":\n  b = B()'
+    assert write_ir(read_bpmn(model(one + empty)).flow) == 'if x.y == "1":\n  b = B()'
 
 
 def test_labels_conditions_and_a_default_win_over_the_order() -> None:
     merge = '<exclusiveGateway id="m" />'
     flows = chain("a", "d") + chain("b", "m", "z") + chain("c", "m")
     labelled = chain("d", "b").replace("<sequenceFlow", '<sequenceFlow name="no"') + chain("d", "c")
-    assert write(read_bpmn(model(START_END + TASKS + DECISION + merge + flows + labelled)).flow).startswith(
+    assert write_ir(read_bpmn(model(START_END + TASKS + DECISION + merge + flows + labelled)).flow).startswith(
         'if x.y == "1":\n  c = C()'
     )
     plain = '<exclusiveGateway id="d" default="d_b" />'
     conditional = chain("d", "b") + chain("d", "c").replace(
         " />", "><conditionExpression>=x.y &gt; 1 and not(z)</conditionExpression></sequenceFlow>"
     )
-    assert write(read_bpmn(model(START_END + TASKS + plain + merge + flows + conditional)).flow).startswith(
+    assert write_ir(read_bpmn(model(START_END + TASKS + plain + merge + flows + conditional)).flow).startswith(
         "if x.y > 1 and not z:\n  c = C()"
     )
 
@@ -124,12 +123,12 @@ SHARED += chain("a", "d", "f", "b", "e", "z") + chain("d", "c", "z") + chain("f"
 def test_steps_are_duplicated_only_where_it_is_asked_for(inside: str, text: str) -> None:
     with pytest.raises(FlowError, match="ask for duplication"):
         read_bpmn(model(inside))
-    found = write(read_bpmn(model(inside), duplicate=True).flow)
+    found = write_ir(read_bpmn(model(inside), duplicate=True).flow)
     assert untold_text(found) == untold_text(text)
 
 
 def untold_text(text: str) -> str:
-    return write(untold(parse(text)))
+    return write_ir(untold(parse_ir(text)))
 
 
 def test_a_loop_into_whose_middle_a_way_leads_is_an_error_in_any_case() -> None:
@@ -141,7 +140,7 @@ def test_a_loop_into_whose_middle_a_way_leads_is_an_error_in_any_case() -> None:
 
 
 def test_camunda_attributes_alone_are_enough() -> None:
-    flow = parse("xs = A()\nfor x in xs:\n  if x.a >= 2 and not x.b:\n    y = B()\nwhile xs.more:\n  z = C()")
+    flow = parse_ir("xs = A()\nfor x in xs:\n  if x.a >= 2 and not x.b:\n    y = B()\nwhile xs.more:\n  z = C()")
     content = write_bpmn(identified(flow), camunda=True)
     root = etree.fromstring(content)
     for element in root.iter(f"{{{OPUS}}}step"):
@@ -154,9 +153,9 @@ def test_camunda_attributes_alone_are_enough() -> None:
 
 
 def test_a_renamed_task_is_another_activity() -> None:
-    content = write_bpmn(identified(parse("x = A()\ntask = user_task('look')")))
+    content = write_bpmn(identified(parse_ir("x = A()\ntask = user_task('look')")))
     changed = content.replace(b'name="A"', b'name="B"').replace(b'name="look"', b'name="see"')
-    assert write(read_bpmn(changed).flow) == 'x = B()\ntask = user_task("see")'
+    assert write_ir(read_bpmn(changed).flow) == 'x = B()\ntask = user_task("see")'
 
 
 KNOWN_DEFECTS = {(28, "expected"): "the file is missing", (98, "expected"): "the ways of its decision are swapped"}
@@ -174,7 +173,9 @@ class TestFlowBench:
             for side, both in sides:
                 reference = both["bpmn"][0] if isinstance(both["bpmn"], list) else both["bpmn"]
                 path = DATA / reference["$ref"]
-                if path.is_file() and untold(read_bpmn(path.read_bytes()).flow) == untold(parse(both["sequence"][0])):
+                if path.is_file() and untold(read_bpmn(path.read_bytes()).flow) == untold(
+                    parse_ir(both["sequence"][0])
+                ):
                     equal += 1
                 else:
                     different.add((test["_metadata"]["uid"], side))

@@ -8,13 +8,24 @@ from hypothesis import given, settings
 from opus_pipelines.workflow.blocks.difference import difference
 from opus_pipelines.workflow.blocks.edits import Delete, Insert, Operation, Wrap, applied
 from opus_pipelines.workflow.blocks.expressions import FlowError
-from opus_pipelines.workflow.blocks.formats.bpmn_patch import patched_bpmn
+from opus_pipelines.workflow.blocks.formats.bpmn_patch import Scan, patched_bpmn
 from opus_pipelines.workflow.blocks.formats.bpmn_reader import MODEL, read_bpmn
-from opus_pipelines.workflow.blocks.formats.bpmn_scan import Scan
-from opus_pipelines.workflow.blocks.formats.bpmn_text import write_bpmn
-from opus_pipelines.workflow.blocks.formats.python_ir import parse, parse_condition, parse_steps
-from opus_pipelines.workflow.blocks.model import Block, Call, Flow, If, Parallel, Statement, UserTask
-from opus_pipelines.workflow.blocks.traversal import identified, ids, map_blocks, map_statements, walk
+from opus_pipelines.workflow.blocks.formats.bpmn_writer import write_bpmn
+from opus_pipelines.workflow.blocks.formats.python_ir import parse_condition, parse_ir, parse_steps
+from opus_pipelines.workflow.blocks.model import (
+    Block,
+    Call,
+    Flow,
+    If,
+    Parallel,
+    Statement,
+    UserTask,
+    identified,
+    ids,
+    map_blocks,
+    map_statements,
+    walk,
+)
 from tests.campaigns import examples
 from tests.workflow.blocks.flow_bench import DATA, bench_tests, needs_data
 from tests.workflow.blocks.random_flows import FLOWS
@@ -64,7 +75,7 @@ PLAIN = f"""<definitions xmlns="{MODEL}"><process id="p"><startEvent id="a"/>
 def test_a_file_without_a_layout_gets_one_and_keeps_its_comments(operation: Operation, expected: str) -> None:
     content = PLAIN.encode()
     changed = patched_bpmn(content, applied(read_bpmn(content).flow, [operation]))
-    assert untold(read_bpmn(changed).flow) == untold(parse(expected))
+    assert untold(read_bpmn(changed).flow) == untold(parse_ir(expected))
     assert b"<!-- a comment -->" in changed
     assert b'<textAnnotation id="t"><text>for people</text></textAnnotation>' in changed
     assert b"BPMNShape" in changed
@@ -124,8 +135,8 @@ class TestFlowBench:
                 for ref in (test["input"]["bpmn"], test["expected_output"]["bpmn"])
             ]
             prior = read_bpmn(files[0]).flow
-            after = parse(test["expected_output"]["sequence"][0])
-            operations = difference(with_ids(parse(test["input"]["prior_sequence"][0]), prior), after)
+            after = parse_ir(test["expected_output"]["sequence"][0])
+            operations = difference(with_ids(parse_ir(test["input"]["prior_sequence"][0]), prior), after)
             changed = patched_bpmn(files[0], applied(prior, operations))
             assert untold(read_bpmn(changed).flow) == untold(after)
             before, now = self.nodes(files[0]), self.nodes(changed)

@@ -5,11 +5,9 @@ from hypothesis import given, settings
 
 from opus_pipelines.workflow.blocks.expressions import FlowError
 from opus_pipelines.workflow.blocks.formats import python_ir
-from opus_pipelines.workflow.blocks.formats.core_checks import findings
 from opus_pipelines.workflow.blocks.formats.core_flow import flow_program, program_flow
-from opus_pipelines.workflow.blocks.formats.core_text import CoreProgram, CoreStep, parse, write
-from opus_pipelines.workflow.blocks.model import Flow, Parallel, Statement
-from opus_pipelines.workflow.blocks.traversal import walk
+from opus_pipelines.workflow.blocks.formats.core_program import CoreProgram, CoreStep, findings, parse_core, write_core
+from opus_pipelines.workflow.blocks.model import Flow, Parallel, Statement, walk
 from tests.workflow.blocks.random_flows import FLOWS
 
 MANUAL = """\
@@ -34,13 +32,15 @@ step_5 = user_task("Give the list of models.")"""
 
 
 def test_two_back_edges_into_one_loop_become_one_while() -> None:
-    flow = program_flow(parse(MANUAL))
-    assert python_ir.write(flow) == MANUAL_AS_BLOCKS
+    flow = program_flow(parse_core(MANUAL))
+    assert python_ir.write_ir(flow) == MANUAL_AS_BLOCKS
     assert next(iter(flow.body)).id == "Step 1"
 
 
 def test_a_flow_becomes_a_program_that_reads_like_it() -> None:
-    flow = python_ir.parse("issues = Jira_list()\nfor issue in issues:\n  if issue.open == True:\n    x = Box_File()")
+    flow = python_ir.parse_ir(
+        "issues = Jira_list()\nfor issue in issues:\n  if issue.open == True:\n    x = Box_File()"
+    )
     expected = (
         "s1 ::: process ::: call issues = Jira_list() ::: next :: s2\n"
         "s2 ::: decision ::: for each issue in issues ::: item :: s3 :: done :: End\n"
@@ -48,7 +48,7 @@ def test_a_flow_becomes_a_program_that_reads_like_it() -> None:
         "s5 ::: process ::: call x = Box_File() ::: next :: s2\n"
         "End ::: terminal ::: End of the flow. :::\n"
     )
-    assert write(flow_program(flow)) == expected
+    assert write_core(flow_program(flow)) == expected
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,8 @@ def test_a_flow_becomes_a_program_that_reads_like_it() -> None:
     ],
 )
 def test_programs_as_blocks(program: str, blocks: str) -> None:
-    flow = program_flow(parse(program))
-    assert python_ir.write(flow) == blocks
+    flow = program_flow(parse_core(program))
+    assert python_ir.write_ir(flow) == blocks
     assert program_flow(flow_program(flow)) == flow
 
 
@@ -102,15 +102,15 @@ def test_programs_as_blocks(program: str, blocks: str) -> None:
     ],
 )
 def test_what_blocks_cannot_tell_is_refused_with_its_line(program: str, line: int | None) -> None:
-    from opus_pipelines.workflow.blocks.formats.core_text import read
+    from opus_pipelines.workflow.blocks.formats.core_program import read_core
 
     with pytest.raises(FlowError) as error:
-        program_flow(read(program)[0])
+        program_flow(read_core(program)[0])
     assert line is None or error.value.line == line
 
 
 def test_a_parallel_has_no_form_in_a_program() -> None:
-    one = python_ir.parse("a = f()").body
+    one = python_ir.parse_ir("a = f()").body
     with pytest.raises(FlowError):
         flow_program(Flow((Parallel((one, one)),)))
 
@@ -138,5 +138,5 @@ def _has_parallel(flow: Flow) -> bool:
 def test_a_flow_comes_back_from_its_program(flow: Flow) -> None:
     program = flow_program(flow)
     assert findings(program) == []
-    assert parse(write(program)) == program
-    assert program_flow(parse(write(program))) == flow
+    assert parse_core(write_core(program)) == program
+    assert program_flow(parse_core(write_core(program))) == flow

@@ -5,8 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opus_pipelines.workflow.blocks.expressions import FlowError
-from opus_pipelines.workflow.blocks.formats.core_checks import findings, is_valid
-from opus_pipelines.workflow.blocks.formats.core_text import CoreProgram, CoreStep, parse, read, write
+from opus_pipelines.workflow.blocks.formats.core_program import (
+    CoreProgram,
+    CoreStep,
+    findings,
+    is_valid,
+    parse_core,
+    read_core,
+    write_core,
+)
 
 PLAN = """\
 A comment without the separator is not read.
@@ -17,7 +24,7 @@ Step 3 ::: TERMINAL ::: Give the list. :::
 
 
 def test_a_program_is_read_with_places_and_written_again() -> None:
-    program = parse(PLAN)
+    program = parse_core(PLAN)
     assert [(step.name, step.kind, step.line) for step in program.steps] == [
         ("Step 1", "process", 2),
         ("Step 2", "decision", 3),
@@ -25,8 +32,8 @@ def test_a_program_is_read_with_places_and_written_again() -> None:
     ]
     assert program.steps[1].branches == (("Yes", "step 3"), ("No", "Step 1"))
     assert program.steps[1].targets == ["step 3", "step 1"]
-    assert write(program).splitlines()[1] == PLAN.splitlines()[2].replace("Decision", "decision")
-    assert parse(write(program)) == program
+    assert write_core(program).splitlines()[1] == PLAN.splitlines()[2].replace("Decision", "decision")
+    assert parse_core(write_core(program)) == program
 
 
 @pytest.mark.parametrize(
@@ -43,11 +50,11 @@ def test_a_program_is_read_with_places_and_written_again() -> None:
     ],
 )
 def test_a_line_that_is_no_step_is_named_with_its_place(line: str, code: str, column: int) -> None:
-    _, found = read("note\n" + line)
+    _, found = read_core("note\n" + line)
     assert [(one.code, one.line) for one in found] == [(code, 2)]
     assert found[0].column == column or code == "name"
     with pytest.raises(FlowError) as error:
-        parse("note\n" + line)
+        parse_core("note\n" + line)
     assert error.value.line == 2
 
 
@@ -75,7 +82,7 @@ END = "e ::: terminal ::: done :::"
     ],
 )
 def test_the_checks_of_a_whole_program(lines: list[str], codes: list[str]) -> None:
-    program, errors = read("\n".join(lines))
+    program, errors = read_core("\n".join(lines))
     assert errors == []
     assert sorted(one.code for one in findings(program)) == sorted(codes)
     assert is_valid(program) is False
@@ -83,7 +90,7 @@ def test_the_checks_of_a_whole_program(lines: list[str], codes: list[str]) -> No
 
 def test_every_error_of_a_program_is_told_at_once() -> None:
     with pytest.raises(FlowError) as error:
-        parse(f"a ::: process ::: x :::\nb ::: process ::: y ::: next :: c\n{END}")
+        parse_core(f"a ::: process ::: x :::\nb ::: process ::: y ::: next :: c\n{END}")
     assert [code for code in ("dead_end", "target", "unreachable") if f"[{code}]" in str(error.value)] == [
         "dead_end",
         "target",
@@ -97,12 +104,12 @@ def test_a_program_of_10_000_steps_is_checked_and_written() -> None:
     steps = [CoreStep(f"s{i}", "process", "do", (("next", f"s{i + 1}"),)) for i in range(last)]
     program = CoreProgram((*steps, CoreStep(f"s{last}", "terminal", "")))
     assert findings(program) == []
-    assert parse(write(program)) == program
+    assert parse_core(write_core(program)) == program
 
 
 def test_a_text_of_too_many_steps_is_refused_with_its_line() -> None:
     with pytest.raises(FlowError) as error:
-        read("a ::: process ::: x ::: next :: a\n" * 20_001)
+        read_core("a ::: process ::: x ::: next :: a\n" * 20_001)
     assert error.value.line == 20_001
 
 
@@ -140,10 +147,10 @@ STEPS = st.builds(
 @given(st.lists(STEPS, max_size=4))
 def test_what_is_written_is_read_again(steps: list[CoreStep]) -> None:
     program = CoreProgram(tuple(steps))
-    assert read(write(program)) == (program, [])
+    assert read_core(write_core(program)) == (program, [])
 
 
 @given(st.text(max_size=200))
 def test_no_text_breaks_the_reader(text: str) -> None:
-    program, found = read(text)
+    program, found = read_core(text)
     assert len(program.steps) + len(found) == sum(":::" in line for line in text.removeprefix("\ufeff").split("\n"))

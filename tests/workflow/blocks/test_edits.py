@@ -20,9 +20,8 @@ from opus_pipelines.workflow.blocks.edits import (
     described,
 )
 from opus_pipelines.workflow.blocks.expressions import FlowError
-from opus_pipelines.workflow.blocks.formats.python_ir import parse, parse_condition, parse_steps, write
-from opus_pipelines.workflow.blocks.model import Call, Flow, UserTask
-from opus_pipelines.workflow.blocks.traversal import identified, ids
+from opus_pipelines.workflow.blocks.formats.python_ir import parse_condition, parse_ir, parse_steps, write_ir
+from opus_pipelines.workflow.blocks.model import Call, Flow, UserTask, identified, ids
 from tests.campaigns import examples
 from tests.workflow.blocks.flow_bench import bench_tests, needs_data
 from tests.workflow.blocks.random_flows import FLOWS
@@ -41,7 +40,7 @@ for item in items:
 
 
 def edited(text: str, *operations: Operation) -> str:
-    return write(applied(parse(text), operations))
+    return write_ir(applied(parse_ir(text), operations))
 
 
 def test_deleting_the_body_of_an_if_with_an_else_negates_its_condition() -> None:
@@ -89,7 +88,7 @@ def test_operations(operation: Operation, expected: str) -> None:
 
 def test_conditions_are_set_negated_and_given_an_else() -> None:
     text = "if a == 1:\n  x = X()\nelif b:\n  y = Y()"
-    flow = parse(text)
+    flow = parse_ir(text)
     branch = next(ident for ident in ids(flow.body) if ident == "s3")
     assert edited(text, NegateCondition("s1"), SetCondition(branch, parse_condition("c"))) == (
         "if a != 1:\n  x = X()\nelif c:\n  y = Y()"
@@ -100,7 +99,7 @@ def test_conditions_are_set_negated_and_given_an_else() -> None:
 
 
 def test_what_is_not_named_keeps_its_id() -> None:
-    flow = parse(LOOP)
+    flow = parse_ir(LOOP)
     after = applied(flow, [Delete("s1"), Insert(parse_steps("x = X()"), "before", "s4")])
     assert list(ids(after.body)) == ["s2", "s3", "s5", "s4"]
 
@@ -129,7 +128,7 @@ def test_what_is_not_named_keeps_its_id() -> None:
 )
 def test_missing_steps_and_contradictions_are_errors(operations: list[Operation], named: str) -> None:
     with pytest.raises(FlowError, match=named):
-        applied(parse(LOOP), operations)
+        applied(parse_ir(LOOP), operations)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +147,7 @@ def test_missing_steps_and_contradictions_are_errors(operations: list[Operation]
     ],
 )
 def test_the_difference_is_the_edit_that_a_person_would_name(before: str, after: str, expected: list[str]) -> None:
-    assert [described(operation) for operation in difference(parse(before), parse(after))] == expected
+    assert [described(operation) for operation in difference(parse_ir(before), parse_ir(after))] == expected
 
 
 @pytest.mark.long
@@ -168,7 +167,7 @@ class TestFlowBench:
         counts = []
         for test in bench_tests():
             for prior in test["input"]["prior_sequence"] or ():
-                before, after = parse(prior), parse(test["expected_output"]["sequence"][0])
+                before, after = parse_ir(prior), parse_ir(test["expected_output"]["sequence"][0])
                 operations = difference(before, after)
                 assert applied(before, operations) == after
                 counts.append(len(operations))

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.workflow.blocks.expressions import FlowError, Literal
 from opus_pipelines.workflow.blocks.formats.registry import ALL, FLOW_FORMATS, Feature, flow_format, reduced, written
-from opus_pipelines.workflow.blocks.model import Call, Flow, Parallel
-from opus_pipelines.workflow.blocks.traversal import identified
+from opus_pipelines.workflow.blocks.model import Call, Flow, Parallel, identified
 from tests.campaigns import examples
 from tests.workflow.blocks.random_flows import FLOWS
 

@@ -6,12 +6,11 @@ import pytest
 from hypothesis import given, settings
 
 from opus_pipelines.workflow.blocks.difference import difference
+from opus_pipelines.workflow.blocks.edit_files import operation_data, read_operations
 from opus_pipelines.workflow.blocks.edits import Wrap, applied
 from opus_pipelines.workflow.blocks.expressions import FlowError
 from opus_pipelines.workflow.blocks.formats.registry import Feature, reduced
-from opus_pipelines.workflow.blocks.model import Flow
-from opus_pipelines.workflow.blocks.operation_files import operation_data, read_operations
-from opus_pipelines.workflow.blocks.traversal import identified
+from opus_pipelines.workflow.blocks.model import Flow, identified
 from tests.campaigns import examples
 from tests.workflow.blocks.random_flows import FLOWS
 

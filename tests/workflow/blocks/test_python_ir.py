@@ -7,9 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opus_pipelines.workflow.blocks.expressions import And, Comparison, FlowError, Literal, Not, Or, Path
-from opus_pipelines.workflow.blocks.formats.python_ir import parse, parse_condition, quoted, write, write_condition
-from opus_pipelines.workflow.blocks.model import Branch, Call, Flow, For, If, Parallel, UserTask, While
-from opus_pipelines.workflow.blocks.traversal import walk
+from opus_pipelines.workflow.blocks.formats.python_ir import (
+    parse_condition,
+    parse_ir,
+    quoted,
+    write_condition,
+    write_ir,
+)
+from opus_pipelines.workflow.blocks.model import Branch, Call, Flow, For, If, Parallel, UserTask, While, walk
 from tests.workflow.blocks.flow_bench import needs_data, sequences
 from tests.workflow.blocks.random_flows import CONDITIONS, TEXTS
 
@@ -28,7 +33,7 @@ for lead in leads:
 
 def test_a_flow_with_every_form() -> None:
     hot = Comparison(Path(("lead", "rating")), "==", Literal("hot"))
-    assert parse(CASE) == Flow(
+    assert parse_ir(CASE) == Flow(
         (
             Call("Salesforce_Lead__5_0_0__retrievewithwhere_Lead", "leads"),
             For(
@@ -60,24 +65,24 @@ def test_a_flow_with_every_form() -> None:
 
 
 def test_it_is_written_with_double_quotes_and_python_constants() -> None:
-    assert write(parse(CASE)) == CASE.replace("'hot'", '"hot"').replace("Null", "None").rstrip("\n")
+    assert write_ir(parse_ir(CASE)) == CASE.replace("'hot'", '"hot"').replace("Null", "None").rstrip("\n")
 
 
 def test_every_statement_has_an_id_of_its_own() -> None:
-    flow = parse(CASE)
+    flow = parse_ir(CASE)
     found = [statement.id for statement in walk(flow.body)]
     assert len(set(found)) == 7
     assert "" not in found
 
 
 def test_an_empty_text_is_a_flow_without_a_step() -> None:
-    assert parse("  \n# nothing\n") == Flow(())
-    assert write(Flow(())) == ""
+    assert parse_ir("  \n# nothing\n") == Flow(())
+    assert write_ir(Flow(())) == ""
 
 
 def test_an_else_that_holds_an_if_alone_is_an_elif() -> None:
-    nested = parse("if a:\n  x = A()\nelse:\n  if b:\n    x = B()\n  else:\n    x = C()")
-    assert nested == parse("if a:\n  x = A()\nelif b:\n  x = B()\nelse:\n  x = C()")
+    nested = parse_ir("if a:\n  x = A()\nelse:\n  if b:\n    x = B()\n  else:\n    x = C()")
+    assert nested == parse_ir("if a:\n  x = A()\nelif b:\n  x = B()\nelse:\n  x = C()")
     (statement,) = nested.body
     assert isinstance(statement, If)
     assert len(statement.branches) == 2
@@ -127,7 +132,7 @@ def test_constants_of_both_languages(text: str) -> None:
 )
 def test_what_the_grammar_does_not_know_is_an_error_with_its_place(text: str, line: int, column: int) -> None:
     with pytest.raises(FlowError) as caught:
-        parse(text)
+        parse_ir(text)
     assert (caught.value.line, caught.value.column) == (line, column)
 
 
@@ -148,12 +153,12 @@ def test_what_the_grammar_does_not_know_is_an_error_with_its_place(text: str, li
 )
 def test_large_deep_and_broken_texts_are_errors(text: str) -> None:
     with pytest.raises(FlowError):
-        parse(text)
+        parse_ir(text)
 
 
 def test_many_elifs_and_long_paths_are_read() -> None:
     text = "if a:\n  x = A()\n" + "elif a:\n  x = A()\n" * 200
-    assert write(parse(text)) + "\n" == text
+    assert write_ir(parse_ir(text)) + "\n" == text
     assert write_condition(parse_condition("a" + ".b" * 300)) == "a" + ".b" * 300
 
 
@@ -167,7 +172,7 @@ def test_many_elifs_and_long_paths_are_read() -> None:
 )
 def test_what_the_grammar_cannot_express_is_not_written(flow: Flow) -> None:
     with pytest.raises(FlowError):
-        write(flow)
+        write_ir(flow)
 
 
 @given(CONDITIONS)
@@ -188,10 +193,10 @@ class TestFlowBench:
     def test_every_sequence_comes_back(self) -> None:
         assert len(sequences()) == 63
         for _, _, text in sequences():
-            assert parse(write(parse(text))) == parse(text)
+            assert parse_ir(write_ir(parse_ir(text))) == parse_ir(text)
 
     def test_the_text_differs_in_quotes_and_constants_alone(self) -> None:
         for _, _, text in sequences():
             plain = re.sub(r"[ \t]+$", "", text.replace("'", '"'), flags=re.MULTILINE)
             plain = plain.replace("Null", "None").replace("true", "True").replace("false", "False")
-            assert write(parse(text)).split("\n") == [line for line in plain.split("\n") if line]
+            assert write_ir(parse_ir(text)).split("\n") == [line for line in plain.split("\n") if line]

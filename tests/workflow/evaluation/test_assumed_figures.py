@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opus_pipelines.workflow.evaluation.assumed_figures import (
+from opus_pipelines.workflow.evaluation.cost import (
     AssumedShares,
     assumed,
     assumed_of,

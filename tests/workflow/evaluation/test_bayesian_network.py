@@ -7,8 +7,15 @@ import random
 import pytest
 
 from opus_pipelines.core.errors import WorkflowError
-from opus_pipelines.workflow.evaluation.bayesian_network import Difference, differences, exact_success
-from opus_pipelines.workflow.evaluation.success import Forks, disjoint, is_uncertain, product_success
+from opus_pipelines.workflow.evaluation.success import (
+    Difference,
+    Forks,
+    differences,
+    disjoint,
+    exact_success,
+    is_uncertain,
+    product_success,
+)
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 from tests.workflow.evaluation.random_workflows import any_workflow, enumerated
 

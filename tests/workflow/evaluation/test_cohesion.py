@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from opus_pipelines.quality.sample import coding, insurance, payables
 from opus_pipelines.quality.sample.model import Task
-from opus_pipelines.workflow.evaluation.task_scores import mean_dissimilarity, statements, word_similarity
+from opus_pipelines.workflow.evaluation.penalty import mean_dissimilarity, statements, word_similarity
 
 few = settings(max_examples=50, deadline=None)
 texts = st.lists(st.text(st.sampled_from("abcdef ,.;"), max_size=30), max_size=6)

@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opus_pipelines.core.settings import Cost, Reward
-from opus_pipelines.workflow.evaluation.bayesian_network import exact_success
+from opus_pipelines.workflow.evaluation.cost import peaks
 from opus_pipelines.workflow.evaluation.reward import evaluate
-from opus_pipelines.workflow.evaluation.schedule import peaks
-from opus_pipelines.workflow.evaluation.success import product_success
+from opus_pipelines.workflow.evaluation.success import exact_success, product_success
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 from tests.workflow.evaluation.composition import parallel, sequential
 

@@ -11,11 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opus_pipelines.core.settings import Cost, Reward
-from opus_pipelines.workflow.evaluation.bayesian_network import differences
-from opus_pipelines.workflow.evaluation.cost import split_cost
+from opus_pipelines.workflow.evaluation.cost import peaks, schedule, split_cost
 from opus_pipelines.workflow.evaluation.reward import evaluate
-from opus_pipelines.workflow.evaluation.schedule import peaks, schedule
-from opus_pipelines.workflow.evaluation.success import success_probabilities, workflow_success
+from opus_pipelines.workflow.evaluation.success import differences, success_probabilities, workflow_success
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 PRICES = Cost(usd_per_hour_of_duration=3.6, usd_per_gb_held=0.5, usd_per_thread_held=0.25)

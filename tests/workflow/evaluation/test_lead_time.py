@@ -7,10 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opus_pipelines.workflow.evaluation.calendar import Calendar
-from opus_pipelines.workflow.evaluation.calendar_settings import CalendarSettings
-from opus_pipelines.workflow.evaluation.duration_quantiles import DurationQuantiles
-from opus_pipelines.workflow.evaluation.lead_time import Period, Sampling, StepTime, Wait, lead_time, time_until
+from opus_pipelines.workflow.evaluation.calendar import Calendar, CalendarSettings
+from opus_pipelines.workflow.evaluation.lead_time import (
+    DurationQuantiles,
+    Period,
+    Sampling,
+    StepTime,
+    Wait,
+    lead_time,
+    time_until,
+)
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 HOUR = 3.6e6

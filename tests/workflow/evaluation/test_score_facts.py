@@ -10,9 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opus_pipelines.core.settings import ScoreRules
-from opus_pipelines.workflow.evaluation.penalty import Scores
-from opus_pipelines.workflow.evaluation.score_facts import TaskFacts
-from opus_pipelines.workflow.evaluation.task_scores import measure
+from opus_pipelines.workflow.evaluation.penalty import Scores, TaskFacts, measure
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 RULES_IN_FORCE = ScoreRules()

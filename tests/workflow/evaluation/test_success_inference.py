@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opus_pipelines.core.settings import Cost, Reward
-from opus_pipelines.workflow.evaluation.batch import EXACT_ROWS, Figures, evaluate_batch
-from opus_pipelines.workflow.evaluation.bayesian_network import exact_success, simulated_success
-from opus_pipelines.workflow.evaluation.reward import evaluate
+from opus_pipelines.workflow.evaluation.reward import EXACT_ROWS, Figures, evaluate, evaluate_batch
+from opus_pipelines.workflow.evaluation.success import exact_success, simulated_success
 from opus_pipelines.workflow.evaluation.uncertainty import BetaDistribution, Draws, Posterior, worth_draws
 from opus_pipelines.workflow.model import InputNode, Node, OutputNode, TaskNode, Workflow
 from tests.campaigns import examples

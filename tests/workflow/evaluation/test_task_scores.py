@@ -7,9 +7,7 @@ import pytest
 
 from opus_pipelines.core.errors import SettingsError
 from opus_pipelines.core.settings import ScoreRules, Settings, load, parse
-from opus_pipelines.workflow.evaluation.penalty import Scores
-from opus_pipelines.workflow.evaluation.score_facts import TaskFacts
-from opus_pipelines.workflow.evaluation.task_scores import RULES, measure
+from opus_pipelines.workflow.evaluation.penalty import RULES, Scores, TaskFacts, measure
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 FACTS = TaskFacts(("pay invoices", "file orders"), (), ("payment",), leaving=0.25, outcomes=1.0, figures=1.0)

@@ -14,7 +14,7 @@ from opus_pipelines.workflow.evaluation.uncertainty import (
     BetaDistribution,
     Draws,
     Posterior,
-    interval,
+    middle_interval,
     p_better,
     worth_draws,
 )
@@ -76,14 +76,14 @@ def test_one_more_error_adds_to_the_variance() -> None:
 def test_a_workflow_without_beliefs_has_no_interval() -> None:
     draws = worth_draws(chain(TASK), {}, Cost(), Draws(0, 10))
     assert draws.shape == (10,)
-    assert interval(draws).p05 == interval(draws).p95 == pytest.approx(70.0)
+    assert middle_interval(draws).p05 == middle_interval(draws).p95 == pytest.approx(70.0)
 
 
 def test_the_interval_is_that_of_the_belief() -> None:
     draws = worth_draws(
         chain(TASK), {"a": Posterior(BetaDistribution.within(0.8, 0.7, 0.9), ZERO)}, Cost(), Draws(0, 100_000)
     )
-    found = interval(draws)
+    found = middle_interval(draws)
     deviation = 100 * 0.2 / (2 * 1.96)
     assert (found.p05, found.p95) == (
         pytest.approx(70 - 1.645 * deviation, abs=1.0),
@@ -138,7 +138,7 @@ def test_what_two_workflows_share_decides_nothing() -> None:
         worth_draws(chain(TASK, t), {"a": wide, "b": Posterior(SURE, ZERO)}, Cost(), Draws(0)) for t in (small, dear)
     )
     assert p_better(first, second) == 1.0
-    assert interval(first).p95 > interval(second).p05
+    assert middle_interval(first).p95 > middle_interval(second).p05
     assert p_better(first, first) == 0.5
 
 

@@ -9,8 +9,15 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from opus_pipelines.workflow.files import InputEntry, OutputEntry, Penalties, TaskEntry, Weights, WorkflowFile
-from opus_pipelines.workflow.formats.annotated import AnnotatedWorkflow
+from opus_pipelines.workflow.files import (
+    AnnotatedWorkflow,
+    InputEntry,
+    OutputEntry,
+    Penalties,
+    TaskEntry,
+    Weights,
+    WorkflowFile,
+)
 
 HOSTILE = "</title><script>alert(\"x\")</script> & 'q' ]]> %%{init}%% <b>"
 TITLES = ("Pay", "請求書を確認", "تسجيل", HOSTILE, "W" * 60, "two\nlines", " spaces ", "😀")

@@ -13,8 +13,7 @@ from lxml import etree
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.history.formats.bpmn import ProcessFlow
-from opus_pipelines.workflow.files import WorkflowFile, read_file
-from opus_pipelines.workflow.formats.annotated import AnnotatedWorkflow
+from opus_pipelines.workflow.files import AnnotatedWorkflow, WorkflowFile, read_file
 from opus_pipelines.workflow.formats.bpmn import as_bpmn
 from opus_pipelines.workflow.formats.bpmn_reader import read_bpmn
 from tests.workflow.formats.conftest import HOSTILE, files, refund

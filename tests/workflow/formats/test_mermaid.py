@@ -1,7 +1,7 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
-from opus_pipelines.workflow.formats.mermaid import as_mermaid
+from opus_pipelines.workflow.formats.registry import as_mermaid
 
 
 def test_a_lane_an_actor_and_a_node_a_step(faces: SimpleNamespace) -> None:

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opus_pipelines.workflow.metrics.matching import best_matches
 from opus_pipelines.workflow.metrics.opus_metrics import (
     MAX_AREA,
     OpusMetrics,
+    best_matches,
     bleu,
     dtw_similarity,
     kendall_tau,

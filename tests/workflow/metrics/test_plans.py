@@ -2,8 +2,7 @@
 
 import pytest
 
-from opus_pipelines.workflow.metrics.graph_edit import EditDistance, graph_edit_distance
-from opus_pipelines.workflow.metrics.plan_scores import Plan, PlanScores, plan_scores
+from opus_pipelines.workflow.metrics.plan_scores import EditDistance, Plan, PlanScores, graph_edit_distance, plan_scores
 
 
 def test_a_plan_with_a_wrong_and_a_missing_step() -> None:

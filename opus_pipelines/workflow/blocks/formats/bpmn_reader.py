@@ -13,19 +13,16 @@ from lxml import etree
 from opus_pipelines.core.safe_text import SAFE_XML, xml_text
 from opus_pipelines.workflow.blocks.drawing import step_name
 from opus_pipelines.workflow.blocks.expressions import Expression, FlowError, Literal
-from opus_pipelines.workflow.blocks.formats.condition_dialects import FEEL
-from opus_pipelines.workflow.blocks.formats.condition_dialects import read as read_dialect
-from opus_pipelines.workflow.blocks.formats.python_ir import parse, parse_condition, parse_step
-from opus_pipelines.workflow.blocks.model import Block, Call, Flow, For, UserTask, While
-from opus_pipelines.workflow.blocks.recovery import EXIT, Point, Recovery, Way
-from opus_pipelines.workflow.blocks.traversal import identified
-from opus_pipelines.workflow.blocks.variables import UNKNOWN, with_invented_variables
+from opus_pipelines.workflow.blocks.formats.condition_dialects import FEEL, read_dialect
+from opus_pipelines.workflow.blocks.formats.python_ir import parse_condition, parse_ir, parse_step
+from opus_pipelines.workflow.blocks.model import Block, Call, Flow, For, UserTask, While, identified
+from opus_pipelines.workflow.blocks.recovery import EXIT, UNNAMED, Recovery, RecoveryPoint, Way, with_invented_variables
 
 MODEL = "http://www.omg.org/spec/BPMN/20100524/MODEL"
 ZEEBE = "http://camunda.org/schema/zeebe/1.0"
 OPUS = "urn:opus-pipelines:flow:1"
-LARGEST_BYTES = 1 << 24
-DEEPEST = 30
+_LARGEST_BYTES = 1 << 24
+_DEEPEST = 30
 CALLS = frozenset(("task", "serviceTask", "sendTask", "receiveTask", "scriptTask", "businessRuleTask", "callActivity"))
 PEOPLE = frozenset(("userTask", "manualTask"))
 _STRUCTURE = frozenset(("startEvent", "endEvent", "exclusiveGateway", "parallelGateway", "subProcess", *CALLS, *PEOPLE))
@@ -65,8 +62,8 @@ def read_bpmn(content: bytes, name: str = "", duplicate: bool = False) -> BpmnFl
 
 
 def _root(content: bytes) -> Any:
-    if len(content) > LARGEST_BYTES:
-        raise FlowError(f"the file has more than {LARGEST_BYTES >> 20} MiB, more than a BPMN file may")
+    if len(content) > _LARGEST_BYTES:
+        raise FlowError(f"the file has more than {_LARGEST_BYTES >> 20} MiB, more than a BPMN file may")
     try:
         root: Any = etree.fromstring(content, etree.XMLParser(**SAFE_XML))
     except etree.XMLSyntaxError as error:
@@ -114,8 +111,8 @@ class _Reader:
 
     def container(self, process: Any, key: str, level: int) -> Block:
         """Returns the block of a process or a sub-process, and notes the names of its elements."""
-        if level > DEEPEST:
-            raise FlowError(f"more than {DEEPEST} sub-processes stand inside one another", process.sourceline)
+        if level > _DEEPEST:
+            raise FlowError(f"more than {_DEEPEST} sub-processes stand inside one another", process.sourceline)
         elements = {e.get("id", ""): e for e in process if _local(e) in _STRUCTURE}
         for element in process:
             name = _local(element)
@@ -132,7 +129,7 @@ class _Reader:
         return block
 
     def _note_names(
-        self, key: str, start: str, elements: dict[str, Any], points: dict[str, Point], meetings: dict[str, str]
+        self, key: str, start: str, elements: dict[str, Any], points: dict[str, RecoveryPoint], meetings: dict[str, str]
     ) -> None:
         prefix = f"{key}." if key else ""
         ends = [i for i, e in elements.items() if _local(e) == "endEvent"]
@@ -145,7 +142,7 @@ class _Reader:
                 claimed.add(meeting)
                 self.names[f"{split}.{'join' if points[split].kind == 'fork' else 'merge'}"] = meeting
 
-    def _flows(self, process: Any, elements: dict[str, Any], points: dict[str, Point]) -> None:
+    def _flows(self, process: Any, elements: dict[str, Any], points: dict[str, RecoveryPoint]) -> None:
         for flow in _children(process, "sequenceFlow"):
             source, target = flow.get("sourceRef", ""), flow.get("targetRef", "")
             if source not in points or target not in points:
@@ -172,9 +169,9 @@ class _Reader:
             elif len(point.ways) > 1:
                 point.kind = "fork" if not point.statements or gateway == "parallelGateway" else point.kind
 
-    def _point(self, element: Any, level: int) -> Point:
+    def _point(self, element: Any, level: int) -> RecoveryPoint:
         local, ident = _local(element), element.get("id", "")
-        point = Point(ident, "pass", label=_label(element), line=element.sourceline)
+        point = RecoveryPoint(ident, "pass", label=_label(element), line=element.sourceline)
         self.names[ident] = ident
         if local in CALLS or local in PEOPLE:
             point.kind, point.statements = "step", (self._step(element),)
@@ -209,7 +206,7 @@ class _Reader:
         ident, person = element.get("id", ""), _local(element) in PEOPLE
         name = element.get("name") or ""
         stated = element.find(f"{{{MODEL}}}extensionElements/{{{OPUS}}}step")
-        variable = UNKNOWN
+        variable = UNNAMED
         if stated is not None:
             try:
                 step = parse_step(stated.text or "")
@@ -227,7 +224,7 @@ class _Reader:
     def _call(self, element: Any, name: str, variable: str) -> Call:
         extension = element.find(f"{{{MODEL}}}extensionElements")
         arguments: list[tuple[str, Any]] = []
-        if extension is not None and variable == UNKNOWN:
+        if extension is not None and variable == UNNAMED:
             for definition in extension.iter(f"{{{ZEEBE}}}taskDefinition"):
                 name = definition.get("type") or name
             for given in extension.iter(f"{{{ZEEBE}}}input"):
@@ -268,7 +265,7 @@ class _Reader:
         if not text.strip():
             text = "while " + "".join(element.xpath("string(.//*[local-name()='loopCondition'])"))
         try:
-            (header,) = parse(" ".join(text.split()).rstrip(":") + ":\n  x = A()").body
+            (header,) = parse_ir(" ".join(text.split()).rstrip(":") + ":\n  x = A()").body
         except FlowError as error:
             raise FlowError(
                 f"the loop {_label(element)} ({ident}) has no header such as 'for x in xs': {error}", element.sourceline

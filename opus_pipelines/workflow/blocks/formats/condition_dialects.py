@@ -18,8 +18,8 @@ from opus_pipelines.workflow.blocks.expressions import (
     Path,
 )
 
-LONGEST = 100_000
-DEEPEST = 60
+_LONGEST = 100_000
+_DEEPEST = 60
 _TOKEN = re.compile(
     r"\s*(?:(?P<text>\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')|(?P<number>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)"
     r"|(?P<word>\$?[^\W\d]\w*(?:\.[^\W\d]\w*)*)|(?P<sign>\.includes|===|!==|==|!=|<=|>=|&&|\|\||[<>=!(),]))",
@@ -44,7 +44,7 @@ FEEL = Dialect("FEEL", "and", "or", "=", "!=", "list contains")
 JAVASCRIPT = Dialect("JavaScript", "&&", "||", "===", "!==", "includes", method=True)
 
 
-def write(expression: Expression, dialect: Dialect) -> str:
+def write_dialect(expression: Expression, dialect: Dialect) -> str:
     """Returns the expression in the dialect; equal expressions give equal texts."""
     if isinstance(expression, Literal):
         return constant(expression)
@@ -52,14 +52,14 @@ def write(expression: Expression, dialect: Dialect) -> str:
         return ".".join(expression.parts)
     if isinstance(expression, Not):
         return (
-            f"not({write(expression.operand, dialect)})"
+            f"not({write_dialect(expression.operand, dialect)})"
             if dialect is FEEL
-            else f"!({write(expression.operand, dialect)})"
+            else f"!({write_dialect(expression.operand, dialect)})"
         )
     if isinstance(expression, Comparison):
         return _comparison(expression, dialect)
     word = dialect.both if isinstance(expression, And) else dialect.either
-    parts = [write(part, dialect) for part in expression.operands]
+    parts = [write_dialect(part, dialect) for part in expression.operands]
     wrapped = [
         f"({text})" if isinstance(p, And | Or) else text for p, text in zip(expression.operands, parts, strict=True)
     ]
@@ -72,7 +72,7 @@ def constant(literal: Literal) -> str:
 
 
 def _comparison(comparison: Comparison, dialect: Dialect) -> str:
-    left, right = write(comparison.left, dialect), write(comparison.right, dialect)
+    left, right = write_dialect(comparison.left, dialect), write_dialect(comparison.right, dialect)
     if comparison.operator in ("in", "not in"):
         text = f"{right}.includes({left})" if dialect.method else f"{dialect.contains}({right}, {left})"
         if comparison.operator == "in":
@@ -82,10 +82,10 @@ def _comparison(comparison: Comparison, dialect: Dialect) -> str:
     return f"{left} {operator} {right}"
 
 
-def read(text: str, dialect: Dialect) -> Expression:
+def read_dialect(text: str, dialect: Dialect) -> Expression:
     """Returns the expression of a text in the dialect; raises FlowError with the column."""
-    if len(text) > LONGEST:
-        raise FlowError(f"the condition has more than {LONGEST:,} characters")
+    if len(text) > _LONGEST:
+        raise FlowError(f"the condition has more than {_LONGEST:,} characters")
     return _Reader(text, dialect).whole()
 
 
@@ -124,8 +124,8 @@ class _Reader:
         return False
 
     def _or(self, level: int) -> Expression:
-        if level > DEEPEST:
-            raise self._error(f"more than {DEEPEST} conditions stand inside one another")
+        if level > _DEEPEST:
+            raise self._error(f"more than {_DEEPEST} conditions stand inside one another")
         parts = [self._and(level)]
         while self._next("or", "||"):
             parts.append(self._and(level))
@@ -139,8 +139,8 @@ class _Reader:
 
     def _not(self, level: int) -> Expression:
         if self._next("not", "!"):
-            if level > DEEPEST:
-                raise self._error(f"more than {DEEPEST} conditions stand inside one another")
+            if level > _DEEPEST:
+                raise self._error(f"more than {_DEEPEST} conditions stand inside one another")
             return Not(self._not(level + 1))
         return self._comparison(level)
 

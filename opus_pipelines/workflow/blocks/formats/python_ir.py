@@ -41,10 +41,10 @@ from opus_pipelines.workflow.blocks.model import (
     Statement,
     UserTask,
     While,
+    identified,
 )
-from opus_pipelines.workflow.blocks.traversal import identified
 
-LARGEST_BYTES = 100_000
+_LARGEST_BYTES = 100_000
 _OPERATORS: dict[type[ast.cmpop], Comparator] = {
     ast.Eq: "==",
     ast.NotEq: "!=",
@@ -59,21 +59,21 @@ _INDENT = "  "
 CALL = "call"  # `call("Send mail")` in a step: an activity whose name is no Python name
 
 
-def parse(text: str, name: str = "") -> Flow:
+def parse_ir(text: str, name: str = "") -> Flow:
     """Returns the flow of this text, every statement with an id. An empty text is a flow without a step.
 
     Raises FlowError with line and column at the first thing that the grammar does not know, at a text of more than
     100,000 bytes, and at deep nesting. Nothing of the text is run.
     """
-    if len(text) > LARGEST_BYTES or len(text.encode("utf-8", "replace")) > LARGEST_BYTES:
-        raise FlowError(f"the text has more than {LARGEST_BYTES:,} bytes; a flow may have no more")
+    if len(text) > _LARGEST_BYTES or len(text.encode("utf-8", "replace")) > _LARGEST_BYTES:
+        raise FlowError(f"the text has more than {_LARGEST_BYTES:,} bytes; a flow may have no more")
     return identified(Flow(_Reader(text).block(_tree(text).body, 1), name))
 
 
 def parse_condition(text: str) -> Expression:
     """Returns the expression of this text; raises FlowError as `parse` does."""
-    if len(text) > LARGEST_BYTES:
-        raise FlowError(f"the condition has more than {LARGEST_BYTES:,} bytes")
+    if len(text) > _LARGEST_BYTES:
+        raise FlowError(f"the condition has more than {_LARGEST_BYTES:,} bytes")
     body = _tree(text.strip()).body
     if len(body) != 1 or not isinstance(body[0], ast.Expr):
         raise FlowError(f"{_short(text)} is no condition", 1, 1)
@@ -82,15 +82,15 @@ def parse_condition(text: str) -> Expression:
 
 def parse_steps(text: str) -> Block:
     """Returns the steps of a text in the wider grammar of `write_step`: calls may have arguments and free names."""
-    if len(text) > LARGEST_BYTES:
-        raise FlowError(f"the text has more than {LARGEST_BYTES:,} characters")
+    if len(text) > _LARGEST_BYTES:
+        raise FlowError(f"the text has more than {_LARGEST_BYTES:,} characters")
     return _Reader(text, wide=True).block(_tree(text).body, 1)
 
 
 def parse_step(text: str) -> Call | UserTask:
     """Returns the one step of this text, as `write_step` writes it; raises FlowError with line and column."""
     body = _tree(text).body
-    if len(text) > LARGEST_BYTES or len(body) != 1 or not isinstance(body[0], ast.Assign):
+    if len(text) > _LARGEST_BYTES or len(body) != 1 or not isinstance(body[0], ast.Assign):
         raise FlowError(f"{_short(text)} is no step", 1, 1)
     return _Reader(text, wide=True).assignment(body[0])
 
@@ -253,7 +253,7 @@ def write_steps(block: Block) -> str:
     return "\n".join(_lines(block, "", wide=True))
 
 
-def write(flow: Flow) -> str:
+def write_ir(flow: Flow) -> str:
     """Returns the flow as text without a line break at its end; equal flows give equal texts.
 
     Raises FlowError where the grammar cannot express a statement: a parallel, arguments of a call, or a name that is

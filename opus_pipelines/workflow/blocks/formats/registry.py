@@ -15,16 +15,23 @@ from opus_pipelines.core.errors import InputError, PluginError
 from opus_pipelines.core.registry import Registry, lacks, takes
 from opus_pipelines.workflow.blocks.expressions import FlowError, is_name
 from opus_pipelines.workflow.blocks.formats.bpmn_reader import read_bpmn
-from opus_pipelines.workflow.blocks.formats.bpmn_text import write_bpmn
+from opus_pipelines.workflow.blocks.formats.bpmn_writer import write_bpmn
 from opus_pipelines.workflow.blocks.formats.core_flow import flow_program, program_flow
-from opus_pipelines.workflow.blocks.formats.core_text import LARGEST_BYTES
-from opus_pipelines.workflow.blocks.formats.core_text import parse as parse_core
-from opus_pipelines.workflow.blocks.formats.core_text import write as write_core
-from opus_pipelines.workflow.blocks.formats.python_ir import parse as parse_ir
-from opus_pipelines.workflow.blocks.formats.python_ir import write as write_ir
+from opus_pipelines.workflow.blocks.formats.core_program import LARGEST_CORE_BYTES, parse_core, write_core
+from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir, write_ir
 from opus_pipelines.workflow.blocks.formats.tree_files import decoded, read_json, read_yaml, write_json, write_yaml
-from opus_pipelines.workflow.blocks.model import MAX_DEPTH, Block, Call, Flow, Parallel, Statement
-from opus_pipelines.workflow.blocks.traversal import depth, identified, map_blocks, walk
+from opus_pipelines.workflow.blocks.model import (
+    MAX_DEPTH,
+    Block,
+    Call,
+    Flow,
+    Parallel,
+    Statement,
+    depth,
+    identified,
+    map_blocks,
+    walk,
+)
 
 
 class Feature(StrEnum):
@@ -88,10 +95,10 @@ def _read_bpmn(content: bytes, name: str) -> Flow:
 
 
 def _read_core(content: bytes, name: str) -> Flow:
-    return program_flow(parse_core(decoded(content, LARGEST_BYTES)))
+    return program_flow(parse_core(decoded(content, LARGEST_CORE_BYTES)))
 
 
-BUILT_IN: dict[str, FlowFormat | str] = {
+_BUILT_IN: dict[str, FlowFormat | str] = {
     "python": BuiltIn((".py",), frozenset(), _read_ir, lambda flow: (write_ir(flow) + "\n").encode()),
     "core": BuiltIn(
         (".core",),
@@ -104,9 +111,9 @@ BUILT_IN: dict[str, FlowFormat | str] = {
     "json": BuiltIn((".json",), ALL, read_json, write_json),
     "yaml": BuiltIn((".yaml", ".yml"), ALL, read_yaml, write_yaml),
     "servicenow": "opus_pipelines.flows.enterprise.block_flows:SERVICENOW",
-    "mermaid": "opus_pipelines.workflow.exchange.mermaid:FORMAT",
-    "n8n": "opus_pipelines.workflow.exchange.n8n:FORMAT",
-    "dmn": "opus_pipelines.workflow.exchange.dmn:FORMAT",
+    "mermaid": "opus_pipelines.workflow.blocks.formats.mermaid:MERMAID",
+    "n8n": "opus_pipelines.workflow.blocks.formats.n8n:N8N",
+    "dmn": "opus_pipelines.workflow.blocks.formats.dmn:DMN",
 }
 
 
@@ -115,7 +122,7 @@ def _misfit(name: str, added: Any) -> str:
     return missing or takes(added.parse, "content", "name") or takes(added.write, "flow")
 
 
-FLOW_FORMATS: Registry[FlowFormat] = Registry("flow_formats", BUILT_IN, _misfit)
+FLOW_FORMATS: Registry[FlowFormat] = Registry("flow_formats", _BUILT_IN, _misfit)
 
 
 def flow_format(name: str) -> FlowFormat:

@@ -19,10 +19,10 @@ from opus_pipelines.workflow.blocks.model import (
     Statement,
     UserTask,
     While,
+    identified,
 )
-from opus_pipelines.workflow.blocks.traversal import identified
 
-LARGEST_BYTES = 1 << 24
+_LARGEST_BYTES = 1 << 24
 LARGEST_YAML = 1 << 20
 _KEYS = {
     "call": {"call", "variable", "arguments"},
@@ -152,7 +152,7 @@ def read_json(content: bytes, name: str = "") -> Flow:
 
 def json_data(content: bytes) -> Any:
     """Returns the value of a JSON file; raises FlowError with line and column."""
-    text = decoded(content, LARGEST_BYTES)
+    text = decoded(content, _LARGEST_BYTES)
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:

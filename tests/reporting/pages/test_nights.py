@@ -1,0 +1,39 @@
+"""The page on the nights: figures, failures, and texts that stay texts."""
+
+from pathlib import Path
+
+import pytest
+
+from opus_pipelines.lake.layout import Lake
+from opus_pipelines.lake.runs.runs import record
+from opus_pipelines.reporting.pages.nights import bars_svg, nights_page, render_nights
+from opus_pipelines.reporting.views import connect, write_views_sql
+from tests.lake.runs.night_rows import failed_night, night
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    lake = Lake(tmp_path)
+    lake.ensure_empty()
+    write_views_sql(lake)
+    return lake
+
+
+@pytest.mark.long
+def test_the_page_shows_the_figures_and_the_failures_and_escapes_texts(lake: Lake) -> None:
+    assert nights_page(connect(lake)) is None
+    record(lake, night(1, seconds=10.0), 31)
+    record(lake, failed_night(2, seconds=20.0, reason="<b>no room</b>"), 31)
+    page = nights_page(connect(lake))
+    assert page is not None
+    html = render_nights(page)
+    assert html == render_nights(page)
+    assert "&lt;b&gt;no room&lt;/b&gt;" in html
+    assert "<b>no room" not in html
+    assert html.count('class="failed"') == 1
+    assert "opus rebuild" in html
+
+
+def test_a_bar_is_as_high_as_its_share_of_the_longest_night() -> None:
+    svg = bars_svg([(10.0, True), (None, False), (20.0, True)])
+    assert [part.split('"')[1] for part in svg.split(" height=")[1:]] == ["46.0", "0.0", "92.0"]
