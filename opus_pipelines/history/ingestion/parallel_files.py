@@ -6,6 +6,7 @@ history folder nor the lake. What cannot be told from the parts of a file is lef
 """
 
 import os
+import re
 import zlib
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, BinaryIO, ClassVar, NamedTuple
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.schemas import IMPLEMENTATIONS, REJECTS
@@ -22,7 +23,6 @@ from opus_pipelines.core.workers.carried_jobs import Carried, carry
 from opus_pipelines.core.workers.jobs import NoSetup
 from opus_pipelines.core.workers.pool import WorkerPool
 from opus_pipelines.core.workers.sandbox import LostWorker
-from opus_pipelines.history.formats.xes import CannotCut, parts_of
 from opus_pipelines.history.ingestion.plan import FilePlan, SourcePlan
 from opus_pipelines.history.ingestion.read_file import (
     CHANGED,
@@ -46,6 +46,14 @@ if TYPE_CHECKING:
 
 _FileKey = tuple[str, str]  # the name of a source, and the path of a file in it
 _CUT = "xes"  # the format whose files are cut
+_TRACE_TAG = re.compile(rb"<trace[\s>/]")
+_TRACE_NEXT = re.compile(rb"\s*<trace[\s>/]")
+_EVENT_TAG = re.compile(rb"<event[\s>/]")
+_BETWEEN_TRACES = re.compile(rb"</trace>(?!\s*<trace[\s>/]|\s*\Z)")
+_ENCODING = re.compile(rb"<\?xml[^>]*encoding\s*=\s*[\"']([^\"']+)")
+_LOG = re.compile(rb"<log(?:\s[^>]*)?>")
+_TRACE_END_TAG, _LOG_END = b"</trace>", b"</log>"
+_LARGEST_HEAD, _LARGEST_PART = 1 << 24, 1 << 26
 _PLAIN, _PACKED = "log", "log.gz"
 
 
@@ -333,3 +341,69 @@ def _pool(
 def _is_independent(answer: FileRead, other_files: OtherFiles) -> bool:
     """Tells whether the file would have given the same result if it had been read after those before it."""
     return all(other_files.names.get(key, name) == name for key, name in answer.names.items())
+
+
+class CannotCut(Exception):
+    """The log cannot be cut safely: it has to be read whole. The message says why."""
+
+
+class LogPart(NamedTuple):
+    """The bytes of a part, and the number of events before it."""
+
+    content: bytes
+    skipped: int
+
+
+def parts_of(open_file: Callable[[], BinaryIO], size: int) -> Iterator[LogPart]:
+    """Cuts a XES log into parts of about `size` bytes that are logs themselves, at the beginning of traces.
+
+    The first part has the head of the log, the others its start tag alone, because no trace depends on the rest.
+    Raises CannotCut, possibly after some parts, where comments, CDATA, an encoding other than UTF-8, something between
+    two traces or anything else makes it uncertain that the parts together say what the log says.
+    """
+    head: bytes | None = None
+    held, skipped = b"", 0
+    with open_file() as file:
+        while block := file.read(size):
+            held += block
+            if head is None:
+                head, held = _head(held)
+                if head is None:
+                    continue
+            end = held.rfind(_TRACE_END_TAG) + len(_TRACE_END_TAG)
+            if end < len(_TRACE_END_TAG):
+                _refuse(len(held) > _LARGEST_PART, "a trace is larger than a part may be")
+                continue
+            text, held = held[:end], held[end:]
+            _check(text)
+            yield LogPart(head + text + _LOG_END, skipped)
+            tag = _LOG.search(head)
+            head = head if tag is None else tag[0]
+            skipped += len(_EVENT_TAG.findall(text))
+    _refuse(head is None or held.strip() != _LOG_END, "what follows the last trace is not the end of the log alone")
+
+
+def _head(text: bytes) -> tuple[bytes | None, bytes]:
+    """Returns the text before the first trace, None where it is not there yet, and the rest."""
+    first = _TRACE_TAG.search(text)
+    if first is None:
+        _refuse(len(text) > _LARGEST_HEAD, "its head is too long")
+        return None, text
+    head = text[: first.start()]
+    stated = _ENCODING.search(head)
+    _refuse(stated is not None and stated[1].lower() != b"utf-8", "it is not in UTF-8")
+    _refuse(b"\0" in head, "it is not in UTF-8")
+    _refuse(any(mark in head for mark in (b"<!DOCTYPE", b"<![CDATA[")), "its head is not plain")
+    _refuse(head.count(b"<!--") != head.count(b"-->"), "its first trace stands in a comment")
+    return head, text[first.start() :]
+
+
+def _check(text: bytes) -> None:
+    _refuse(_TRACE_NEXT.match(text) is None, "something stands between two traces")
+    _refuse(_BETWEEN_TRACES.search(text) is not None, "something stands between two traces")
+    _refuse(b"<!" in text or b"<?" in text, "it has comments, CDATA or instructions between its traces")
+
+
+def _refuse(is_refused: bool, why: str) -> None:
+    if is_refused:
+        raise CannotCut(why)

@@ -5,7 +5,7 @@ import io
 import pytest
 from lxml import etree
 
-from opus_pipelines.history.formats.xes import CannotCut, LogPart, parts_of
+from opus_pipelines.history.ingestion.parallel_files import CannotCut, LogPart, parts_of
 
 HEAD = (
     '<?xml version="1.0" encoding="UTF-8"?>\n<!-- a log --><log xes.version="1.0"><string key="of" value="the log"/>\n'
