@@ -8,9 +8,10 @@ from pydantic import Field
 
 from assets.failing import reason_first
 from assets.specs import POOL, made, spec
+from opus_pipelines.core.schemas import EVALUATION_FLOWS
 from opus_pipelines.flows.enterprise.world.examples import examples, world_catalogue
-from opus_pipelines.flows.writers.flow_records import publish
-from opus_pipelines.flows.writers.model_comparison import plain_writers, written
+from opus_pipelines.quality.platform_flows import evaluation_of, plain_writers, written_flows
+from opus_pipelines.quality.score_rows import publish
 from resources.lake import LakeRun
 
 GROUP = "evaluations"
@@ -31,7 +32,8 @@ def compare_flows(config: CompareFlows, run: LakeRun) -> Iterator[dg.Materialize
     """Scores each writer on every requirement of the invented enterprise; the same flows are written once."""
     catalogue = world_catalogue()
     writers = plain_writers(catalogue, examples(), config.models)
-    flows = [one for writer in writers for one in written(writer, examples(), catalogue)]
-    evaluation = publish(run.lake, flows)
-    logger.info("flows of %d writers: evaluation %s", len(writers), evaluation)
-    yield made("evaluations/flows", evaluation, len(flows))
+    flows = [one for writer in writers for one in written_flows(writer, examples(), catalogue)]
+    evaluation = evaluation_of(flows)
+    publish(run.lake, EVALUATION_FLOWS, evaluation)
+    logger.info("flows of %d writers: evaluation %s", len(writers), evaluation.id)
+    yield made("evaluations/flows", evaluation.id, len(flows))

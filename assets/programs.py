@@ -8,7 +8,7 @@ from pydantic import Field
 from assets.failing import reason_first
 from assets.specs import POOL, made, spec
 from opus_pipelines.flows.programs.drafts import program_of
-from opus_pipelines.flows.programs.experiment import Plan, experiment, log_curves, publish, summaries
+from opus_pipelines.flows.programs.experiment import Plan, experiment, log_curves, publish_experiment, summaries
 from opus_pipelines.flows.programs.planning_set import MANUAL
 from opus_pipelines.lwm.training.tracking import Tracking
 from resources.lake import LakeRun
@@ -37,7 +37,7 @@ def programs(
     """Improves the manual program by every method, and publishes the rewards on held-out tasks."""
     plan = Plan(seeds=tuple(range(config.seeds)), calls=config.calls, reward=config.reward)
     done = experiment(program_of(MANUAL), plan)
-    publish(run.lake, done)
+    publish_experiment(run.lake, done)
     log_curves(Tracking(run.lake, run.typed.mlflow), plan, done)
     means = {one.method: one.mean for one in summaries(done.searches)}
     results = [

@@ -43,8 +43,7 @@ from opus_pipelines.lwm.history_backend import first_occurrences
 from opus_pipelines.lwm.interface import LargeWorkModel, SimilarCase, backend_of
 from opus_pipelines.lwm.retrieval.intentions import intentions
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
-from opus_pipelines.quality.ablations import ABLATIONS, Ablation, applies
-from opus_pipelines.quality.systems import NO_ABLATION
+from opus_pipelines.quality.systems import ABLATIONS, NO_ABLATION, Ablation, applies
 from opus_pipelines.wkg.snapshot import Snapshot
 from opus_pipelines.workflow.metrics.intervals import interval
 from tests.quality.sample.optimum import best_steps

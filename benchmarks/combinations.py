@@ -49,7 +49,7 @@ from opus_pipelines.language.embedding.encoder import encoder_of
 from opus_pipelines.language.embedding.passages import unit
 from opus_pipelines.lwm.interface import backend_of
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
-from opus_pipelines.quality.ablations import ABLATIONS
+from opus_pipelines.quality.systems import ABLATIONS
 from opus_pipelines.wkg.snapshot import Snapshot
 from opus_pipelines.workflow.constraints import Constraints
 from opus_pipelines.workflow.metrics.intervals import interval

@@ -25,12 +25,10 @@ from opus_pipelines.flows.from_text.flow_folder import FlowFolder, FlowTask, rea
 from opus_pipelines.flows.from_text.generator import FlowWriter, learn
 from opus_pipelines.flows.from_text.predictions import predict
 from opus_pipelines.flows.from_text.scores import score
-from opus_pipelines.flows.models.constrained_writer import ConstrainedWriter
-from opus_pipelines.flows.models.made_flows import made_by
-from opus_pipelines.flows.models.prompts import FlowPrompter
+from opus_pipelines.flows.writers.activity_flows import ConstrainedWriter, FlowPrompter, made_by
 from opus_pipelines.language.embedding.encoder import Encoder
-from opus_pipelines.lwm.language_models.lora import Example, fit
-from opus_pipelines.lwm.language_models.transformer import LanguageModel, apply_adapter, load
+from opus_pipelines.lwm.language_models.adapters import Example, fit_adapter
+from opus_pipelines.lwm.language_models.causal_model import LanguageModel, apply_adapter, load
 from opus_pipelines.workflow.blocks.formats.python_ir import write_ir
 from opus_pipelines.workflow.blocks.model import Flow
 from opus_pipelines.workflow.metrics.intervals import interval
@@ -71,7 +69,7 @@ def curves(found: FlowFolder, fold: tuple[Sequence[FlowTask], Sequence[FlowTask]
     plain = prompter(writer, teaching, 0)
     for share in SHARES:
         taught = teaching[: max(1, round(share * len(teaching)))]
-        weights = fit(loaded(settings), [example(plain, task) for task in taught], settings)
+        weights = fit_adapter(loaded(settings), [example(plain, task) for task in taught], settings)
         adapted = apply_adapter(loaded(settings), weights, settings.lora_rank)
         row(f"LoRA on {len(taught)} flows", found, asked, by_model(plain, adapted))
 

@@ -21,7 +21,7 @@ from near_cases import print_row
 from opus_pipelines.generation.flow import generate
 from opus_pipelines.generation.records import Ranked, Refused
 from opus_pipelines.lwm.history_backend import HistoryBackend
-from opus_pipelines.quality.sample.incomplete import NAMED
+from opus_pipelines.quality.sample.sources import NAMED
 from tests.quality.sample.optimum import best_steps
 from tests.quality.sample.simulate import simulate_workflow
 

@@ -27,8 +27,7 @@ from ablations import Asked, Bench, simulated_reward  # type: ignore[import-not-
 from opus_pipelines.generation.flow import generate
 from opus_pipelines.generation.records import Part, Ranked, Refused
 from opus_pipelines.lwm.history_backend import HistoryBackend
-from opus_pipelines.quality.ablations import ABLATIONS
-from opus_pipelines.quality.systems import NO_ABLATION
+from opus_pipelines.quality.systems import ABLATIONS, NO_ABLATION
 from opus_pipelines.workflow.metrics.intervals import interval
 from opus_pipelines.workflow.metrics.plan_scores import f1
 from tests.quality.sample.optimum import best_steps

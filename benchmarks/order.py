@@ -28,7 +28,7 @@ from opus_pipelines.language.embedding.cache import CachedEncoder
 from opus_pipelines.language.embedding.encoder import Encoder
 from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
-from opus_pipelines.quality.ablations import ABLATIONS
+from opus_pipelines.quality.systems import ABLATIONS
 from opus_pipelines.wkg.snapshot import Snapshot
 from opus_pipelines.workflow.metrics.intervals import interval
 

@@ -23,7 +23,7 @@ from sklearn.model_selection import GroupKFold, cross_val_predict
 from opus_pipelines.intakes.elements import Element
 from opus_pipelines.intakes.requirements.sentences import sentences_of
 from opus_pipelines.language.embedding.encoder import Encoder
-from opus_pipelines.quality.sample.intakes import all_contracts
+from opus_pipelines.quality.sample.sources import all_contracts
 
 PENALTIES = (0.1, 1.0, 10.0, 100.0)
 ROLES = {"input": "input", "output": "output", "process": "process"}

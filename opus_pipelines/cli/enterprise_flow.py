@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from opus_pipelines.flows.enterprise.composer import FlowWriter
     from opus_pipelines.flows.enterprise.documents import FlowDocument, Input
     from opus_pipelines.flows.enterprise.flow_examples import FlowExample
-    from opus_pipelines.flows.writers.baselines import Known
-    from opus_pipelines.flows.writers.model_comparison import ModelRow
+    from opus_pipelines.flows.writers.platform_flows import Known
+    from opus_pipelines.quality.platform_flows import ModelRow
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _CATALOGUE = click.option(
@@ -181,7 +181,7 @@ def compare(
     from opus_pipelines.flows.enterprise.catalogue import read_catalogue
     from opus_pipelines.flows.enterprise.flow_examples import HELD_OUT, known, read_examples
     from opus_pipelines.flows.enterprise.world.examples import examples, world_catalogue
-    from opus_pipelines.flows.writers.model_comparison import PUBLISHED, sample_lines, table, written
+    from opus_pipelines.quality.platform_flows import PUBLISHED, flow_samples, model_rows, written_flows
 
     if (file is None) != (catalogue_file is None):
         raise InputError("--examples and --catalogue belong together")
@@ -199,19 +199,22 @@ def compare(
     flows = []
     for name in models or PLAIN:
         for writer, paid in chosen.of(name, prompts or PROMPTS):
-            flows.append(written(writer, asked, catalogue, paid, Ticker(writer.name, show.note)))
-    rows = [_cells(row) for own in flows for row in table(own, catalogue)]
+            flows.append(written_flows(writer, asked, catalogue, paid, Ticker(writer.name, show.note)))
+    rows = [_cells(row) for own in flows for row in model_rows(own, catalogue)]
     show.table(_HEAD, rows, f"{len(asked)} held-out requirements; learnt from {len(known(found))} others")
     if file is None:
         note = "Published, times 100, of other data and catalogues: for orientation only"
         show.table(("model", "what", "FlowSim"), PUBLISHED, note)
     if record:
-        from opus_pipelines.flows.writers.flow_records import publish
+        from opus_pipelines.core.schemas import EVALUATION_FLOWS
+        from opus_pipelines.quality.platform_flows import evaluation_of
+        from opus_pipelines.quality.score_rows import publish
 
-        evaluation = publish(options.lake(), [one for own in flows for one in own])
-        show.note(f"rows by requirement: evaluation {evaluation} in the view evaluations_flows")
+        evaluation = evaluation_of([one for own in flows for one in own])
+        publish(options.lake(), EVALUATION_FLOWS, evaluation)
+        show.note(f"rows by requirement: evaluation {evaluation.id} in the view evaluations_flows")
     if samples is not None:
-        samples.write_text("\n".join(sample_lines(flows[0])) + "\n", "utf-8")
+        samples.write_text("\n".join(flow_samples(flows[0])) + "\n", "utf-8")
         show.note(f"written: {samples}")
 
 
@@ -251,7 +254,7 @@ class _Writers:
 
     def of(self, name: str, prompts: tuple[str, ...]) -> "Iterator[tuple[FlowWriter, str | None]]":
         """Yields the writers of a name, each with the model whose price counts."""
-        from opus_pipelines.flows.writers.model_comparison import plain_writers
+        from opus_pipelines.quality.platform_flows import plain_writers
 
         if name in PLAIN:
             yield plain_writers(self.catalogue, self.examples, [name])[0], None
@@ -267,8 +270,7 @@ class _Writers:
 
     def _endpoint(self, prompts: tuple[str, ...]) -> "Iterator[tuple[FlowWriter, str | None]]":
         from opus_pipelines.flows.enterprise.step_choice import learnt
-        from opus_pipelines.flows.writers.decoders import EndpointDecoder
-        from opus_pipelines.flows.writers.language_writers import LanguageWriter, promptings
+        from opus_pipelines.flows.writers.platform_flows import EndpointDecoder, LanguageWriter, promptings
 
         settings: Settings = self.options.settings()
         own = settings.openai_compatible
@@ -282,9 +284,8 @@ class _Writers:
 
     def _causal(self, name: str, prompts: tuple[str, ...]) -> "Iterator[tuple[FlowWriter, str | None]]":
         from opus_pipelines.flows.enterprise.step_choice import learnt
-        from opus_pipelines.flows.writers.decoders import CausalDecoder, fine_tuned
-        from opus_pipelines.flows.writers.language_writers import LanguageWriter, promptings
-        from opus_pipelines.lwm.language_models.transformer import load
+        from opus_pipelines.flows.writers.platform_flows import CausalDecoder, LanguageWriter, fine_tuned, promptings
+        from opus_pipelines.lwm.language_models.causal_model import load
 
         settings = self.options.settings().causal_lm
         if settings.path is None:
@@ -304,8 +305,8 @@ def _first(examples: "list[FlowExample]", kind: str, limit: int) -> "list[FlowEx
 
 def _cells(row: "ModelRow") -> tuple[str, ...]:
     def mean(name: str) -> str:
-        value, low, high = row.means[name]
-        return f"{value:.3f} [{low:.3f}, {high:.3f}]"
+        own = row.means[name]
+        return f"{own.mean:.3f} [{own.low:.3f}, {own.high:.3f}]"
 
     tokens = "-" if row.tokens_in is None else f"{row.tokens_in:,.0f} + {row.tokens_out or 0:,.0f}"
     return (

@@ -33,8 +33,7 @@ def errors(samples: Path, gold: Path | None, history: Path | None, scores: tuple
     a JSONL of predictions instead: {"id" or "task_key", "plan" or "actions": [names], "links"?}.
     """
     from opus_pipelines.cli import show
-    from opus_pipelines.quality.error_analysis import analyse, read_samples, scores_of
-    from opus_pipelines.quality.prediction_samples import prediction_samples
+    from opus_pipelines.quality.error_analysis import analyse, prediction_samples, read_samples, scores_of
     from opus_pipelines.reporting.pages.errors import error_page
 
     if history is not None and gold is None:

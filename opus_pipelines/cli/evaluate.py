@@ -13,10 +13,10 @@ from opus_pipelines.core.progress import Ticker
 from opus_pipelines.core.settings import Settings
 
 if TYPE_CHECKING:
-    from opus_pipelines.flows.batches.evaluation import MeanScore, UtteranceEvaluation, UtteranceSet
     from opus_pipelines.generation.records import GenerationContext
-    from opus_pipelines.quality.evaluate import Evaluation, Mean
+    from opus_pipelines.quality.score_rows import Evaluation, Mean
     from opus_pipelines.quality.task_set import TaskSet
+    from opus_pipelines.quality.utterances import UtteranceSet
 
 MAX_REASONS = 5
 
@@ -80,7 +80,7 @@ def evaluate(
       opus evaluate utterances.jsonl --catalogue activities.json
       opus query utterance_scores
     """
-    from opus_pipelines.flows.batches.evaluation import is_utterances
+    from opus_pipelines.quality.utterances import is_utterances
 
     if is_utterances(task_set):
         _refuse({"--ablate": ablate, "--samples": samples}, "are of workflows, not of flows")
@@ -88,9 +88,10 @@ def evaluate(
         return
     given = {f"--{name.replace('_', '-')}": value for name, value in of_utterances.items()}
     _refuse(given, f"are of utterances, and {task_set} has none")
-    from opus_pipelines.quality.ablations import ABLATIONS, applies
+    from opus_pipelines.core.schemas import EVALUATION_ITEMS
     from opus_pipelines.quality.evaluate import evaluate as run
-    from opus_pipelines.quality.evaluate import publish
+    from opus_pipelines.quality.score_rows import publish
+    from opus_pipelines.quality.systems import ABLATIONS, applies
     from opus_pipelines.quality.task_set import read_task_set
 
     if strange := sorted(set(ablate) - {"all", *ABLATIONS}):
@@ -104,11 +105,11 @@ def evaluate(
     context = _context(settings)
     names = [n for n in ABLATIONS if ("all" in ablate or n in ablate) and applies(n, context.model)]
     evaluation = run(items, context, names, _progress())
-    publish(options.lake(), evaluation)
+    publish(options.lake(), EVALUATION_ITEMS, evaluation)
     if samples is not None:
-        from opus_pipelines.quality.evaluate import sample_lines
+        from opus_pipelines.quality.evaluate import item_samples
 
-        samples.write_text("\n".join(sample_lines(items, evaluation.rows)) + "\n", "utf-8")
+        samples.write_text("\n".join(item_samples(items, evaluation.rows)) + "\n", "utf-8")
         note(f"written: {samples}")
     _print(evaluation, items)
 
@@ -121,13 +122,14 @@ def _refuse(given: dict[str, Any], why: str) -> None:
 def _evaluate_utterances(
     options: Options, path: Path, catalogue: Path | None, limit: int | None, how: dict[str, Any]
 ) -> None:
-    from opus_pipelines.flows.batches.evaluation import Asking, limited, publish, read_set
-    from opus_pipelines.flows.batches.evaluation import evaluate as run
-    from opus_pipelines.flows.models.backends import RANKER, chosen
-    from opus_pipelines.flows.models.endpoint_writer import Keeping
+    from opus_pipelines.core.schemas import EVALUATION_UTTERANCES
+    from opus_pipelines.flows.writers.activity_flows import RANKER, Keeping, chosen
     from opus_pipelines.lake.layout import Lake
     from opus_pipelines.language.embedding.cache import CachedEncoder
     from opus_pipelines.language.embedding.encoder import encoder_of
+    from opus_pipelines.quality.score_rows import publish
+    from opus_pipelines.quality.utterances import Asking, limited, read_set
+    from opus_pipelines.quality.utterances import evaluate_utterances as run
 
     ways = {"examples": how["learning"], "cross domain": how["cross_domain"], "catalogue alone": how["no_learning"]}
     named = [name for name, value in ways.items() if value]
@@ -145,21 +147,19 @@ def _evaluate_utterances(
     asking = Asking(named[0] if named else "folds", learnt, backend, Keeping(lake))
     evaluation = run(given, encoder, asking, Ticker("flows", note))
     with lake.lock():
-        publish(lake, evaluation)
+        publish(lake, EVALUATION_UTTERANCES, evaluation)
     _print_utterances(evaluation, given)
 
 
-def _print_utterances(evaluation: "UtteranceEvaluation", given: "UtteranceSet") -> None:
-    from opus_pipelines.flows.batches.evaluation import SHOWN, by_tag, means
+def _print_utterances(evaluation: "Evaluation", given: "UtteranceSet") -> None:
     from opus_pipelines.flows.batches.scoring import BASELINE
+    from opus_pipelines.quality.score_rows import means
+    from opus_pipelines.quality.utterances import SHOWN_OF_UTTERANCES, by_tag
 
-    def shown(mean: "MeanScore | None") -> str:
-        return "-" if mean is None else f"{mean.mean:.3f} [{mean.low:.3f}, {mean.high:.3f}]"
-
-    scores = {score: means(evaluation.rows, score) for score in SHOWN}
+    scores = {score: means(evaluation.rows, score, "item") for score in SHOWN_OF_UTTERANCES}
     systems = list(dict.fromkeys(row["system"] for row in evaluation.rows))
     first = systems[0]
-    table = [(score, *(shown(found.get(s)) for s in systems)) for score, found in scores.items() if found]
+    table = [(score, *(_cell(found.get(s)) for s in systems)) for score, found in scores.items() if found]
     protocol = evaluation.rows[0]["protocol"]
     show.table(("score", *systems), table, f"{given.name}: {len(given.asked):,} utterances, {protocol}")
     for system in (each for each in systems if each != BASELINE):
@@ -207,19 +207,20 @@ def _context(settings: Settings) -> "GenerationContext":
 
 
 def _print(evaluation: "Evaluation", task_set: "TaskSet") -> None:
-    from opus_pipelines.quality.evaluate import COMPARED, SHOWN, areas, changed, differences, means
+    from opus_pipelines.quality.evaluate import COMPARED, SHOWN_OF_ITEMS, areas, changed, differences
+    from opus_pipelines.quality.score_rows import means
     from opus_pipelines.workflow.metrics.opus_metrics import AXES
 
     rows = evaluation.rows
-    scores = {score: means(rows, score) for score in SHOWN}
+    scores = {score: means(rows, score) for score in SHOWN_OF_ITEMS}
     systems = list(dict.fromkeys(row["system"] for row in rows))
     answered = {s: [row["status"] == "generated" for row in rows if row["system"] == s] for s in systems}
     table = [
-        (s, f"{sum(answered[s])} of {len(answered[s])}", *(_cell(scores[score].get(s)) for score in SHOWN))
+        (s, f"{sum(answered[s])} of {len(answered[s])}", *(_cell(scores[score].get(s)) for score in SHOWN_OF_ITEMS))
         for s in systems
     ]
     title = f"{task_set.name}: {len(task_set.items):,} items, {len({i.group for i in task_set.items}):,} groups"
-    show.table(("system", "answered", *SHOWN), table, title)
+    show.table(("system", "answered", *SHOWN_OF_ITEMS), table, title)
     opus, area = {axis: means(rows, axis) for axis in AXES}, areas(rows)
     table = [(s, *(_cell(opus[axis].get(s)) for axis in AXES), _cell(area[s])) for s in systems]
     show.table(

@@ -320,9 +320,7 @@ def _maker(options: Options, catalogue: Path | None, learning: Path | None, back
     from opus_pipelines.flows.from_text.flow_folder import read_folder
     from opus_pipelines.flows.from_text.generator import learn
     from opus_pipelines.flows.from_text.predictions import made_by_ranker
-    from opus_pipelines.flows.models.backends import chosen
-    from opus_pipelines.flows.models.endpoint_writer import Keeping
-    from opus_pipelines.flows.models.made_flows import made_by
+    from opus_pipelines.flows.writers.activity_flows import Keeping, chosen, made_by
     from opus_pipelines.language.embedding.encoder import encoder_of
 
     model = chosen(options.settings(), backend)

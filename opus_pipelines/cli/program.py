@@ -63,8 +63,7 @@ def run(options: Options, /, file: Path, texts: tuple[str, ...], tasks_file: Pat
       opus query program_steps
     """
     from opus_pipelines.flows.programs.interpreter import run as run_program
-    from opus_pipelines.flows.programs.records import publish_runs, read_program, write_history
-    from opus_pipelines.flows.programs.task_files import read_tasks, task_of
+    from opus_pipelines.flows.programs.records import publish_runs, read_program, read_tasks, task_of, write_history
 
     chosen = read_program(file)
     tasks = [*(task_of(text) for text in texts), *(read_tasks(tasks_file) if tasks_file else ())]
@@ -127,7 +126,7 @@ def improve(options: Options, /, file: Path | None, output: Path | None, **how: 
       opus query programs
     """
     from opus_pipelines.flows.programs.drafts import program_of
-    from opus_pipelines.flows.programs.experiment import Plan, experiment, log_curves, publish
+    from opus_pipelines.flows.programs.experiment import Plan, experiment, log_curves, publish_experiment
     from opus_pipelines.flows.programs.planning_set import MANUAL
     from opus_pipelines.flows.programs.records import read_program
     from opus_pipelines.lwm.training.tracking import Tracking
@@ -146,7 +145,7 @@ def improve(options: Options, /, file: Path | None, output: Path | None, **how: 
     done = experiment(begin, plan, show.note)
     lake = options.lake()
     with lake.lock():
-        publish(lake, done)
+        publish_experiment(lake, done)
         log_curves(Tracking(lake, options.settings().mlflow), plan, done)
     _print_summaries(done.searches)
     if output:
@@ -159,10 +158,10 @@ def _models(options: Options) -> "LanguageModels":
     from opus_pipelines.core.ids import digest
     from opus_pipelines.flows.programs.experiment import LanguageModels
     from opus_pipelines.flows.programs.language_generator import model_generators
-    from opus_pipelines.lwm.language_models.text_answers import MODELS
+    from opus_pipelines.lwm.language_models.text_answers import TEXT_MODELS
 
     settings, lake = options.settings(), options.lake()
-    executors = {name: partial(_executor, options, name, "exact", "") for name in MODELS}
+    executors = {name: partial(_executor, options, name, "exact", "") for name in TEXT_MODELS}
     named = settings.causal_lm.model_dump_json(), settings.openai_compatible.model_dump_json()
     return LanguageModels(model_generators(settings, lake), executors, digest(*named))
 
@@ -192,15 +191,15 @@ def _executor(options: Options, name: str, reads: str, client: str) -> "Executor
     from opus_pipelines.flows.programs.planning_set import toolbox
 
     if name == "tools":
-        from opus_pipelines.flows.programs.branch_choice import letter_cosine
-        from opus_pipelines.flows.programs.tool_executor import ToolExecutor
+        from opus_pipelines.flows.programs.executors import ToolExecutor
+        from opus_pipelines.flows.programs.interpreter import letter_cosine
 
         return ToolExecutor(toolbox(reads), letter_cosine)
-    from opus_pipelines.flows.programs.language_executor import LanguageExecutor
-    from opus_pipelines.lwm.language_models.text_answers import MODELS, KeptText
+    from opus_pipelines.flows.programs.executors import LanguageExecutor
+    from opus_pipelines.lwm.language_models.text_answers import TEXT_MODELS, KeptText
 
     lake = options.lake()
-    return LanguageExecutor(KeptText(MODELS[name](options.settings(), lake), lake, client), toolbox(reads))
+    return LanguageExecutor(KeptText(TEXT_MODELS[name](options.settings(), lake), lake, client), toolbox(reads))
 
 
 def _print(runs: Sequence["ProgramRun"], tasks: Sequence["ProgramTask"]) -> None:

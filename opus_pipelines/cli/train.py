@@ -120,7 +120,7 @@ def models(options: Options, champion: str | None, backend: str) -> None:
     """
     from opus_pipelines.intakes.requirements import encoder_store
     from opus_pipelines.lake.layout import Lake
-    from opus_pipelines.lwm.language_models import adapter_store
+    from opus_pipelines.lwm.language_models import adapters
     from opus_pipelines.lwm.pointer import store as pointer_store
     from opus_pipelines.lwm.step_writing import store as writer_store
 
@@ -128,7 +128,7 @@ def models(options: Options, champion: str | None, backend: str) -> None:
         "pointer": pointer_store,
         "intention": encoder_store,
         "step_writer": writer_store,
-        "causal_lm": adapter_store,
+        "causal_lm": adapters,
     }
     of_kind = kinds[backend]
     settings = options.settings()

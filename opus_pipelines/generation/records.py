@@ -62,7 +62,7 @@ class ContractTerms:
 
 
 class Part(StrEnum):
-    """A part of generation that an evaluation may leave out, to measure what it is worth (`quality.ablations`)."""
+    """A part of generation that an evaluation may leave out, to measure what it is worth (`quality.systems`)."""
 
     SIMILAR_CASES = "similar cases"
     PROCEDURE = "procedure"

@@ -207,8 +207,8 @@ LWM_BACKENDS: Registry[BackendFactory] = Registry(  # by the name that `generati
     {
         "history": "opus_pipelines.lwm.history_backend:HistoryBackend",
         "pointer": "opus_pipelines.lwm.pointer.backend:PointerBackend",
-        "causal_lm": "opus_pipelines.lwm.language_models.causal_lm:CausalLmBackend",
-        "openai_compatible": "opus_pipelines.lwm.language_models.endpoint:OpenaiCompatibleBackend",
+        "causal_lm": "opus_pipelines.lwm.language_models.backends:CausalLmBackend",
+        "openai_compatible": "opus_pipelines.lwm.language_models.backends:OpenaiCompatibleBackend",
     },
     lambda name, value: takes(value),
 )

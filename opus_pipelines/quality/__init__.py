@@ -1,7 +1,8 @@
-"""How good generated workflows are on a task set: scores beside simple controls, and what each part is worth.
+"""How good workflows and flows are on a task set: scores beside simple controls, and what each part is worth.
 
-In: a task set (requests with reference workflows) and a snapshot. Out: `evaluations/items`, one row per system and
-item, and a table with bootstrap intervals. Door: `evaluate.evaluate`.
+In: a task set (requests with reference workflows) and a snapshot, utterances with reference flows, or requirements of a
+platform. Out: rows by system and item of `evaluations/…`, and means with bootstrap intervals. Doors:
+`evaluate.evaluate`, `utterances.evaluate_utterances`, `platform_flows.evaluation_of` and `error_analysis.analyse`.
 
 Inside:
 - `sample`: history and intakes of an invented company, drawn from a model whose truth is known.

@@ -1,12 +1,18 @@
-"""Where generation fails: the effect of each feature on a score, with intervals and a correction for multiple tests.
+"""Where generation fails: the effect of each feature of a sample on a score, with intervals and a correction.
+
+A feature is a function of a sample that holds or does not: the 24 of 2505.24189 (section 3.5) and those of any plan. It
+returns None where the sample does not say. Distributions add features of their own under the entry point group
+`opus_pipelines.error_features`. Samples come from a file, or from predicted plans and the task set that they answer.
 
 The effect is the difference of the mean scores of samples with and without a feature. Its 95 % interval is a bootstrap
 over groups of alike samples; its p-value a permutation test of group means (scipy), corrected over all features by the
 procedure of Benjamini and Hochberg. An effect is an association: features hang together, and none need be a cause.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +20,259 @@ import numpy as np
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.json_lines import read_records
-from opus_pipelines.quality.error_features import Sample, matrix, theme_of
+from opus_pipelines.core.registry import Registry, lacks
+from opus_pipelines.language.word_stems import stem_set, stems, within
+from opus_pipelines.quality.task_set import Item, TaskSet, read_task_set
+from opus_pipelines.workflow.metrics.plan_scores import Plan, plan_scores
+
+_VAGUE = re.compile(
+    r"\b(?:some(?:thing|one|body|how)?|etc|and so on|appropriate(?:ly)?|relevant|as needed|whatever|maybe|probably|"
+    r"stuff|things?|proper(?:ly)?)\b",
+    re.IGNORECASE,
+)
+_NEGATED = re.compile(r"\b(?:not|no|never|nothing|don't|doesn't|without|except|instead|scratch)\b", re.IGNORECASE)
+_DYNAMIC = re.compile(r"DYNAMIC|javascript:")
+_REQUESTOR = re.compile(r"requested_(?:for|by)|caller|requester")
+_NOTES = re.compile(r"work_notes|description=")
+_LONG_PLAN, _LONG_TEXT, _SHORT_TEXT, _MANY_TOOLS, _LARGE_INPUT = 6, 60, 12, 40, 3
+_STATED = 0.5  # share of a step's stems that the request must have for the step to be stated
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One request with what was wanted and how good the answer was.
+
+    Attributes:
+        id: its name.
+        request: the text; None: not known.
+        steps: names of the reference's steps, in order.
+        links: pairs of steps of the reference; None: a sequence, or not known.
+        flow: the reference as flow JSON, where it is a flow.
+        scores: by name; higher is better.
+        tags: what people say of the request.
+        features: features that the source itself states.
+        group: samples of one group are alike.
+        tools: the number of names to choose from; None: not known.
+    """
+
+    id: str
+    request: str | None
+    steps: tuple[str, ...]
+    scores: Mapping[str, float]
+    links: frozenset[tuple[str, str]] | None = None
+    flow: Mapping[str, Any] | None = None
+    tags: tuple[str, ...] = ()
+    features: Mapping[str, bool] = field(default_factory=dict)
+    group: str = ""
+    tools: int | None = None
+
+
+@dataclass(frozen=True)
+class ErrorFeature:
+    """A feature: the theme that it belongs to, one line about it, and whether it holds for a sample."""
+
+    theme: str
+    about: str
+    holds: Callable[[Sample], bool | None]
+
+
+def _trigger(*kinds: str) -> Callable[[Sample], bool | None]:
+    return lambda s: None if s.flow is None else (s.flow.get("trigger") or {}).get("type") in kinds
+
+
+def _no_trigger(sample: Sample) -> bool | None:
+    return None if sample.flow is None else not sample.flow.get("trigger")
+
+
+def _step(pattern: str) -> Callable[[Sample], bool | None]:
+    known = re.compile(pattern, re.IGNORECASE)
+    return lambda s: any(known.search(name) for name in s.steps) if s.steps else None
+
+
+def _input(test: Callable[[str, str], bool]) -> Callable[[Sample], bool | None]:
+    def holds(sample: Sample) -> bool | None:
+        if sample.flow is None:
+            return None
+        parts = [sample.flow.get("trigger") or {}, *(sample.flow.get("components") or ())]
+        return any(test(str(i.get("name")), str(i.get("value"))) for part in parts for i in part.get("inputs") or ())
+
+    return holds
+
+
+def _most_inputs(sample: Sample) -> bool | None:
+    if sample.flow is None:
+        return None
+    return any(len(c.get("inputs") or ()) >= _LARGE_INPUT for c in sample.flow.get("components") or ())
+
+
+def _tag(name: str) -> Callable[[Sample], bool | None]:
+    return lambda s: name in s.tags if s.tags else None
+
+
+def _or_tag(name: str, test: Callable[[Sample], bool | None]) -> Callable[[Sample], bool | None]:
+    return lambda s: True if name in s.tags else test(s)
+
+
+def _request(test: Callable[[str], bool]) -> Callable[[Sample], bool | None]:
+    return lambda s: None if s.request is None else test(s.request)
+
+
+def _matching(pattern: re.Pattern[str]) -> Callable[[Sample], bool | None]:
+    return _request(lambda text: pattern.search(text) is not None)
+
+
+def _implicit(sample: Sample) -> bool | None:
+    """Whether some step shares fewer than half of its stems with the request."""
+    if sample.request is None or not sample.steps:
+        return None
+    given = tuple(stem_set(sample.request))
+    return any(
+        own and sum(within((s,), given) for s in own) < _STATED * len(own)
+        for own in (stems(step.replace("_", " ")) for step in sample.steps)
+    )
+
+
+def _depth(sample: Sample) -> int | None:
+    if sample.flow is None:
+        return None
+    parents = {c.get("order"): c.get("block") for c in sample.flow.get("components") or ()}
+    deepest = 0
+    for order in parents:
+        seen, block = set[Any](), parents[order]
+        while block is not None and block not in seen:
+            seen.add(block)
+            block = parents.get(block)
+        deepest = max(deepest, len(seen))
+    return deepest
+
+
+def _nested(sample: Sample) -> bool | None:
+    depth = _depth(sample)
+    return None if depth is None else depth >= 2
+
+
+def _tables(sample: Sample) -> bool | None:
+    if sample.flow is None:
+        return None
+    parts = [sample.flow.get("trigger") or {}, *(sample.flow.get("components") or ())]
+    named = {str(i.get("value")) for p in parts for i in p.get("inputs") or () if i.get("name") == "table"}
+    return len(named) >= 2
+
+
+def _branches(sample: Sample) -> bool | None:
+    if sample.links is None:
+        return None
+    first = [a for a, _ in sample.links]
+    return len(set(first)) < len(first)
+
+
+def _count(most: int, of: Callable[[Sample], int | None]) -> Callable[[Sample], bool | None]:
+    def holds(sample: Sample) -> bool | None:
+        number = of(sample)
+        return None if number is None else number >= most
+
+    return holds
+
+
+NOT_TRAINED, UNCOMMON, LOGIC, COMMON, DIFFICULT, SIZE = (
+    "not in training",
+    "uncommon",
+    "flow logic",
+    "common",
+    "difficult",
+    "size and shape",
+)
+BUILT_IN: dict[str, ErrorFeature | str] = {
+    "trigger null": ErrorFeature(NOT_TRAINED, "the flow has no trigger", _no_trigger),
+    "trigger service catalog": ErrorFeature(NOT_TRAINED, "a catalog item starts the flow", _trigger("service_catalog")),
+    "get catalog variables": ErrorFeature(NOT_TRAINED, "reads catalog variables", _step("catalog_?variables")),
+    "ask for approval": ErrorFeature(NOT_TRAINED, "asks for approval", _step("approv")),
+    "encoded query": ErrorFeature(
+        NOT_TRAINED, "an input is a query of two conditions or more", _input(lambda n, v: "^" in v.removesuffix("^EQ"))
+    ),
+    "dynamic value": ErrorFeature(
+        NOT_TRAINED, "a value is dynamic (ME, TODAY)", _input(lambda n, v: bool(_DYNAMIC.search(v)))
+    ),
+    "trigger SLA": ErrorFeature(UNCOMMON, "a service level starts the flow", _trigger("sla_task")),
+    "trigger conditional": ErrorFeature(
+        UNCOMMON, "the trigger has a condition", lambda s: None if s.flow is None else _has_condition(s.flow)
+    ),
+    "trigger weekly": ErrorFeature(UNCOMMON, "starts every week", _trigger("weekly")),
+    "requestor input": ErrorFeature(
+        UNCOMMON,
+        "an input is who asked",
+        _input(lambda n, v: bool(_REQUESTOR.search(v))),
+    ),
+    "DOUNTIL": ErrorFeature(LOGIC, "repeats until", _step(r"^DOUNTIL$")),
+    "PARALLEL": ErrorFeature(LOGIC, "steps at the same time", _step(r"^PARALLEL$")),
+    "FOREACH": ErrorFeature(LOGIC, "a loop", _step(r"^FOREACH$")),
+    "TRY CATCH": ErrorFeature(LOGIC, "catches errors", _step(r"^(?:TRY|CATCH)$")),
+    "message": ErrorFeature(COMMON, "sends a Teams or Slack message", _step("teams|slack")),
+    "e-mail": ErrorFeature(COMMON, "sends an e-mail", _step("e_?mail")),
+    "log": ErrorFeature(COMMON, "writes a log entry", _step(r"^log$")),
+    "work notes": ErrorFeature(
+        COMMON,
+        "sets work notes or a description",
+        _input(lambda n, v: n == "note" or bool(_NOTES.search(v))),
+    ),
+    "complex inputs": ErrorFeature(COMMON, "a step has three inputs or more", _most_inputs),
+    "out of scope": ErrorFeature(DIFFICULT, "asks for what no step does", _tag("out of scope")),
+    "ambiguous": ErrorFeature(
+        DIFFICULT,
+        "tagged ambiguous, or has vague words",
+        _or_tag("ambiguous", _matching(_VAGUE)),
+    ),
+    "implicit actions": ErrorFeature(
+        DIFFICULT,
+        "tagged, or a step shares less than half of its words with the request",
+        _or_tag("implicit", _implicit),
+    ),
+    "misleading": ErrorFeature(
+        DIFFICULT,
+        "tagged, or says what is not to be done",
+        _or_tag("misleading", _matching(_NEGATED)),
+    ),
+    "incorrect or incomplete": ErrorFeature(DIFFICULT, "tagged so", _tag("incomplete")),
+    "many steps": ErrorFeature(SIZE, "six steps or more", _count(_LONG_PLAN, lambda s: len(s.steps) or None)),
+    "one step": ErrorFeature(SIZE, "a single step", lambda s: len(s.steps) == 1 if s.steps else None),
+    "nested": ErrorFeature(SIZE, "blocks inside blocks", _nested),
+    "branches": ErrorFeature(SIZE, "a step leads to several", _branches),
+    "conditional steps": ErrorFeature(SIZE, "has IF", _step(r"^(?:IF|ELSEIF|ELSE)$")),
+    "repeated step": ErrorFeature(
+        SIZE, "a step stands twice", lambda s: len(set(s.steps)) < len(s.steps) if s.steps else None
+    ),
+    "several tables": ErrorFeature(SIZE, "two tables or more", _tables),
+    "many tools": ErrorFeature(SIZE, "forty names or more to choose from", _count(_MANY_TOOLS, lambda s: s.tools)),
+    "long request": ErrorFeature(
+        SIZE, "sixty words or more", _count(_LONG_TEXT, lambda s: None if s.request is None else len(s.request.split()))
+    ),
+    "short request": ErrorFeature(SIZE, "fewer than twelve words", _request(lambda t: len(t.split()) < _SHORT_TEXT)),
+}
+
+
+def _has_condition(flow: Mapping[str, Any]) -> bool:
+    trigger = flow.get("trigger") or {}
+    return any(i.get("name") == "condition" and i.get("value") for i in trigger.get("inputs") or ())
+
+
+ERROR_FEATURES: Registry[ErrorFeature] = Registry(
+    "error_features", BUILT_IN, lambda name, value: lacks(value, "theme", "about", "holds")
+)
+
+
+def matrix(samples: Sequence[Sample]) -> dict[str, list[bool | None]]:
+    """Returns for each feature whether it holds, sample by sample; features that a source states are among them."""
+    found = {name: [feature.holds(s) for s in samples] for name, feature in ERROR_FEATURES.entries().items()}
+    for name in dict.fromkeys(name for sample in samples for name in sample.features):
+        own = found.get(name, [None] * len(samples))
+        found[name] = [sample.features.get(name, known) for sample, known in zip(samples, own, strict=True)]
+    return found
+
+
+def theme_of(name: str) -> str:
+    """Returns the theme of a feature; "stated" for one that only a source states."""
+    return ERROR_FEATURES.get(name).theme if name in ERROR_FEATURES.names() else "stated"
+
 
 LEAST = 3  # samples with a feature, and without it, from which an effect is computed
 DRAWS = 2_000
@@ -186,3 +444,79 @@ def _name(component: Any) -> str:
 def scores_of(samples: Sequence[Sample]) -> list[str]:
     """Returns the names of the scores that any sample has, in the order of their first sample."""
     return list(dict.fromkeys(name for sample in samples for name in sample.scores))
+
+
+RARE = 3  # plans of history that have a step, up to which the step is called rare
+_KEYS = ("id", "task_key", "uid")
+
+
+def prediction_samples(predictions: Path, gold: Path, history: Path | None = None) -> tuple[list[Sample], list[str]]:
+    """Returns a sample with the scores of each prediction, and the lines left out with their reasons.
+
+    A prediction is {"id" or "task_key" or "uid", "plan" or "actions": [step names], "links"?}; `gold` is a task set. A
+    prediction without a reference is left out; a reference without a prediction is not asked. `history` is a task set,
+    too: plans that the system has learnt from, for the features "step not in history" and "rare step".
+    Raises InputError where a file cannot be read, or no prediction has a reference.
+    """
+    answers = read_task_set(gold)
+    items = {item.id: item for item in answers.items}
+    features = history_features(read_task_set(history)) if history else None
+
+    def parse(row: Any, _: str) -> tuple[str, Sample]:
+        identity, plan = _prediction(row)
+        if identity not in items:
+            raise ValueError(f"{gold.name} has no {identity!r}")
+        item = items[identity]
+        return identity, sample_of_plan(item, plan, features(item) if features else {})
+
+    found, rejected = read_records(predictions, parse)
+    return found, [*answers.rejected, *rejected]
+
+
+def sample_of_plan(item: Item, plan: Plan, features: Mapping[str, bool]) -> Sample:
+    """Returns the sample of a plan that answers an item, with the scores of `plan_scores`."""
+    scores = {name: value for name, value in asdict(plan_scores(plan, item.gold)).items() if value is not None}
+    stated = {"no plan": not plan.steps, **features}
+    tools = len(item.catalogue) or None
+    return Sample(
+        item.id,
+        item.request,
+        item.gold.steps,
+        scores,
+        item.gold.all_links,
+        features=stated,
+        group=item.group,
+        tools=tools,
+    )
+
+
+def history_features(history: TaskSet) -> Callable[[Item], dict[str, bool]]:
+    """Returns the features of an item that depend on what was learnt from."""
+    seen = Counter(step for item in history.items for step in set(item.gold.steps))
+    sets = {frozenset(item.gold.steps) for item in history.items}
+
+    def features(item: Item) -> dict[str, bool]:
+        counts: Sequence[int] = [seen[step] for step in item.gold.steps]
+        return {
+            "step not in history": 0 in counts,
+            "rare step": min(counts) <= RARE,
+            "new set of steps": frozenset(item.gold.steps) not in sets,
+        }
+
+    return features
+
+
+def _prediction(row: Any) -> tuple[str, Plan]:
+    if not isinstance(row, dict):
+        raise ValueError("the line is no JSON object")
+    identity = next((str(row[key]) for key in _KEYS if row.get(key) not in (None, "")), "")
+    if not identity:
+        raise ValueError(f"it has none of {', '.join(_KEYS)}")
+    steps, links = row.get("plan", row.get("actions")), row.get("links")
+    if not isinstance(steps, list):
+        raise ValueError('it has no "plan", a list of step names')
+    if links is None:
+        return identity, Plan(tuple(map(str, steps)))
+    if not isinstance(links, list) or not all(isinstance(link, list) and len(link) == 2 for link in links):
+        raise ValueError('"links" are no pairs of step names')
+    return identity, Plan(tuple(map(str, steps)), frozenset((str(a), str(b)) for a, b in links))

@@ -4,9 +4,8 @@ task set -> intakes -> plans of every system -> scores by item -> evaluations/it
 """
 
 import json
-from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
 from statistics import fmean
 from typing import Any
@@ -14,40 +13,94 @@ from typing import Any
 import numpy as np
 
 from opus_pipelines.core.ids import digest, make_id
-from opus_pipelines.core.schemas import EVALUATION_ITEMS
 from opus_pipelines.core.versions import versions_of
 from opus_pipelines.generation.records import GenerationContext
-from opus_pipelines.lake.layout import Lake, table_of, write_table
-from opus_pipelines.quality.ablations import ABLATIONS
-from opus_pipelines.quality.item_scores import TextVectors, item_scores
-from opus_pipelines.quality.systems import NO_ABLATION, Prediction, controls, predict
+from opus_pipelines.language.embedding.encoder import TextEncoder
+from opus_pipelines.quality.score_rows import Evaluation, Mean, Row, by_system
+from opus_pipelines.quality.systems import ABLATIONS, NO_ABLATION, Prediction, controls, predict
 from opus_pipelines.quality.task_set import Item, TaskSet
-from opus_pipelines.workflow.metrics.intervals import drawn_means, interval
-from opus_pipelines.workflow.metrics.opus_metrics import AXES, MAX_AREA, area_of
+from opus_pipelines.workflow.metrics.intervals import drawn_means
+from opus_pipelines.workflow.metrics.opus_metrics import AXES, MAX_AREA, area_of, opus_metrics
+from opus_pipelines.workflow.metrics.plan_scores import Plan, graph_edit_distance, plan_scores
+from opus_pipelines.workflow.metrics.worfbench import WorkflowText, chain_scores, graph_scores
 
-Row = dict[str, Any]
+MAX_GRAPH_TASKS = 24  # of either workflow; chains and subgraphs in common of larger ones would take too long
+
+
+@dataclass
+class TextVectors:
+    """Unit vectors of texts by an encoder; a text is encoded once."""
+
+    encoder: TextEncoder
+
+    def __post_init__(self) -> None:
+        self._known: dict[str, np.ndarray] = {}
+
+    def __call__(self, texts: Sequence[str]) -> np.ndarray:
+        """Returns the vectors of the texts, [n, d] float64."""
+        if new := [text for text in dict.fromkeys(texts) if text not in self._known]:
+            vectors = np.asarray(self.encoder.encode(new), dtype=np.float64)
+            vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+            self._known.update(zip(new, vectors, strict=True))
+        return np.stack([self._known[text] for text in texts])
+
+
+def item_scores(plan: Plan, item: Item, vectors: TextVectors) -> dict[str, Any]:
+    """Returns the scores by the names of their columns in evaluations/items; None where a score does not apply.
+
+    Scores by name compare the names of steps; scores by text compare vectors of names with the catalogue's
+    descriptions. Chains and subgraphs are None where a workflow has a cycle or more than `MAX_GRAPH_TASKS` tasks.
+    """
+    own, gold = _workflow_text(plan), _workflow_text(item.gold)
+    texts = [[_described(label, item.catalogue) for label in workflow.labels] for workflow in (own, gold)]
+    similarity = vectors(texts[0]) @ vectors(texts[1]).T
+    opus = opus_metrics(texts[0][1:-1], texts[1][1:-1], similarity[1:-1, 1:-1])
+    edits = graph_edit_distance(plan, item.gold)
+    outside = [step for step in plan.steps if step not in item.catalogue]
+    return {
+        **asdict(plan_scores(plan, item.gold)),
+        "graph_edit_similarity": edits.similarity,
+        "graph_edit_is_exact": edits.is_exact,
+        **{name: getattr(opus, name) for name in ("coverage", "kendall", "dtw", "bleu", "cosine")},
+        "outside_catalogue": len(outside) / len(plan.steps) if item.catalogue and plan.steps else None,
+        **_overlaps(own, gold, similarity),
+    }
+
+
+def _overlaps(own: WorkflowText, gold: WorkflowText, similarity: np.ndarray) -> dict[str, float | None]:
+    names = "f1_chain", "f1_graph", "f1_chain_official", "f1_graph_official"
+    if max(len(own.tasks), len(gold.tasks)) > MAX_GRAPH_TASKS:
+        return dict.fromkeys(names)
+    try:
+        scores = [
+            score(own, gold, similarity, official).f1
+            for official in (False, True)
+            for score in (chain_scores, graph_scores)
+        ]
+    except ValueError:  # a cycle: the reference repeats work
+        return dict.fromkeys(names)
+    return dict(zip(names, scores, strict=True))
+
+
+def _workflow_text(plan: Plan) -> WorkflowText:
+    """The plan as numbered texts; START leads to what has no predecessor, and what has no successor to END."""
+    steps = tuple(dict.fromkeys(plan.steps))
+    number = {step: n for n, step in enumerate(steps, 1)}
+    inner = {(number[a], number[b]) for a, b in plan.all_links if a in number and b in number}
+    starts = {(0, n) for n in number.values() if not any(b == n for _, b in inner)}
+    ends = {(n, len(steps) + 1) for n in number.values() if not any(a == n for a, _ in inner)}
+    return WorkflowText(steps, frozenset(inner | starts | ends))
+
+
+def _described(name: str, catalogue: Mapping[str, str]) -> str:
+    title = " ".join(name.replace("_", " ").split()) or name
+    return f"{title}. {catalogue[name]}" if catalogue.get(name) else title
+
+
 Report = Callable[[str, int, int], None]
 # Scores that the table shows; evaluations/items has all.
-SHOWN = ("node_f1", "link_f1", "order", "exact", "first", "f1_chain", "f1_graph", "graph_edit_similarity")
+SHOWN_OF_ITEMS = ("node_f1", "link_f1", "order", "exact", "first", "f1_chain", "f1_graph", "graph_edit_similarity")
 COMPARED = ("node_f1", "link_f1")
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """The rows of an evaluation, one for each system and item, and its id, which names all that they depend on."""
-
-    id: str
-    rows: list[Row]
-
-
-@dataclass(frozen=True)
-class Mean:
-    """The mean of a score with its 95 % interval; n is the number of items that have the score."""
-
-    mean: float
-    low: float
-    high: float
-    n: int
 
 
 def evaluate(
@@ -99,44 +152,23 @@ def _rows(head: Row, items: Sequence[Item], predictions: Sequence[Prediction], v
     ]
 
 
-def publish(lake: Lake, evaluation: Evaluation) -> None:
-    """Writes the rows into the lake in one step; the same evaluation is written once."""
-    lake.ensure_empty()  # an older lake has no empty file of this dataset, which its view needs
-    with lake.staging() as staged:
-        write_table(EVALUATION_ITEMS, table_of(EVALUATION_ITEMS, evaluation.rows), staged / "rows")
-        final = lake.folder(EVALUATION_ITEMS, evaluation_key=evaluation.id)
-        final.parent.mkdir(parents=True, exist_ok=True)
-        lake.publish(staged / "rows", final)
-
-
-def sample_lines(task_set: TaskSet, rows: Sequence[Row]) -> list[str]:
+def item_samples(task_set: TaskSet, rows: Sequence[Row]) -> list[str]:
     """Returns the whole system's scores by item as the lines of a file for `error_analysis.read_samples`."""
-    own = {row["item"]: row for row in _by_system(rows)[NO_ABLATION.name]}
+    own = {row["item"]: row for row in by_system(rows)[NO_ABLATION.name]}
     lines = []
     for item in task_set.items:
         row = own[item.id]
-        scores = {name: row[name] for name in SHOWN if row[name] is not None}
+        scores = {name: row[name] for name in SHOWN_OF_ITEMS if row[name] is not None}
         gold = {"plan": list(item.gold.steps), "links": sorted(map(list, item.gold.all_links))}
         about = {"request": item.request, "group": item.group, "tools": len(item.catalogue) or None}
         lines.append(json.dumps({"id": item.id, "scores": scores, "gold": gold, **about}, ensure_ascii=False))
     return lines
 
 
-def means(rows: Sequence[Row], score: str) -> dict[str, Mean]:
-    """Returns for each system the mean of a score over the items that have it, in the order of the rows."""
-    found: dict[str, Mean] = {}
-    for system, own in _by_system(rows).items():
-        scored = [row for row in own if row[score] is not None]
-        if scored:
-            values = [float(row[score]) for row in scored]
-            found[system] = Mean(fmean(values), *interval(values, [row["item_group"] for row in scored]), len(scored))
-    return found
-
-
 def areas(rows: Sequence[Row]) -> dict[str, Mean]:
     """Returns for each system the area of the five mean metrics of the Opus paper, as a share of the largest area."""
     found: dict[str, Mean] = {}
-    for system, own in _by_system(rows).items():
+    for system, own in by_system(rows).items():
         values = np.array([[row[axis] for axis in AXES] for row in own], dtype=np.float64)
         drawn = area_of(drawn_means(values, [row["item_group"] for row in own])) / MAX_AREA
         low, high = np.percentile(drawn, [2.5, 97.5])
@@ -146,7 +178,7 @@ def areas(rows: Sequence[Row]) -> dict[str, Mean]:
 
 def differences(rows: Sequence[Row], score: str) -> dict[str, Mean]:
     """Returns for each other system the mean of the whole system's score minus its own, item by item."""
-    systems = _by_system(rows)
+    systems = by_system(rows)
     whole = {row["item"]: row for row in systems[NO_ABLATION.name]}
     found: dict[str, Mean] = {}
     for system, own in systems.items():
@@ -154,23 +186,16 @@ def differences(rows: Sequence[Row], score: str) -> dict[str, Mean]:
         pairs = [(a, b) for a, b in pairs if a[score] is not None and b[score] is not None]
         if pairs:
             values = [float(a[score]) - float(b[score]) for a, b in pairs]
-            found[system] = Mean(fmean(values), *interval(values, [a["item_group"] for a, _ in pairs]), len(pairs))
+            found[system] = Mean.of(values, [a["item_group"] for a, _ in pairs])
     return found
 
 
 def changed(rows: Sequence[Row]) -> dict[str, float]:
     """Returns for each ablation the share of items whose plan differs from that of the whole system."""
-    systems = _by_system(rows)
+    systems = by_system(rows)
     whole = {row["item"]: row["steps"] for row in systems[NO_ABLATION.name]}
     return {
         system: fmean(float(row["steps"] != whole[row["item"]]) for row in own)
         for system, own in systems.items()
         if own[0]["role"] == "ablation"
     }
-
-
-def _by_system(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    systems: dict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        systems[row["system"]].append(row)
-    return systems

@@ -24,7 +24,7 @@ from opus_pipelines.core import errors
 from opus_pipelines.core.check_results import CheckResult
 from opus_pipelines.core.errors import STOPPED
 from opus_pipelines.flows.enterprise.encoded_queries import QueryError
-from opus_pipelines.flows.programs.values import ToolError
+from opus_pipelines.flows.programs.tools import ToolError
 from opus_pipelines.wkg.checks.loss import CasesLost
 
 

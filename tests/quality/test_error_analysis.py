@@ -8,8 +8,7 @@ import pytest
 
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.quality.error_analysis import analyse, read_samples, sample_of
-from opus_pipelines.quality.error_features import ERROR_FEATURES, Sample, matrix
+from opus_pipelines.quality.error_analysis import ERROR_FEATURES, Sample, analyse, matrix, read_samples, sample_of
 from opus_pipelines.reporting.pages.errors import error_page
 
 LOGIC = {"category": "flowlogic", "definition": "foreach", "order": 2}

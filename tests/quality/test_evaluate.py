@@ -15,8 +15,8 @@ from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.lwm.interface import LwmRequest, TaskSequence
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
-from opus_pipelines.quality.evaluate import changed, differences, evaluate, means
-from opus_pipelines.quality.item_scores import TextVectors, item_scores
+from opus_pipelines.quality.evaluate import TextVectors, changed, differences, evaluate, item_scores
+from opus_pipelines.quality.score_rows import means
 from opus_pipelines.quality.systems import predict
 from opus_pipelines.quality.task_set import Item, TaskSet, read_task_set
 from opus_pipelines.wkg.snapshot import Snapshot

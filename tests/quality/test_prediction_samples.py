@@ -8,7 +8,7 @@ import pytest
 
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.quality.prediction_samples import prediction_samples
+from opus_pipelines.quality.error_analysis import prediction_samples
 
 GOLD = [
     {"id": "a", "request": "book a room", "context": "", "plan": ["find", "book"], "links": [["find", "book"]]},

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.schemas import FLOW_CATALOGUE, FLOW_SCORES, FLOWS, Dataset
 from opus_pipelines.core.settings import Retention, Settings
-from opus_pipelines.flows.batches.inputs import BatchInputs, read_inputs
-from opus_pipelines.flows.batches.platform_flows import Platform, composed
+from opus_pipelines.flows.batches.inputs import BatchInputs, Platform, UtteranceRow, composed, read_inputs
 from opus_pipelines.flows.batches.scoring import (
     BASELINE,
     MANY,
@@ -32,22 +31,18 @@ from opus_pipelines.flows.batches.scoring import (
     score_row,
     usage_row,
 )
-from opus_pipelines.flows.batches.utterance_files import UtteranceRow
 from opus_pipelines.flows.enterprise.composer import Composer
 from opus_pipelines.flows.from_text.activities import Activity
 from opus_pipelines.flows.from_text.editing import EditError
 from opus_pipelines.flows.from_text.flow_folder import FlowTask
 from opus_pipelines.flows.from_text.generator import FlowWriter, GenerationError, learn
 from opus_pipelines.flows.from_text.predictions import Make, Prediction, predict
-from opus_pipelines.flows.models.backends import RANKER
-from opus_pipelines.flows.models.endpoint_writer import Keeping
-from opus_pipelines.flows.models.made_flows import Asked
 from opus_pipelines.flows.text.clauses import UtteranceError
 from opus_pipelines.flows.text.operations import UNKNOWN
+from opus_pipelines.flows.writers.activity_flows import RANKER, Asked, Keeping
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.lake.layout import Lake, read_table, table_of, write_table
-from opus_pipelines.lwm.language_models.chat_client import EndpointError, ModelRefused
-from opus_pipelines.lwm.language_models.spending import SpendLimitReached
+from opus_pipelines.lwm.language_models.chat_client import EndpointError, ModelRefused, SpendLimitReached
 from opus_pipelines.workflow.blocks.expressions import FlowError
 from opus_pipelines.workflow.blocks.model import UserTask, activities, walk
 
@@ -57,12 +52,12 @@ if TYPE_CHECKING:
 WRITTEN, REFUSED, REJECTED, FAILED = "written", "refused", "rejected", "failed"
 DATASETS_OF_BATCH = (FLOW_CATALOGUE, FLOW_SCORES, FLOWS)  # the flows last: a batch that has them is whole
 CUT = 2_000  # characters of an utterance that a row holds
-SHOWN = 10  # retrieved activities that a row holds
+_SHOWN = 10  # retrieved activities that a row holds
 MOST_ATTEMPTS = 100  # times that a batch is written while utterances have no answer of a language model
 UNANSWERED = ("no_answer", "spend_limit")  # the reasons for which a language model is asked again
 COMPOSER = "composer"
-Row = dict[str, Any]
-Report = Callable[[int, int], None]
+_Row = dict[str, Any]
+_Report = Callable[[int, int], None]
 # The reasons by the type of the error, the special ones first.
 _CODES: tuple[tuple[type[OpusError], str], ...] = (
     (SpendLimitReached, "spend_limit"),
@@ -83,7 +78,7 @@ class FlowBatch:
     client: str
     contract: str
     id: str
-    rows: dict[str, list[Row]]
+    rows: dict[str, list[_Row]]
 
     @property
     def counts(self) -> Counter[str]:
@@ -137,7 +132,7 @@ def run_batch(
     inputs: BatchInputs,
     encoder: "TextEncoder",
     now: datetime,
-    report: Report = lambda done, of: None,
+    report: _Report = lambda done, of: None,
     lake: Lake | None = None,
 ) -> FlowBatch:
     """Returns the rows of a batch: what is learnt, then a flow for each utterance, then scores where there is gold.
@@ -158,8 +153,8 @@ def run_batch(
         make = partial(_predicted, writer, model)
     alike, scored = alike_by(encoder), inputs.backend.name if inputs.backend else WRITER
     backend = COMPOSER if inputs.platform else inputs.backend.name if inputs.backend else RANKER
-    flows: list[Row] = []
-    scores: list[Row] = []
+    flows: list[_Row] = []
+    scores: list[_Row] = []
     for number, row in enumerate(inputs.rows, 1):
         made, answer = _flow_row(make, row)
         flows.append(head | {"made_at": now.astimezone(UTC), "backend": backend} | made)
@@ -175,7 +170,7 @@ def run_batch(
     return FlowBatch(inputs.client, inputs.contract, batch, rows)
 
 
-def _activity_row(activity: Activity) -> Row:
+def _activity_row(activity: Activity) -> _Row:
     known = activity.operation if activity.operation != UNKNOWN else None
     return {
         "activity": activity.id,
@@ -187,10 +182,10 @@ def _activity_row(activity: Activity) -> Row:
     }
 
 
-def _flow_row(make: Callable[[FlowTask], tuple[Row, Answer]], row: UtteranceRow) -> tuple[Row, Answer]:
+def _flow_row(make: Callable[[FlowTask], tuple[_Row, Answer]], row: UtteranceRow) -> tuple[_Row, Answer]:
     """The row of one utterance, and the answer that is scored. An error of the program costs this row alone."""
     text = row.utterance if len(row.utterance) <= CUT else row.utterance[:CUT] + " …"
-    about: Row = {"file": row.file, "line": row.line, "item": row.uid, "utterance": text or None}
+    about: _Row = {"file": row.file, "line": row.line, "item": row.uid, "utterance": text or None}
     task = row.task
     if task is None:
         return about | {"status": REJECTED, "reason_code": row.code, "reason": row.reason}, Answer(None)
@@ -204,27 +199,27 @@ def _flow_row(make: Callable[[FlowTask], tuple[Row, Answer]], row: UtteranceRow)
     return about | made, answer
 
 
-def _composed(platform: Platform, composer: Composer, task: FlowTask) -> tuple[Row, Answer]:
+def _composed(platform: Platform, composer: Composer, task: FlowTask) -> tuple[_Row, Answer]:
     """A requirement as a flow of an enterprise platform."""
     made, flow, seconds = composed(platform, composer, task)
     answer = Answer(flow, made.get("bpmn"), None, seconds, made.get("reason"))
     return {"duration_ms": 1000 * seconds} | usage_row(None, None) | made, answer
 
 
-def _predicted(writer: FlowWriter, model: Make | None, task: FlowTask) -> tuple[Row, Answer]:
+def _predicted(writer: FlowWriter, model: Make | None, task: FlowTask) -> tuple[_Row, Answer]:
     """An utterance as a flow of activities."""
     made, found = predict(writer, task, model), retrieved_for(writer, task)
     by_id = writer.catalogue.by_id
     retrieved = [
         {"activity": r.activity, "description": by_id[r.activity].description, "score": r.score, "clause": r.clause}
-        for r in found[:SHOWN]
+        for r in found[:_SHOWN]
     ]
     answer = answer_of(made, found[:MANY], model is not None)
     took = {"retrieved": retrieved, "duration_ms": 1000 * made.seconds} | usage_row(answer.repaired, answer.usage)
     return took | _outcome(task, made), answer
 
 
-def _outcome(task: FlowTask, made: Prediction) -> Row:
+def _outcome(task: FlowTask, made: Prediction) -> _Row:
     if made.error is not None or made.flow is None:
         code = next((code for kind, code in _CODES if isinstance(made.error, kind)), "refused")
         return {"status": REFUSED, "reason_code": code, "reason": made.reason}
@@ -244,7 +239,7 @@ def _outcome(task: FlowTask, made: Prediction) -> Row:
     }
 
 
-def publish(lake: Lake, batch: FlowBatch) -> None:
+def publish_batch(lake: Lake, batch: FlowBatch) -> None:
     """Writes the batch into the lake, its flows last; the same batch is written once. The caller holds the lock."""
     lake.ensure_empty()
     with lake.staging() as staged:
@@ -286,7 +281,7 @@ def _dated(lake: Lake, client: str, contract: str, now: datetime) -> list[tuple[
 
 
 def contract_batch(
-    lake: Lake, contract: ContractFolder, encoder: "TextEncoder", settings: Settings, report: Report
+    lake: Lake, contract: ContractFolder, encoder: "TextEncoder", settings: Settings, report: _Report
 ) -> FlowBatch | None:
     """Writes and publishes the batch of a contract; None where it is up to date or asks for no flows.
 
@@ -304,7 +299,7 @@ def contract_batch(
         return None
     lake.ensure_empty()  # before answers are kept there: a lake without lake.json is of format 1
     batch = run_batch(inputs, encoder, now, report, lake)
-    publish(lake, batch)
+    publish_batch(lake, batch)
     prune(lake, batch.client, batch.contract, settings.retention, now)
     return batch
 

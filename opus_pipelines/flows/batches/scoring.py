@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from opus_pipelines.language.embedding.encoder import TextEncoder
 
 WRITER, BASELINE = "flow writer", "baseline"
-ALIKE = 0.8  # the cosine from which two texts of user tasks mean the same
+_ALIKE = 0.8  # the cosine from which two texts of user tasks mean the same
 FOLDS = 5
 FEW, MANY = 10, 50  # activities whose recall is measured
 Alike = Callable[[str, str], bool]
@@ -106,7 +106,7 @@ def alike_by(encoder: "TextEncoder") -> Alike:
         if same_stems(one, other):
             return True
         first, second = encoder.encode([one, other])
-        return float(first @ second) >= ALIKE
+        return float(first @ second) >= _ALIKE
 
     return alike
 

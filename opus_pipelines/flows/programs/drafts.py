@@ -18,7 +18,7 @@ from opus_pipelines.workflow.blocks.formats.core_program import NEXT, CoreProgra
 
 ALWAYS = ""  # the phrase of an item without a decision
 Operator = Literal["add", "alternative", "remove", "replace", "rewrite", "swap", "repeat"]
-OPERATORS: tuple[Operator, ...] = ("add", "alternative", "remove", "replace", "rewrite", "swap", "repeat")
+EDIT_OPERATORS: tuple[Operator, ...] = ("add", "alternative", "remove", "replace", "rewrite", "swap", "repeat")
 PRIOR = (0.3, 0.2, 0.15, 0.15, 0.05, 0.1, 0.05)  # of the operators, for every method and control
 MOST_ITEMS = 30
 _ASK = re.compile(r'call \w+ = mentions\(task=task, phrase="([^"]*)"\)')
@@ -168,7 +168,7 @@ def _numbered(program: CoreProgram) -> list[tuple[str, str, list[tuple[str, int]
 
 def random_edit(draft: Draft, bank: Bank, generator: np.random.Generator) -> Edit:
     """Returns an edit: the operator by the prior; its place, phrase and model drawn evenly."""
-    operator = OPERATORS[int(generator.choice(len(OPERATORS), p=PRIOR))]
+    operator = EDIT_OPERATORS[int(generator.choice(len(EDIT_OPERATORS), p=PRIOR))]
     place = int(generator.integers(len(draft) + 1))
     return Edit(operator, place, _drawn(bank.phrases, generator), _drawn(bank.models, generator))
 

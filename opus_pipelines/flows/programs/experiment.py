@@ -15,16 +15,16 @@ from opus_pipelines.core.ids import make_id
 from opus_pipelines.core.schemas import PROGRAM_CURVES, PROGRAM_SEARCHES
 from opus_pipelines.flows.programs import planning_set
 from opus_pipelines.flows.programs.drafts import draft_of
+from opus_pipelines.flows.programs.executors import ToolExecutor
 from opus_pipelines.flows.programs.interpreter import Executor
 from opus_pipelines.flows.programs.language_generator import Generator
 from opus_pipelines.flows.programs.rewards import Harness, scorer
-from opus_pipelines.flows.programs.search import METHODS, VERSION, Searched, improve
-from opus_pipelines.flows.programs.tool_executor import ToolExecutor
+from opus_pipelines.flows.programs.search import METHODS, SEARCH_VERSION, Searched, improve
 from opus_pipelines.lake.layout import Lake, table_of, write_table
 from opus_pipelines.lwm.training.tracking import DataHash, Tracking
 from opus_pipelines.workflow.blocks.formats.core_program import CoreProgram, write_core
 
-Row = dict[str, Any]
+_Row = dict[str, Any]
 INTERPRETERS = ("exact", "similar")
 
 
@@ -78,8 +78,8 @@ class Experiment:
     """The rows of a finished experiment in programs/searches and programs/curves."""
 
     id: str
-    searches: list[Row]
-    curves: list[Row]
+    searches: list[_Row]
+    curves: list[_Row]
 
 
 def experiment(begin: CoreProgram, plan: Plan, report: Callable[[str], None] = lambda line: None) -> Experiment:
@@ -88,7 +88,7 @@ def experiment(begin: CoreProgram, plan: Plan, report: Callable[[str], None] = l
     select, held_out = (part[: plan.most_tasks] for part in planning_set.split(planning_set.tasks()))
     identity = make_id(
         "h",
-        VERSION,
+        SEARCH_VERSION,
         [t.id for t in (*select, *held_out)],
         write_core(begin),
         plan.reward,
@@ -97,13 +97,13 @@ def experiment(begin: CoreProgram, plan: Plan, report: Callable[[str], None] = l
         *map(list, _parts(plan)),
     )
     optimum = fmean(score(task, task.needed) for task in held_out)
-    searches: list[Row] = []
-    curves: list[Row] = []
+    searches: list[_Row] = []
+    curves: list[_Row] = []
     for interpreter in plan.interpreters:
         executor = plan.executor(interpreter)
         final = Harness(held_out, score, executor, plan.reward)
-        head: Row = {"search": identity, "interpreter": interpreter, "reward": plan.reward, "before": write_core(begin)}
-        head |= {"begin_report": final.score(begin), "optimum_report": optimum}
+        head: _Row = {"search": identity, "interpreter": interpreter, "reward": plan.reward}
+        head |= {"before": write_core(begin), "begin_report": final.score(begin), "optimum_report": optimum}
         for method in plan.methods:
             for seed in plan.seeds:
                 harness = Harness(select, score, executor, plan.reward, plan.calls)
@@ -123,7 +123,7 @@ def _parts(plan: Plan) -> Iterable[Sequence[Any]]:
     return plan.methods, plan.interpreters, plan.seeds
 
 
-def _found(found: Searched, harness: Harness, final: Harness) -> Row:
+def _found(found: Searched, harness: Harness, final: Harness) -> _Row:
     return {
         "calls": harness.calls,
         "begin_select": found.begin,
@@ -135,7 +135,7 @@ def _found(found: Searched, harness: Harness, final: Harness) -> Row:
     }
 
 
-def publish(lake: Lake, done: Experiment) -> None:
+def publish_experiment(lake: Lake, done: Experiment) -> None:
     """Writes the rows into the lake; the same experiment is written once. The caller holds the lock."""
     lake.ensure_empty()
     with lake.staging() as staged:
@@ -183,7 +183,7 @@ class Summary:
         return None if self.before <= 0 else self.mean / self.before - 1
 
 
-def summaries(rows: Sequence[Row]) -> list[Summary]:
+def summaries(rows: Sequence[_Row]) -> list[Summary]:
     """Returns one summary for each interpreter and method, in the order of the rows."""
     found = []
     for interpreter, method in dict.fromkeys((row["interpreter"], row["method"]) for row in rows):

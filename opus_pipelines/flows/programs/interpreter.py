@@ -1,20 +1,24 @@
 """Runs a CoRE program step by step (AutoFlow 1.2): notebook, tools, branch choice, a limit of rounds, a whole trace.
 
-What a step answers, which notes it reads and which branch it takes is the executor's decision. A run always ends with a
-record: by a terminal step, at the limit of rounds, or where a branch leads nowhere else. So a program that never ends
-still has a reward.
+What a step answers, which notes it reads and which branch it takes is the executor's decision; `choose` finds the
+branch that an answer in words means. A run always ends with a record: by a terminal step, at the limit of rounds, or
+where a branch leads nowhere else. So a program that never ends still has a reward.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import sqrt
 from typing import Literal, Protocol
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import make_id
-from opus_pipelines.flows.programs.values import Value
+from opus_pipelines.flows.programs.tools import TypedValue
+from opus_pipelines.workflow.blocks.formats.core_flow import OTHER
 from opus_pipelines.workflow.blocks.formats.core_program import CoreProgram, CoreStep, findings, told, write_core
 
-VERSION = 1  # of what a run does: raise it when traces change for the same input
+_VERSION = 1  # of what a run does: raise it when traces change for the same input
 MAX_ROUNDS = 100
 Status = Literal["ended", "max_rounds"]
 
@@ -25,7 +29,7 @@ class Note:
 
     name: str
     about: str
-    value: Value
+    value: TypedValue
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ class Situation:
     round: int
     progress: tuple[tuple[str, str], ...]
     notebook: Mapping[str, Note]
-    variables: Mapping[str, Value]
+    variables: Mapping[str, TypedValue]
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,7 @@ class Outcome:
     """What a step led to. `variable`: the name under which later steps find the value."""
 
     answer: str
-    value: Value | None = None
+    value: TypedValue | None = None
     variable: str = ""
     tool: str | None = None
     arguments: Mapping[str, str] = field(default_factory=dict)
@@ -112,7 +116,7 @@ class ProgramRun:
     status: Status
     answer: str
     visits: tuple[Visit, ...]
-    variables: Mapping[str, Value]
+    variables: Mapping[str, TypedValue]
 
     @property
     def is_ended(self) -> bool:
@@ -126,7 +130,7 @@ class ProgramTask:
 
     id: str
     text: str
-    variables: Mapping[str, Value] = field(default_factory=dict)
+    variables: Mapping[str, TypedValue] = field(default_factory=dict)
 
 
 def program_id(program: CoreProgram) -> str:
@@ -169,7 +173,7 @@ def run(program: CoreProgram, task: ProgramTask, executor: Executor, max_rounds:
         step = steps[step.branches[choice.branch][1].lower()]
     name = f"{executor.name} {executor.version}"
     text = program_id(program)
-    identity = make_id("x", VERSION, text, task.id, task.text, _contents(task), name, max_rounds)
+    identity = make_id("x", _VERSION, text, task.id, task.text, _contents(task), name, max_rounds)
     return ProgramRun(
         identity, text, task.id, task.text, name, status, visits[-1].outcome.answer, tuple(visits), variables
     )
@@ -177,3 +181,54 @@ def run(program: CoreProgram, task: ProgramTask, executor: Executor, max_rounds:
 
 def _contents(task: ProgramTask) -> list[list[object]]:
     return [[key, value.type, value.content] for key, value in sorted(task.variables.items())]
+
+
+Similarity = Callable[[str, str], float]
+LEAST_SIMILAR = 0.3  # cosine below which a key is not meant
+_WORD = re.compile(r"\w+")
+
+
+def choose(answer: str, keys: Sequence[str], similarity: Similarity | None = None) -> Choice:
+    """Returns the branch that an answer means.
+
+    A key that is the whole answer, its first words or one of its words wins (Yes and No above all); then the key with
+    the largest similarity; then the branch `other`; then the first, as the published interpreter does.
+    """
+    text = _words(answer)
+    plain = [_words(key) for key in keys]
+    for place, key in enumerate(plain):
+        if key == text:
+            return Choice(place, "key")
+    begins = [place for place, key in enumerate(plain) if key and text[: len(key)] == key]
+    if begins:
+        return Choice(max(begins, key=lambda place: len(plain[place])), "key")
+    inside = [place for place, key in enumerate(plain) if key and _contains(text, key)]
+    if len(inside) == 1:
+        return Choice(inside[0], "key")
+    if similarity is not None and text:
+        scores = [similarity(answer, key) for key in keys]
+        best = max(range(len(keys)), key=lambda place: (scores[place], -place))
+        if scores[best] >= LEAST_SIMILAR:
+            return Choice(best, "similar")
+    other = next((place for place, key in enumerate(keys) if key.lower() in OTHER), None)
+    return Choice(0, "first") if other is None else Choice(other, "other")
+
+
+def letter_cosine(one: str, two: str) -> float:
+    """Returns the cosine of the counts of three letters in a row: a similarity that needs no model."""
+    a, b = _threes(one), _threes(two)
+    length = sqrt(sum(n * n for n in a.values()) * sum(n * n for n in b.values()))
+    return sum(n * b[key] for key, n in a.items()) / length if length else 0.0
+
+
+def _threes(text: str) -> Counter[str]:
+    padded = f"  {' '.join(_words(text))}  "
+    return Counter(padded[i : i + 3] for i in range(len(padded) - 2))
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def _contains(words: list[str], part: list[str]) -> bool:
+    return any(words[i : i + len(part)] == part for i in range(len(words) - len(part) + 1))

@@ -18,16 +18,16 @@ from opus_pipelines.core.model_settings import CausalLm
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.flows.programs import planning_set
 from opus_pipelines.flows.programs.drafts import Bank, Draft, Edit, applied, draft_of, program_of, random_edit
-from opus_pipelines.flows.programs.edit_policy import RunningMoments
+from opus_pipelines.flows.programs.policies import RunningMoments
 from opus_pipelines.flows.programs.rewards import INVALID, BudgetSpent, Harness
 from opus_pipelines.flows.programs.search import Searched, improve_with
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lwm.language_models.text_answers import MODELS, KeptText, Question, TextModel
+from opus_pipelines.lwm.language_models.text_answers import TEXT_MODELS, KeptText, Question, TextModel
 from opus_pipelines.workflow.blocks.expressions import FlowError
 from opus_pipelines.workflow.blocks.formats.core_program import CoreProgram, parse_core, write_core
 
 MOST_SHOWN = 8_000  # characters of the history that is shown, the newest kept
-SYSTEM = (
+_SYSTEM = (
     "You design workflow programs and revise them by how well they do. An executor follows a program step by step. "
     "Performance is a number; higher is better. A program has one step a line: name ::: process, decision or terminal "
     "::: instruction ::: branches. Branches are pairs 'key :: step name': one 'next' for a process, two or more for a "
@@ -67,7 +67,7 @@ def improve_in_context(
     history = f"{write_core(begin)}\nperformance {found.reward:.4f}\n"
     for epoch in range(epochs):
         user = f"{history[-MOST_SHOWN:]}\nGive a new workflow in the same form. Attempt {epoch + 1}, series {seed + 1}."
-        text = model.ask(Question(SYSTEM, user, temperature=1.0, max_tokens=1_024)).text
+        text = model.ask(Question(_SYSTEM, user, temperature=1.0, max_tokens=1_024)).text
         try:
             program, error = parse_core(text), ""
             reward = harness.score(program)
@@ -92,7 +92,7 @@ class LoraEdits:
             raise SettingsError("the LoRA policy needs [causal_lm] path, a folder with a model")
         import torch
 
-        from opus_pipelines.lwm.language_models.transformer import load, with_adapter
+        from opus_pipelines.lwm.language_models.causal_model import load, with_adapter
 
         torch.manual_seed(seed)
         self._base = load(settings.path, settings.max_prompt_tokens)
@@ -153,7 +153,7 @@ class LoraEdits:
         """The mean log-probability of the tokens of each edit, (candidates,)."""
         import torch
 
-        from opus_pipelines.lwm.language_models.transformer import quiet
+        from opus_pipelines.lwm.language_models.causal_model import quiet
 
         longest = max(map(len, rows))
         ids = torch.tensor([row + [self._base.end] * (longest - len(row)) for row in rows], device=self._model.device)
@@ -177,7 +177,7 @@ def model_generators(settings: Settings, lake: Lake, client: str = "") -> dict[s
 
     def in_context(name: str) -> Generator:
         def generator(begin: CoreProgram, harness: Harness, seed: int) -> Searched:
-            model = KeptText(MODELS[name](settings, lake), lake, client)
+            model = KeptText(TEXT_MODELS[name](settings, lake), lake, client)
             return improve_in_context(model, begin, harness, (harness.most_calls or 1) - 1, seed).searched()
 
         return generator
@@ -186,4 +186,4 @@ def model_generators(settings: Settings, lake: Lake, client: str = "") -> dict[s
         policy = LoraEdits(planning_set.bank(), seed, settings.causal_lm)
         return improve_with(policy, LORA, draft_of(begin), harness, seed).searched()
 
-    return {name: in_context(name) for name in MODELS} | {LORA: lora}
+    return {name: in_context(name) for name in TEXT_MODELS} | {LORA: lora}

@@ -12,10 +12,9 @@ from functools import cached_property, lru_cache
 from itertools import combinations, pairwise
 
 from opus_pipelines.core.ids import digest
-from opus_pipelines.flows.programs.branch_choice import letter_cosine
 from opus_pipelines.flows.programs.drafts import ALWAYS, Bank, Draft, Item
-from opus_pipelines.flows.programs.interpreter import ProgramTask
-from opus_pipelines.flows.programs.values import Tool, Toolbox, Value
+from opus_pipelines.flows.programs.interpreter import ProgramTask, letter_cosine
+from opus_pipelines.flows.programs.tools import Tool, Toolbox, TypedValue
 
 IMAGE, TEXT = "image", "text"
 MODELS: dict[str, tuple[str, str]] = {
@@ -90,7 +89,7 @@ class PlanningTask:
     @cached_property
     def program_task(self) -> ProgramTask:
         """The task as a run gets it: the text and an empty plan; neither types nor the best plan."""
-        return ProgramTask(self.id, self.text, {"task": Value("text", self.text), "plan": Value("list", ())})
+        return ProgramTask(self.id, self.text, {"task": TypedValue("text", self.text), "plan": TypedValue("list", ())})
 
 
 def tasks() -> tuple[PlanningTask, ...]:
@@ -130,7 +129,7 @@ def is_valid(task: PlanningTask, plan: tuple[str, ...]) -> bool:
 
 
 @lru_cache(maxsize=1 << 18)
-def score(task: PlanningTask, plan: tuple[str, ...]) -> float:
+def plan_score(task: PlanningTask, plan: tuple[str, ...]) -> float:
     """Returns the score of a plan from 0 to 1: 0 for a wrong chain, else a quarter and three quarters of its F1.
 
     The F1 is that of the models against the needed ones; a model after one that must follow it does not count.

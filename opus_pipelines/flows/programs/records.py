@@ -1,19 +1,22 @@
-"""Runs of programs as rows of the lake, and as history: a run is a Workflow Implementation with its steps as tasks.
+"""Programs and tasks from files, and runs of programs as rows of the lake and as history.
 
-`write_history` makes a source that `opus rebuild` reads with the reader of JSON Lines: a case for each run, a task for
-each round. So what programs did enters the Work Knowledge Graph like any other work.
+A run is a Workflow Implementation with its steps as tasks. `write_history` makes a source that `opus rebuild` reads
+with the reader of JSON Lines: a case for each run, a task for each round. So what programs did enters the Work
+Knowledge Graph like any other work.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.ids import digest
 from opus_pipelines.core.schemas import PROGRAM_RUNS, PROGRAM_STEPS
 from opus_pipelines.core.toml_text import quoted
-from opus_pipelines.flows.programs.interpreter import ProgramRun, Visit
-from opus_pipelines.flows.programs.tool_executor import action_of
+from opus_pipelines.flows.programs.executors import action_of
+from opus_pipelines.flows.programs.interpreter import ProgramRun, ProgramTask, Visit
+from opus_pipelines.flows.programs.tools import TypedValue, plain
 from opus_pipelines.lake.atomic_files import write_atomically
 from opus_pipelines.lake.layout import Lake, table_of, write_table
 from opus_pipelines.workflow.blocks.expressions import FlowError, Literal
@@ -21,7 +24,7 @@ from opus_pipelines.workflow.blocks.formats.core_flow import flow_program
 from opus_pipelines.workflow.blocks.formats.core_program import CoreProgram, parse_core
 from opus_pipelines.workflow.blocks.formats.registry import format_of, read_flow
 
-Row = dict[str, Any]
+_Row = dict[str, Any]
 FINE = ("answered", "no_answer")
 
 
@@ -39,7 +42,7 @@ def read_program(file: Path) -> CoreProgram:
         raise FlowError(f"{file}: {error}") from None
 
 
-def run_row(run: ProgramRun, title: str, client: str | None = None) -> Row:
+def run_row(run: ProgramRun, title: str, client: str | None = None) -> _Row:
     """Returns the row of a run in programs/runs."""
     outcomes = [visit.outcome for visit in run.visits]
     asked = [one for one in outcomes if one.tokens_in is not None]
@@ -62,12 +65,12 @@ def run_row(run: ProgramRun, title: str, client: str | None = None) -> Row:
     }
 
 
-def step_rows(run: ProgramRun) -> list[Row]:
+def step_rows(run: ProgramRun) -> list[_Row]:
     """Returns the rows of a run in programs/steps, one for each round."""
     return [{"run": run.id} | _step(visit) for visit in run.visits]
 
 
-def _step(visit: Visit) -> Row:
+def _step(visit: Visit) -> _Row:
     outcome, step = visit.outcome, visit.step
     return {
         "round": visit.round,
@@ -133,13 +136,58 @@ def _activity(visit: Visit) -> str:
     return action.words or visit.step.name
 
 
-def _record(run: ProgramRun) -> Row:
+def _record(run: ProgramRun) -> _Row:
     work = [visit for visit in run.visits if visit.step.kind == "process"]
     steps = []
     for visit in work:
-        step: Row = {"step": _activity(visit), "instruction": visit.step.instruction}
+        step: _Row = {"step": _activity(visit), "instruction": visit.step.instruction}
         step["ok"] = visit.outcome.status in FINE
         if visit.outcome.cost_usd is not None:
             step["cost_usd"] = visit.outcome.cost_usd
         steps.append(step)
     return {"run": run.id, "task": run.task, "program": run.program, "ended": run.is_ended, "steps": steps}
+
+
+LARGEST_BYTES = 50_000_000
+
+
+def task_of(text: str, identity: str | None = None, variables: dict[str, Any] | None = None) -> ProgramTask:
+    """Returns a task with the variables `task` (its text) and `plan` (empty), and those that are given."""
+    given = {name: plain(content) for name, content in (variables or {}).items()}
+    own = {"task": TypedValue("text", text), "plan": TypedValue("list", ())} | given
+    return ProgramTask(identity or digest("task", text)[:12], text, own)
+
+
+def read_tasks(file: Path) -> list[ProgramTask]:
+    """Returns the tasks of a file. Raises InputError for a line that is none, with its number, and for no task."""
+    found = list(_read(file))
+    ids = [task.id for task in found]
+    if twice := sorted({one for one in ids if ids.count(one) > 1}):
+        raise InputError(f"{file}: two tasks have the id {twice[0]!r}")
+    if not found:
+        raise InputError(f"{file}: there is no task")
+    return found
+
+
+def _read(file: Path) -> Iterator[ProgramTask]:
+    try:
+        if file.stat().st_size > LARGEST_BYTES:
+            raise InputError(f"{file}: it has more than {LARGEST_BYTES:,} bytes")
+        text = file.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{file}: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file}: it is not UTF-8 (byte {error.start})") from None
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            raise InputError(f"{file}, line {number}: it is not JSON") from None
+        if not isinstance(value, dict) or not isinstance(value.get("text"), str) or not value["text"].strip():
+            raise InputError(f"{file}, line {number}: a task needs a text: {{'id': …, 'text': …}}")
+        variables = value.get("variables", {})
+        if not isinstance(variables, dict):
+            raise InputError(f"{file}, line {number}: variables must be an object")
+        yield task_of(value["text"], str(value["id"]) if "id" in value else None, variables)

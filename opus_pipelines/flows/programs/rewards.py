@@ -2,10 +2,12 @@
 
 A reward is the mean of the scores of the tasks of one part. An invalid program has the reward -2 (AutoFlow 1.5), and
 one whose rounds run out is scored by the plan that it had by then. A score that is not a finite number from 0 to 1 is
-an error that names the plug-in, the program and the task: no search may select by it.
+an error that names the plug-in, the program and the task: no search may select by it. The plan of a program that a
+language model carries out is what its last answer names (AutoFlow 1.6).
 """
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -13,14 +15,42 @@ from typing import Any, Protocol
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.registry import Registry, takes
 from opus_pipelines.flows.programs import planning_set
-from opus_pipelines.flows.programs.interpreter import Executor, program_id
-from opus_pipelines.flows.programs.model_plans import ModelPlans
-from opus_pipelines.flows.programs.planning_set import PlanningTask
-from opus_pipelines.flows.programs.tool_executor import FastRuns, ToolExecutor
+from opus_pipelines.flows.programs.executors import FastRuns, ToolExecutor
+from opus_pipelines.flows.programs.interpreter import Executor, ProgramRun, program_id, run
+from opus_pipelines.flows.programs.planning_set import MODELS, PlanningTask
 from opus_pipelines.workflow.blocks.formats.core_program import CoreProgram, is_valid
 
+MODEL_ROUNDS = 20  # of a run on the planning set, as published
+
+
+class ModelPlans:
+    """Runs programs with an executor that keeps no variable `plan`, and reads the plan off the run."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+
+    def ready(self, program: CoreProgram) -> CoreProgram:
+        """Returns the program as it is."""
+        return program
+
+    def plan(self, ready: CoreProgram, task: PlanningTask) -> tuple[str, ...]:
+        """Returns the plan that a run of the task came to."""
+        return plan_of(run(ready, task.program_task, self._executor, MODEL_ROUNDS))
+
+
+def plan_of(done: ProgramRun) -> tuple[str, ...]:
+    """Returns the models that the answer names, in its order; where it names none, the last list that a tool gave."""
+    words = " ".join(re.findall(r"[a-z0-9]+", done.answer.lower()))
+    names = {name.replace("_", " "): name for name in MODELS}
+    found = re.findall(rf"\b({'|'.join(sorted(names, key=len, reverse=True))})\b", words)
+    if found:
+        return tuple(names[one] for one in found)
+    lists = [visit.outcome.value for visit in done.visits if visit.outcome.value and visit.outcome.value.type == "list"]
+    return tuple(str(one) for one in lists[-1].content) if lists else ()
+
+
 INVALID = -2.0
-MAX_ROUNDS = 80
+TOOL_ROUNDS = 80
 
 
 class RewardError(OpusError):
@@ -49,7 +79,7 @@ def _misfit(name: str, added: object) -> str:
 
 
 TASK_REWARDS: Registry[TaskReward] = Registry(
-    "program_rewards", {"task_score": planning_set.score, "chain_validity": chain_validity}, _misfit
+    "program_rewards", {"task_score": planning_set.plan_score, "chain_validity": chain_validity}, _misfit
 )
 
 
@@ -78,7 +108,7 @@ class ToolPlans:
     def plan(self, ready: Any, task: PlanningTask) -> tuple[str, ...]:
         """Returns the plan that the run had at its end, or at the limit of rounds."""
         plan: tuple[str, ...] = (
-            self._runs.final(ready, task.program_task.variables, MAX_ROUNDS).variables["plan"].content
+            self._runs.final(ready, task.program_task.variables, TOOL_ROUNDS).variables["plan"].content
         )
         return plan
 

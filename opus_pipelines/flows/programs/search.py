@@ -7,30 +7,101 @@ repairs a program between the choice and the run.
 All methods share one plan for their calls. The first half is the method's own: programs drawn by the policy, or several
 walks that begin at the same program, of which the better half goes on (successive halving, Jamieson and Talwalkar
 2016); a walk may take a piece of another walk's best program (crossover). Then a coordinate search tries every single
-change. Half of what is left is the method's again, and so on.
+change: another model for a phrase, a phrase with a model added to those of its kind, an item taken out or moved. Half
+of what is left is the method's again, and so on.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Protocol
 
 import numpy as np
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.flows.programs.coordinate_search import climb
-from opus_pipelines.flows.programs.drafts import MOST_ITEMS, Bank, Draft, program_of, random_draft, random_edit
+from opus_pipelines.flows.programs.drafts import (
+    MOST_ITEMS,
+    Bank,
+    Draft,
+    Item,
+    program_of,
+    random_draft,
+    random_edit,
+    typed,
+)
 from opus_pipelines.flows.programs.drafts import applied as edited
-from opus_pipelines.flows.programs.edit_policy import EditPolicy
-from opus_pipelines.flows.programs.history_generator import HistoryGenerator
+from opus_pipelines.flows.programs.policies import (
+    MOST_LIKELY,
+    EditPolicy,
+    HistoryGenerator,
+    TaskPolicy,
+    mentioned_phrases,
+)
 from opus_pipelines.flows.programs.rewards import INVALID, BudgetSpent, Harness
-from opus_pipelines.flows.programs.task_policy import MOST_LIKELY, TaskPolicy, mentions
 from opus_pipelines.workflow.blocks.formats.core_program import CoreProgram
 
-VERSION = 3
+Score = Callable[[Draft], float]
+
+
+def neighbours(draft: Draft, bank: Bank) -> list[Draft]:
+    """Returns every draft that is one change away, each once."""
+    found = dict.fromkeys(typed(one, bank) for one in _changed(draft, bank) if len(one) <= MOST_ITEMS)
+    found.pop(draft, None)
+    return list(found)
+
+
+def _changed(draft: Draft, bank: Bank) -> Iterator[Draft]:
+    yield draft
+    for place, item in enumerate(draft):
+        rest = (*draft[:place], *draft[place + 1 :])
+        yield rest
+        yield from ((*rest[:to], item, *rest[to:]) for to in range(len(draft)) if to != place)
+        if item.model:
+            for model in bank.models:
+                if bank.kind(model) == bank.kind(item.model):
+                    yield (*draft[:place], replace(item, model=model), *draft[place + 1 :])
+                else:
+                    yield from _added(rest, Item(item.phrase, model), bank)
+    asked = {item.phrase for item in draft}
+    for phrase in bank.phrases:
+        if phrase not in asked:
+            for model in bank.models:
+                yield from _added(draft, Item(phrase, model), bank)
+
+
+def _added(draft: Draft, item: Item, bank: Bank) -> Iterator[Draft]:
+    """The draft with an item before those of its kind; where there is none, between any two kinds."""
+    kinds = [bank.kind(one.model) for one in draft]
+    own = bank.kind(item.model)
+    places = [kinds.index(own)] if own in kinds else _borders(kinds)
+    yield from ((*draft[:place], item, *draft[place:]) for place in places)
+
+
+def _borders(kinds: list[int]) -> list[int]:
+    return [place for place in range(len(kinds) + 1) if place in (0, len(kinds)) or kinds[place - 1] != kinds[place]]
+
+
+def climb(draft: Draft, score: Score, bank: Bank, generator: np.random.Generator) -> Draft:
+    """Returns a draft that no single change improves, or that is as good and shorter; `score` ends it by raising.
+
+    Each change is taken as soon as it helps; a change that was proposed from an earlier draft is not tried again.
+    """
+    reward, improved = score(draft), True
+    while improved:
+        improved = False
+        places = neighbours(draft, bank)
+        for place in generator.permutation(len(places)):
+            found = score(places[place])
+            if found > reward or (found == reward and len(places[place]) < len(draft)):
+                draft, reward, improved = places[place], found, True
+                break
+    return draft
+
+
+SEARCH_VERSION = 3
 HEAT, LAST_HEAT = 0.005, 0.002  # mean loss of the reward that is taken at the first call of a walk, and of the last one
 STAGES = ((4, 7 / 60), (2, 5 / 60))  # walks, and the share of their calls that each of them has
-OWN = 0.5  # share of the calls that are left which the method has, before a coordinate search has the others
+_OWN = 0.5  # share of the calls that are left which the method has, before a coordinate search has the others
 TASK_POLICY = "policy gradient"
 CROSSOVERS = 0.15  # share of the proposals that are crossovers, where there are other walks
 LONGEST_PIECE = 4  # items that a crossover inserts at most
@@ -130,23 +201,6 @@ class EditPolicyGradient:
         self.policy.learn(self._last, gain)
 
 
-class InContext:
-    """Edits by what the history of (program, reward) shows, as the in-context loop has it."""
-
-    crosses: ClassVar[bool] = True
-
-    def __init__(self, bank: Bank, seed: int) -> None:
-        self._generator = HistoryGenerator(bank, np.random.default_rng(seed))
-
-    def propose(self, best: Draft) -> Draft:
-        """Returns the best draft after an edit that history makes likely to help."""
-        return self._generator.propose(best)
-
-    def learn(self, gain: float) -> None:
-        """Adds the gain to the history."""
-        self._generator.learn(gain)
-
-
 class RandomEdits:
     """A control: edits drawn evenly."""
 
@@ -183,7 +237,7 @@ class RandomPrograms:
 
 WALKS: dict[str, Callable[[Bank, int], Method]] = {
     "edit policy": EditPolicyGradient,
-    "in context": InContext,
+    "in context": HistoryGenerator,
     "random edits": RandomEdits,
     "random programs": RandomPrograms,
 }
@@ -243,7 +297,7 @@ class _Search:
         while self.harness.calls > before:
             before = self.harness.calls
             left = self.left
-            ended = self.phase(left if self.bank is None else max(1, round(OWN * left)))
+            ended = self.phase(left if self.bank is None else max(1, round(_OWN * left)))
             if self.bank is not None:
                 climb(ended, self.tried, self.bank, self.generator)
 
@@ -275,7 +329,7 @@ class _PolicySearch(_Search):
         begin = self.found.best
         rewards = self.harness.scores(program_of(begin))
         assert self.bank is not None
-        self._policy = TaskPolicy(self.bank, mentions(self.harness, self.bank), begin, rewards)
+        self._policy = TaskPolicy(self.bank, mentioned_phrases(self.harness, self.bank), begin, rewards)
         self._drawn = 0
 
     def phase(self, calls: int) -> Draft:

@@ -1,6 +1,6 @@
-"""Writers of enterprise flows side by side: baselines and language models, their quality, cost and seconds per flow.
+"""Flows by language models: of activities, and of an enterprise platform, both within their catalogue.
 
-In: requirements with flows, a catalogue, a model or an endpoint. Out: flows within the catalogue, and rows of the
-dataset evaluations/flows. Doors: `language_writers.LanguageWriter`, `model_comparison.written` and
-`flow_records.publish`.
+In: what is learnt from a catalogue and flows (`flows.from_text`), or a platform's catalogue; an utterance or a
+requirement; for an edit the flow before it. Out: a flow with what had to be repaired, tokens, dollars and seconds.
+Doors: `activity_flows.chosen`, `activity_flows.made_by` and `platform_flows.LanguageWriter`.
 """

@@ -15,7 +15,7 @@ from opus_pipelines.flows.enterprise.catalogue import Catalogue
 from opus_pipelines.flows.enterprise.clauses import LONGEST
 from opus_pipelines.flows.enterprise.documents import ACTION, Component, FlowDocument, FlowDocumentError, Trigger
 from opus_pipelines.flows.enterprise.outlines import with_categories
-from opus_pipelines.flows.writers.baselines import Known
+from opus_pipelines.flows.writers.platform_flows import Known
 from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest, clauses_of
 from opus_pipelines.lwm.pointer.learning import train_pointer

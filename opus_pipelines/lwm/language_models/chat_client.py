@@ -1,24 +1,35 @@
-"""Asks an OpenAI-compatible endpoint: `POST <url>/chat/completions` with retries, a deadline and a bounded answer.
+"""Asks an OpenAI-compatible endpoint, within limits of time and money: the one place that sends a request to a model.
 
-Tried again: no connection, a timeout, 408, 409, 425, 429 and 5xx, with a wait that doubles, or the one that Retry-After
-names (RFC 9110, 10.2.3). Redirects are not followed, because the key would go with them. The key is in no message.
+`ChatClient`: `POST <url>/chat/completions` with retries, a deadline and a bounded answer. Tried again: no connection, a
+timeout, 408, 409, 425, 429 and 5xx, with a wait that doubles, or the one that Retry-After names (RFC 9110, 10.2.3).
+Redirects are not followed, because the key would go with them. The key is in no message.
+
+`PaidClient` books in the `Ledger` (`language/spent.json` in the lake, by day) the most that a request may cost before
+it is sent, and what it cost when its answer came. So workers that ask at the same time stay within the limit together,
+and a request whose worker was killed counts as asked. Whoever asks says how an answer is read. An answer that cannot be
+read was paid for, and is asked for again.
 """
 
+import fcntl
 import json
+import os
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.message import Message
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.error import HTTPError
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from opus_pipelines.core.errors import OpusError
+from opus_pipelines.core.errors import OpusError, SettingsError
 from opus_pipelines.core.model_settings import OpenaiCompatible
 from opus_pipelines.core.safe_text import clean
+from opus_pipelines.lake.layout import Lake, read_json, write_json
 
 LARGEST = 4 * 2**20  # bytes of an answer
 LONGEST_WAIT = 30.0  # seconds between two attempts where Retry-After does not say
@@ -51,7 +62,7 @@ class Reply:
     tokens_out: int | None
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
+class _NoRedirects(HTTPRedirectHandler):
     def redirect_request(self, *_: Any) -> None:
         return None
 
@@ -61,7 +72,7 @@ class ChatClient:
 
     def __init__(self, settings: OpenaiCompatible, key: str | None) -> None:
         self._settings, self._key = settings, key
-        self._opener = urllib.request.build_opener(_NoRedirects)
+        self._opener = build_opener(_NoRedirects)
 
     def ask(self, body: Mapping[str, Any], use: Callable[[Reply], Any]) -> Any:
         """Send a request until an answer can be used; return what `use` makes of it.
@@ -94,11 +105,11 @@ class ChatClient:
         if self._key is not None:
             headers["Authorization"] = f"Bearer {self._key}"
         address = f"{self._settings.url.rstrip('/')}/chat/completions"
-        request = urllib.request.Request(address, json.dumps(body).encode(), headers, method="POST")
+        request = Request(address, json.dumps(body).encode(), headers, method="POST")
         try:
             with self._opener.open(request, timeout=max(0.01, deadline - time.monotonic())) as response:
                 return _read(response, deadline)
-        except urllib.error.HTTPError as error:
+        except HTTPError as error:
             with error:
                 raise _failure(self._settings, error) from None
         except (OSError, HTTPException) as error:
@@ -135,7 +146,7 @@ def retry_after(headers: Message, now: datetime) -> float | None:
     return max(0.0, ((then if then.tzinfo else then.replace(tzinfo=UTC)) - now).total_seconds())
 
 
-def _failure(settings: OpenaiCompatible, error: urllib.error.HTTPError) -> Exception:
+def _failure(settings: OpenaiCompatible, error: HTTPError) -> Exception:
     if error.code in _PASSING or error.code >= 500:
         return _Passing(f"status {error.code}", retry_after(error.headers, datetime.now(UTC)))
     if error.code in (401, 403):
@@ -162,3 +173,130 @@ def _read(response: Any, deadline: float) -> bytes:
 
 def _count(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+class SpendLimitReached(OpusError):
+    """One more request could exceed the limit of the day."""
+
+
+class Ledger:
+    """The bookings of a lake, by day (UTC)."""
+
+    def __init__(self, folder: Path, limit_usd: float | None) -> None:
+        self._file, self._limit = folder / "spent.json", limit_usd
+
+    def book(self, most_usd: float | None) -> None:
+        """Book a request that may cost so much, None where prices are unknown.
+
+        Raises SpendLimitReached where the day's limit would be exceeded.
+        """
+        with self._day() as day:
+            if self._limit is not None and day["usd"] + (most_usd or 0.0) > self._limit:
+                raise SpendLimitReached(
+                    f"a request may cost {most_usd or 0.0:.4f} USD, {day['usd']:.4f} are spent today, and "
+                    f"openai_compatible.spend_limit_usd is {self._limit:g}; raise it, or go on tomorrow (UTC)"
+                )
+            day["requests"] += 1
+            day["usd"] += most_usd or 0.0
+
+    def correct(self, most_usd: float | None, usd: float | None) -> None:
+        """Replace what was booked by what it was; where that is unknown, the booking stays."""
+        if usd is not None:
+            with self._day() as day:
+                day["usd"] += usd - (most_usd or 0.0)
+
+    def today(self) -> dict[str, float]:
+        """Return the requests and dollars of the day."""
+        days = read_json(self._file) or {}
+        found: dict[str, float] = days.get(_today(), {"requests": 0, "usd": 0.0})
+        return found
+
+    @contextmanager
+    def _day(self) -> Iterator[dict[str, float]]:
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        with self._file.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            day = self.today()
+            yield day
+            days = read_json(self._file) or {}
+            write_json(self._file, {**days, _today(): {**day, "usd": round(max(0.0, day["usd"]), 9)}})
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()
+
+
+FOLDER = "language"  # of the lake
+MILLION = 1_000_000
+LETTERS_A_TOKEN = 2  # a token has more letters in most languages, so that bookings are rather too high
+Read = TypeVar("Read")
+
+
+class PaidClient:
+    """The endpoint of the settings, within their limit of dollars a day. Without a lake nothing is booked.
+
+    Attributes:
+        ledger: the bookings of the lake; None without one.
+    """
+
+    def __init__(self, settings: OpenaiCompatible, lake: Lake | None) -> None:
+        self._settings = settings
+        self.ledger = Ledger(lake.root / FOLDER, settings.spend_limit_usd) if lake is not None else None
+
+    def ask(self, body: Mapping[str, Any], letters: int, read: Callable[[Reply, float | None], Read]) -> Read:
+        """Returns what `read` makes of an answer and its dollars; it raises ValueError for one that cannot be used.
+
+        `letters` of the question say, with the `max_tokens` of the body, what the request may cost at most. Raises
+        SpendLimitReached where that could exceed the limit of the day, and what `ChatClient` raises.
+        """
+        settings = self._settings
+        most = price(settings, letters // LETTERS_A_TOKEN, body["max_tokens"])
+
+        def use(reply: Reply) -> Read:
+            usd = price(settings, reply.tokens_in, reply.tokens_out)
+            self._correct(most, usd)
+            try:
+                return read(reply, usd)
+            except ValueError:
+                self._book(most)  # it is asked again
+                raise
+
+        self._book(most)
+        try:
+            made: Read = ChatClient(settings, key_of(settings)).ask(body, use)
+        except ModelRefused:
+            raise  # it was paid for
+        except OpusError:
+            self._correct(most, 0.0)
+            raise
+        return made
+
+    def _book(self, most: float | None) -> None:
+        if self.ledger is not None:
+            self.ledger.book(most)
+
+    def _correct(self, most: float | None, usd: float | None) -> None:
+        if self.ledger is not None:
+            self.ledger.correct(most, usd)
+
+
+def price(settings: OpenaiCompatible, tokens_in: int | None, tokens_out: int | None) -> float | None:
+    """Returns the dollars of so many tokens, None where a price or a number is unknown."""
+    of_in, of_out = settings.usd_per_million_tokens_in, settings.usd_per_million_tokens_out
+    if of_in is None or of_out is None or tokens_in is None or tokens_out is None:
+        return None
+    return (tokens_in * of_in + tokens_out * of_out) / MILLION
+
+
+def require_prices(settings: OpenaiCompatible) -> None:
+    """Raises SettingsError where a limit is set and prices are missing, so that the limit could not hold."""
+    if settings.spend_limit_usd is not None and price(settings, 0, 0) is None:
+        raise SettingsError("openai_compatible.spend_limit_usd needs usd_per_million_tokens_in and _out")
+
+
+def key_of(settings: OpenaiCompatible) -> str | None:
+    """Returns the key, None where the settings name no variable. Raises SettingsError where the variable is not set."""
+    name = settings.api_key_variable
+    if name and not os.environ.get(name):
+        raise SettingsError(f"the variable {name} (openai_compatible.api_key_variable) is not set")
+    return os.environ[name] if name else None

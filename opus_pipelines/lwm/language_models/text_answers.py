@@ -14,11 +14,10 @@ from opus_pipelines.core.errors import LakeError, SettingsError
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.model_settings import CausalLm, OpenaiCompatible
 from opus_pipelines.lake.layout import Lake, read_json, slug, write_json
-from opus_pipelines.lwm.language_models.chat_client import Reply
-from opus_pipelines.lwm.language_models.paid_client import PaidClient
+from opus_pipelines.lwm.language_models.chat_client import PaidClient, Reply
 from opus_pipelines.wkg.upkeep.kept_answers import ANSWERS
 
-VERSION = 1  # raise it when questions are put differently
+_VERSION = 1  # raise it when questions are put differently
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ class EndpointText:
         if not settings.url or not settings.model:
             raise SettingsError("the model openai_compatible needs [openai_compatible] url and model")
         self.settings = settings
-        self.version = f"{slug(settings.model)}-{digest(VERSION, settings.url, settings.model)[:8]}"
+        self.version = f"{slug(settings.model)}-{digest(_VERSION, settings.url, settings.model)[:8]}"
         self._client = PaidClient(settings, lake)
 
     def ask(self, question: Question) -> TextAnswer:
@@ -104,7 +103,7 @@ class CausalText:
     def __init__(self, settings: CausalLm) -> None:
         if settings.path is None:
             raise SettingsError("the model causal_lm needs [causal_lm] path, a folder with a model")
-        from opus_pipelines.lwm.language_models.transformer import base_hash, load
+        from opus_pipelines.lwm.language_models.causal_model import base_hash, load
 
         self.version = base_hash(settings.path)[:12]
         self._model = load(settings.path, settings.max_prompt_tokens)
@@ -113,8 +112,8 @@ class CausalText:
         """Returns what the model writes after the question; it may be empty."""
         import torch
 
-        from opus_pipelines.lwm.language_models.prompt import Prompt
-        from opus_pipelines.lwm.language_models.transformer import quiet
+        from opus_pipelines.lwm.language_models.causal_model import quiet
+        from opus_pipelines.lwm.language_models.prompts import Prompt
 
         model = self._model
         ids = model.prompt_tokens(Prompt(question.system, question.user, {}))
@@ -146,7 +145,7 @@ class KeptText:
     def ask(self, question: Question) -> TextAnswer:
         """Returns the kept answer, or asks and keeps the answer."""
         asked = {name: value for name, value in asdict(question).items() if value is not None}
-        file = self._folder / f"{digest(VERSION, self.name, self.version, asked)}.json"
+        file = self._folder / f"{digest(_VERSION, self.name, self.version, asked)}.json"
         if (kept := _kept(file)) is not None:
             return kept
         self.asked += 1
@@ -173,7 +172,7 @@ def _kept(file: Path) -> TextAnswer | None:
     return TextAnswer(value["text"], value.get("tokens_in"), value.get("tokens_out"), value.get("cost_usd"), True)
 
 
-MODELS: dict[str, Callable[[Any, Lake], TextModel]] = {
+TEXT_MODELS: dict[str, Callable[[Any, Lake], TextModel]] = {
     EndpointText.name: lambda settings, lake: EndpointText(settings.openai_compatible, lake),
     CausalText.name: lambda settings, _: CausalText(settings.causal_lm),
 }

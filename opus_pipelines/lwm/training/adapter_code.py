@@ -11,8 +11,8 @@ import pandas as pd
 from mlflow.models import set_model
 from mlflow.pyfunc.model import PythonModel
 
-from opus_pipelines.lwm.language_models.prompt import SYSTEM, Prompt
-from opus_pipelines.lwm.language_models.transformer import apply_adapter, load, read_adapter
+from opus_pipelines.lwm.language_models.causal_model import apply_adapter, load, read_adapter
+from opus_pipelines.lwm.language_models.prompts import SYSTEM, Prompt
 
 
 class AdapterSteps(PythonModel):

@@ -13,8 +13,8 @@ from opus_pipelines.core.model_settings import CausalLm
 from opus_pipelines.intakes.requirements.encoder_store import WEIGHTS as ENCODER_WEIGHTS
 from opus_pipelines.intakes.requirements.encoder_store import encoder_id, save_encoder
 from opus_pipelines.intakes.requirements.intention_encoder import IntentionEncoder
-from opus_pipelines.lwm.language_models import adapter_store
-from opus_pipelines.lwm.language_models.adapter_store import adapter_id
+from opus_pipelines.lwm.language_models import adapters
+from opus_pipelines.lwm.language_models.adapters import adapter_id
 from opus_pipelines.lwm.next_step.network import Network
 from opus_pipelines.lwm.pointer.model import PointerModel
 from opus_pipelines.lwm.pointer.store import WEIGHTS, model_id_of, save
@@ -77,7 +77,7 @@ def _save_adapter(weights: Mapping[str, np.ndarray], settings: CausalLm, folder:
     _save(
         folder,
         "adapter_code.py",
-        _Weights(adapter_store.WEIGHTS, partial(adapter_store.save, weights), ("transformers", "peft", "torch")),
+        _Weights(adapters.WEIGHTS, partial(adapters.save_adapter, weights), ("transformers", "peft", "torch")),
         signature=signature,
         input_example=pd.DataFrame(example),
         model_config=config,

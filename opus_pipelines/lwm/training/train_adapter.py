@@ -21,12 +21,19 @@ from opus_pipelines.core.settings import Settings
 from opus_pipelines.intakes.requirements.decode import Decoded, StatedText, title_of
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.interface import LwmRequest
-from opus_pipelines.lwm.language_models import lora
-from opus_pipelines.lwm.language_models.adapter_store import KIND, WEIGHTS, adapter_id, opened, save, store_of
-from opus_pipelines.lwm.language_models.answers import validated
-from opus_pipelines.lwm.language_models.lora import Example, fit
-from opus_pipelines.lwm.language_models.prompt import VERSION, Prompt, prompt_of
-from opus_pipelines.lwm.language_models.transformer import LanguageModel, apply_adapter, base_hash, load
+from opus_pipelines.lwm.language_models import adapters
+from opus_pipelines.lwm.language_models.adapters import (
+    KIND,
+    WEIGHTS,
+    Example,
+    adapter_id,
+    adapters_of,
+    fit_adapter,
+    opened_adapters,
+    save_adapter,
+)
+from opus_pipelines.lwm.language_models.causal_model import LanguageModel, apply_adapter, base_hash, load
+from opus_pipelines.lwm.language_models.prompts import PROMPT_VERSION, Prompt, prompt_of, validated
 from opus_pipelines.lwm.retrieval.case_memory import IndustryMemory
 from opus_pipelines.lwm.retrieval.consensus import f1
 from opus_pipelines.lwm.retrieval.routing import Router
@@ -89,8 +96,8 @@ class _AdapterTraining:
         return {
             "snapshot": self.index.snapshot.id,
             "base model": base_hash(self.path),
-            "prompts": VERSION,
-            "seed": lora.SEED,
+            "prompts": PROMPT_VERSION,
+            "seed": adapters.ADAPTER_SEED,
             "held out": f"1 of {HELD_OUT} by hash of the request",
             **self.settings.causal_lm.model_dump(exclude={"path"}),
         }
@@ -105,14 +112,14 @@ class _AdapterTraining:
         report("prompts are written")
         learnt, asked = self._cases()
         base = load(self.path, settings.max_prompt_tokens)
-        champion = opened(self.lake).champion
+        champion = opened_adapters(self.lake).champion
         usable = champion if champion and champion.base == base_hash(self.path) else None
         serving = apply_adapter(base, usable.weights, usable.rank) if usable else base
         report(f"{len(asked):,} held-out cases are answered by what serves now")
         before = [self._f1(serving, case) for case in asked]
         report(f"an adapter is trained on {len(learnt):,} cases")
         loss: list[float] = []
-        weights = fit(
+        weights = fit_adapter(
             load(self.path, settings.max_prompt_tokens),
             [_example(case) for case in learnt],
             settings,
@@ -128,7 +135,7 @@ class _AdapterTraining:
         model_id = adapter_id(weights)
         card = {
             "kind": KIND,
-            "version": VERSION,
+            "version": PROMPT_VERSION,
             "rank": settings.lora_rank,
             "base": base_hash(self.path),
             "snapshot": self.index.snapshot.id,
@@ -140,10 +147,10 @@ class _AdapterTraining:
         with nullcontext() if self.options.holds_lock else self.lake.lock():
             if not self.lake.snapshot_folder(self.index.snapshot.id).is_dir():
                 raise InputError("the snapshot was removed during the training; nothing is written: run it again")
-            store = store_of(self.lake)
+            store = adapters_of(self.lake)
             if (now := store.champions()[:1]) and now[0] == model_id:
                 verdict = replace(verdict, promoted=False, reason="it is the champion already")
-            store.keep(model_id, card, lambda folder: save(weights, folder / WEIGHTS))
+            store.keep(model_id, card, lambda folder: save_adapter(weights, folder / WEIGHTS))
             if verdict.promoted:
                 store.promote(model_id)
         return Trained(model_id, figures, loss, verdict), weights

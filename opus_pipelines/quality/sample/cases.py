@@ -3,8 +3,18 @@
 from dataclasses import dataclass, field
 from random import Random
 
-from opus_pipelines.quality.sample.chain import END, Chain, Options, variants
-from opus_pipelines.quality.sample.model import UNKNOWN_OUTCOMES, VARIATION, ExecutionMode, Industry, Kind, Task
+from opus_pipelines.quality.sample.model import (
+    END,
+    UNKNOWN_OUTCOMES,
+    VARIATION,
+    Chain,
+    ExecutionMode,
+    Industry,
+    Kind,
+    Options,
+    Task,
+    variants,
+)
 
 FIRST_DAY_MS = 1_736_121_600_000  # 2025-01-06T00:00Z, a Monday
 DAY_MS, HOUR_MS = 86_400_000, 3_600_000

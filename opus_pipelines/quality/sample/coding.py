@@ -16,7 +16,7 @@ from opus_pipelines.quality.sample.model import (
     small,
 )
 
-TASKS = by_name(
+CODING_TASKS = by_name(
     Task(
         "Receive Visit Note",
         "Take the signed visit note from the record system.",
@@ -180,12 +180,12 @@ TASKS = by_name(
     ),
 )
 
-INDUSTRY = Industry("medical coding", 42.0, TASKS)
+MEDICAL_CODING = Industry("medical coding", 42.0, CODING_TASKS)
 
 _POINTS = {"Count Data Points": 0.4, "Count Problem Points": 0.35, "Assess Level of Risk": 0.25}
 _COMPLAINTS = ("chest tightness", "low back pain", "a lasting cough", "dizziness")
 
-VISITS = (
+VISIT_KINDS = (
     Kind(
         "New patient visit",
         "First visit of a new patient aged {age} with {complaint} to {clinic}; the physician took a full history, "

@@ -16,7 +16,7 @@ from opus_pipelines.quality.sample.model import (
     small,
 )
 
-TASKS = by_name(
+_TASKS = by_name(
     Task(
         "Receive Invoice",
         "Take the invoice from the mailbox into the workflow.",
@@ -256,9 +256,9 @@ TASKS = by_name(
     ),
 )
 
-INDUSTRY = Industry("accounts payable", 27.0, TASKS)
+ACCOUNTS_PAYABLE = Industry("accounts payable", 27.0, _TASKS)
 
-INVOICES = (
+INVOICE_KINDS = (
     Kind(
         "Purchase order invoice",
         "Supplier of {goods} sends an invoice that quotes a purchase order; {lines}, delivered to the {site} "
@@ -317,7 +317,7 @@ INVOICES = (
     ),
 )
 
-EXPENSES = (
+EXPENSE_KINDS = (
     Kind(
         "Travel expense report",
         "Employee of {department} claims {what} for a trip to {city} with {receipts} receipts; part was paid "

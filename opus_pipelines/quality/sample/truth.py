@@ -3,15 +3,18 @@
 from collections import defaultdict
 from typing import Any
 
-from opus_pipelines.quality.sample.chain import Expected, expected, mixed, variants
 from opus_pipelines.quality.sample.model import (
     UNKNOWN_OUTCOMES,
     USD_PER_MILLION_TOKENS,
     VARIATION,
+    Expected,
     Industry,
     Kind,
     Task,
+    expected,
+    mixed,
     normalise,
+    variants,
 )
 from opus_pipelines.quality.sample.sources import SOURCES, Contract, Source
 

@@ -11,19 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.quality.sample import write_csv, write_jsonl, write_xes
+from opus_pipelines.quality.sample import history_files
 from opus_pipelines.quality.sample.cases import Case, draw_cases
-from opus_pipelines.quality.sample.incomplete import by_mail
-from opus_pipelines.quality.sample.intakes import ContractFiles, all_contracts
-from opus_pipelines.quality.sample.sources import SOURCES, Source
+from opus_pipelines.quality.sample.sources import SOURCES, ContractFiles, Source, all_contracts, by_mail
 from opus_pipelines.quality.sample.truth import truth
 
 WRITERS: dict[str, Callable[[Source, list[Case]], bytes]] = {
-    "brightwater_expenses": write_csv.expenses,
-    "brightwater_invoices": write_csv.ledger,
-    "castellan_household": write_jsonl.claims,
-    "harbourline_claims": write_xes.claims,
-    "meridian_coding": write_xes.visits,
+    "brightwater_expenses": history_files.expenses,
+    "brightwater_invoices": history_files.ledger,
+    "castellan_household": history_files.jsonl_claims,
+    "harbourline_claims": history_files.xes_claims,
+    "meridian_coding": history_files.xes_visits,
 }
 SETTINGS = """\
 # Settings of the sample. Every key is optional; docs/reference/settings.md lists them all.

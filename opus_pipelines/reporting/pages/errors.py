@@ -7,8 +7,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from opus_pipelines.core.safe_text import clean
-from opus_pipelines.quality.error_analysis import LEAST, LEVEL, Analysis
-from opus_pipelines.quality.error_features import Sample
+from opus_pipelines.quality.error_analysis import LEAST, LEVEL, Analysis, Sample
 
 _LONGEST = 400  # characters of a request
 MOST_SHOWN = 40  # samples whose text is shown

@@ -10,7 +10,7 @@ import pytest
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.settings import Retention
-from opus_pipelines.flows.batches.batch import FlowBatch, is_contract_current, prune, publish, run_batch
+from opus_pipelines.flows.batches.batch import FlowBatch, is_contract_current, prune, publish_batch, run_batch
 from opus_pipelines.flows.batches.inputs import read_inputs
 from opus_pipelines.flows.from_text.activities import CatalogueError
 from opus_pipelines.intakes.discover import discover
@@ -247,7 +247,7 @@ def test_old_batches_are_removed_after_the_grace_time(tmp_path: Path) -> None:
         assert inputs is not None
         batch = run_batch(inputs, WordEncoder(), NOW + timedelta(days=day))
         with lake.lock():
-            publish(lake, batch)
+            publish_batch(lake, batch)
         made.append(batch.id)
     retention = Retention(results=2, grace_minutes=60)
     with lake.lock():

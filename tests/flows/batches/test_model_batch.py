@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
+from opus_pipelines.core.schemas import EVALUATION_UTTERANCES
 from opus_pipelines.core.settings import Flows, OpenaiCompatible, Settings
 from opus_pipelines.flows.batches.batch import FlowBatch, is_contract_current
-from opus_pipelines.flows.batches.evaluation import Asking, evaluate, means, publish, read_set
 from opus_pipelines.flows.batches.scoring import BASELINE, WRITER
-from opus_pipelines.flows.models.backends import chosen
-from opus_pipelines.flows.models.endpoint_writer import Keeping
+from opus_pipelines.flows.writers.activity_flows import Keeping, chosen
 from opus_pipelines.intakes.discover import discover
 from opus_pipelines.lake.layout import Lake
+from opus_pipelines.quality.score_rows import means, publish
+from opus_pipelines.quality.utterances import Asking, evaluate_utterances, read_set
 from opus_pipelines.reporting.views import connect, run
 from opus_pipelines.wkg.upkeep.kept_answers import remove_answers
 from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir
@@ -142,15 +143,15 @@ def test_an_evaluation_has_the_language_model_beside_the_writer_and_the_baseline
     path.write_text("\n".join(json.dumps(one) for one in asked))
     catalogue.write_text(json.dumps([{"id": name, "description": text} for name, text in ENTRIES]))
     asking = Asking("folds", (), chosen(settings, NAME), Keeping(Lake(tmp_path / "lake")))
-    found = evaluate(read_set(path, catalogue), WordEncoder(), asking)
+    found = evaluate_utterances(read_set(path, catalogue), WordEncoder(), asking)
     assert [row["system"] for row in found.rows] == [NAME, WRITER, BASELINE] * 2
-    exact = means(found.rows, "exact_semantic")
+    exact = means(found.rows, "exact_semantic", "item")
     assert (exact[NAME].mean, exact[WRITER].mean) == (0.5, 1.0)
-    assert means(found.rows, "tokens_in")[NAME].mean == 900.0
-    assert WRITER not in means(found.rows, "repaired")
+    assert means(found.rows, "tokens_in", "item")[NAME].mean == 900.0
+    assert WRITER not in means(found.rows, "repaired", "item")
     shown = [body["messages"][1]["content"] for body in chat.seen]
     requests = [[text.count(f'Request:\n"{uttered[1]}"') for uttered in (CREATE, ADD)] for text in shown]
     assert requests == [[1, 0], [0, 1]], "no demonstration is the test itself, and none of a new flow is an edit"
-    publish(Lake(tmp_path / "lake"), found)
+    publish(Lake(tmp_path / "lake"), EVALUATION_UTTERANCES, found)
     kept = connect(Lake(tmp_path / "lake")).execute("SELECT sum(repaired), sum(cost_usd) FROM evaluations_utterances")
     assert kept.fetchall() == [(1, pytest.approx(0.002))]

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.flows.batches.utterance_files import UtteranceRow, read
+from opus_pipelines.flows.batches.inputs import UtteranceRow, read_utterances
 from opus_pipelines.workflow.blocks.formats.bpmn_writer import write_bpmn
 from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir
 from opus_pipelines.workflow.blocks.model import activities, identified
@@ -28,7 +28,7 @@ TANGLED = """<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL" id
 
 def rows_of(folder: Path, name: str, text: str) -> list[UtteranceRow]:
     (folder / name).write_text(text, "utf-8")
-    return read(folder / name, folder)
+    return read_utterances(folder / name, folder)
 
 
 def one_row(folder: Path, **cells: object) -> UtteranceRow:
@@ -58,7 +58,7 @@ def test_a_csv_gives_utterances_with_prior_gold_and_tags(tmp_path: Path) -> None
 def test_json_lines_may_be_of_another_encoding(tmp_path: Path) -> None:
     line = json.dumps({"id": 7, "utterance": "Prüfe die Rechnung", "tags": ["x", 3]}, ensure_ascii=False)
     (tmp_path / "a.jsonl").write_bytes(line.encode("utf-16"))
-    (row,) = read(tmp_path / "a.jsonl", tmp_path)
+    (row,) = read_utterances(tmp_path / "a.jsonl", tmp_path)
     assert row.task is not None
     assert (row.uid, row.utterance, row.task.tags) == ("7", "Prüfe die Rechnung", ("x", "3"))
 
@@ -147,4 +147,4 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     os.link(outside, folder / "hard.csv")
     for name in ("link.csv", "hard.csv", "missing.csv"):
         with pytest.raises(InputError, match=name):
-            read(folder / name, folder)
+            read_utterances(folder / name, folder)

@@ -10,7 +10,7 @@ from opus_pipelines.flows.enterprise.flow_examples import known
 from opus_pipelines.flows.enterprise.scores import flow_scores, hallucinations
 from opus_pipelines.flows.enterprise.world import flow_script
 from opus_pipelines.flows.enterprise.world.examples import examples, world_catalogue
-from opus_pipelines.flows.writers.baselines import MostFrequentFlow, NearestFlow
+from opus_pipelines.flows.writers.platform_flows import MostFrequentFlow, NearestFlow
 
 
 @pytest.fixture(scope="module")

@@ -7,14 +7,20 @@ from typing import Any
 import pytest
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.flows.programs.branch_choice import choose, letter_cosine
 from opus_pipelines.flows.programs.drafts import program_of
-from opus_pipelines.flows.programs.interpreter import ProgramRun, run
+from opus_pipelines.flows.programs.executors import FastRuns, ToolExecutor
+from opus_pipelines.flows.programs.interpreter import ProgramRun, choose, letter_cosine, run
 from opus_pipelines.flows.programs.planning_set import MANUAL, tasks, toolbox
-from opus_pipelines.flows.programs.records import publish_runs, read_program, run_row, step_rows, write_history
-from opus_pipelines.flows.programs.task_files import read_tasks, task_of
-from opus_pipelines.flows.programs.tool_executor import FastRuns, ToolExecutor
-from opus_pipelines.flows.programs.values import Tool, Toolbox, ToolError, Value
+from opus_pipelines.flows.programs.records import (
+    publish_runs,
+    read_program,
+    read_tasks,
+    run_row,
+    step_rows,
+    task_of,
+    write_history,
+)
+from opus_pipelines.flows.programs.tools import Tool, Toolbox, ToolError, TypedValue
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.views import connect
 from opus_pipelines.workflow.blocks.formats.core_program import CoreProgram, CoreStep, parse_core
@@ -76,7 +82,7 @@ def _raise() -> str:
     [
         (Tool("bad", "hangs", lambda: time.sleep(2), seconds=0.05), "hanging"),
         (Tool("bad", "lies", lambda: 7, gives="text"), "wrong_type"),
-        (Tool("bad", "lies", lambda: Value("image", "x"), gives="text"), "wrong_type"),
+        (Tool("bad", "lies", lambda: TypedValue("image", "x"), gives="text"), "wrong_type"),
         (Tool("bad", "lies", lambda: True, gives="number"), "wrong_type"),
         (Tool("bad", "fails", _raise), "failed"),
         (Tool("bad", "needs more", lambda: "", {"text": "text"}), "bad_arguments"),
@@ -110,7 +116,7 @@ def test_what_a_toolbox_refuses() -> None:
         Toolbox().call("x", {})
     assert error.value.status == "bad_arguments"
     with pytest.raises(InputError):
-        Value("text", 7)
+        TypedValue("text", 7)
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,11 @@ import pytest
 
 from opus_pipelines.core.errors import SettingsError
 from opus_pipelines.core.model_settings import CausalLm, OpenaiCompatible
+from opus_pipelines.flows.programs.executors import LanguageExecutor
 from opus_pipelines.flows.programs.interpreter import run
-from opus_pipelines.flows.programs.language_executor import LanguageExecutor
 from opus_pipelines.flows.programs.planning_set import toolbox
-from opus_pipelines.flows.programs.records import run_row
-from opus_pipelines.flows.programs.task_files import task_of
-from opus_pipelines.flows.programs.values import Toolbox
+from opus_pipelines.flows.programs.records import run_row, task_of
+from opus_pipelines.flows.programs.tools import Toolbox
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.language_models.text_answers import CausalText, EndpointText, KeptText, Question, TextAnswer
 from opus_pipelines.workflow.blocks.formats.core_program import parse_core

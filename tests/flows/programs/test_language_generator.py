@@ -8,10 +8,10 @@ import pytest
 from opus_pipelines.core.errors import SettingsError
 from opus_pipelines.core.model_settings import CausalLm
 from opus_pipelines.flows.programs.drafts import Item, program_of
+from opus_pipelines.flows.programs.executors import ToolExecutor
 from opus_pipelines.flows.programs.language_generator import LoraEdits, improve_in_context
-from opus_pipelines.flows.programs.planning_set import MANUAL, bank, score, split, tasks, toolbox
+from opus_pipelines.flows.programs.planning_set import MANUAL, bank, plan_score, split, tasks, toolbox
 from opus_pipelines.flows.programs.rewards import INVALID, Harness
-from opus_pipelines.flows.programs.tool_executor import ToolExecutor
 from opus_pipelines.lwm.language_models.text_answers import Question, TextAnswer
 from opus_pipelines.workflow.blocks.formats.core_program import write_core
 
@@ -34,7 +34,7 @@ class Writer:
 
 
 def harness(calls: int | None = None) -> Harness:
-    return Harness(SELECT, score, ToolExecutor(toolbox()), "test", calls)
+    return Harness(SELECT, plan_score, ToolExecutor(toolbox()), "test", calls)
 
 
 def test_the_loop_keeps_the_best_answer_and_shows_errors_and_rewards() -> None:

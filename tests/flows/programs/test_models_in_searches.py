@@ -10,16 +10,15 @@ from opus_pipelines.cli.main import opus
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.settings import MLflow
 from opus_pipelines.flows.programs.drafts import Item, program_of
+from opus_pipelines.flows.programs.executors import LanguageExecutor
 from opus_pipelines.flows.programs.experiment import LanguageModels, Plan, experiment, log_curves
 from opus_pipelines.flows.programs.interpreter import run
-from opus_pipelines.flows.programs.language_executor import LanguageExecutor
 from opus_pipelines.flows.programs.language_generator import improve_in_context
-from opus_pipelines.flows.programs.model_plans import plan_of
 from opus_pipelines.flows.programs.planning_set import MANUAL, toolbox
-from opus_pipelines.flows.programs.rewards import Harness
+from opus_pipelines.flows.programs.records import task_of
+from opus_pipelines.flows.programs.rewards import Harness, plan_of
 from opus_pipelines.flows.programs.search import Searched
-from opus_pipelines.flows.programs.task_files import task_of
-from opus_pipelines.flows.programs.values import Toolbox
+from opus_pipelines.flows.programs.tools import Toolbox
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.language_models.text_answers import Question, TextAnswer
 from opus_pipelines.lwm.training.tracking import Tracking
@@ -58,7 +57,7 @@ def test_an_answer_without_models_leaves_the_last_list_of_a_tool() -> None:
     text = (
         'a ::: process ::: call p = add_model(plan=plan, model="translation") ::: next :: e\ne ::: terminal ::: x :::'
     )
-    from opus_pipelines.flows.programs.tool_executor import ToolExecutor
+    from opus_pipelines.flows.programs.executors import ToolExecutor
 
     done = run(parse_core(text), task_of("x"), ToolExecutor(toolbox()))
     assert plan_of(done) == ("translation",)

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.flows.programs import planning_set
 from opus_pipelines.flows.programs.drafts import Item, applied, draft_of, program_of, random_draft, random_edit
-from opus_pipelines.flows.programs.edit_policy import EVEN, EditPolicy, Part, RunningMoments
-from opus_pipelines.flows.programs.experiment import Plan, experiment, publish, summaries
-from opus_pipelines.flows.programs.planning_set import MANUAL, PlanningTask, bank, score, tasks, toolbox
+from opus_pipelines.flows.programs.executors import ToolExecutor
+from opus_pipelines.flows.programs.experiment import Plan, experiment, publish_experiment, summaries
+from opus_pipelines.flows.programs.planning_set import MANUAL, PlanningTask, bank, plan_score, tasks, toolbox
+from opus_pipelines.flows.programs.policies import EVEN, EditPolicy, Part, RunningMoments
 from opus_pipelines.flows.programs.rewards import INVALID, BudgetSpent, Harness, RewardError, chain_validity, scorer
 from opus_pipelines.flows.programs.search import METHODS, improve
-from opus_pipelines.flows.programs.tool_executor import ToolExecutor
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.views import connect, run
 from opus_pipelines.workflow.blocks.formats.core_flow import flow_program, program_flow
@@ -27,7 +27,7 @@ from opus_pipelines.workflow.blocks.formats.core_program import CoreProgram, Cor
 SELECT, HELD_OUT = planning_set.split(tasks())
 
 
-def harness(reward: object = score, part: Sequence[PlanningTask] = SELECT, calls: int | None = None) -> Harness:
+def harness(reward: object = plan_score, part: Sequence[PlanningTask] = SELECT, calls: int | None = None) -> Harness:
     assert callable(reward)
     return Harness(part[:12] if part is SELECT else part, reward, ToolExecutor(toolbox()), "test", calls)
 
@@ -56,7 +56,7 @@ def test_a_program_of_another_form_cannot_be_edited() -> None:
 def test_the_split_is_by_task_and_the_optimum_of_every_task_is_one() -> None:
     ids = [{task.id for task in part} for part in (SELECT, HELD_OUT)]
     assert (len(SELECT), len(HELD_OUT), ids[0] & ids[1]) == (81, 82, set())
-    assert {score(task, task.needed) for task in tasks()} == {1.0}
+    assert {plan_score(task, task.needed) for task in tasks()} == {1.0}
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_the_split_is_by_task_and_the_optimum_of_every_task_is_one() -> None:
 def test_the_score_of_a_plan(plan: tuple[str, ...], worth: float, valid: float) -> None:
     text = "Given a noisy image, how to return the caption in German step by step?"
     task = next(task for task in tasks() if task.text == text)
-    assert score(task, plan) == pytest.approx(worth)
+    assert plan_score(task, plan) == pytest.approx(worth)
     assert chain_validity(task, plan) == valid
 
 
@@ -184,8 +184,8 @@ def test_the_held_out_half_selects_nothing(tmp_path: Path) -> None:
     assert (summary.seeds, summary.valid_share, summary.low <= summary.mean <= summary.high) == (2, 1.0, True)
     lake = Lake(tmp_path / "lake")
     with lake.lock():
-        publish(lake, done)
-        publish(lake, done)
+        publish_experiment(lake, done)
+        publish_experiment(lake, done)
     assert len(run(connect(lake), "programs").fetchall()) == 1
     assert connect(lake).execute("SELECT count(*) > 4, max(call) FROM programs_curves").fetchall() == [(True, 20)]
     with pytest.raises(InputError):

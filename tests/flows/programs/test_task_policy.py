@@ -8,27 +8,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opus_pipelines.flows.programs import planning_set
-from opus_pipelines.flows.programs.coordinate_search import climb, neighbours
 from opus_pipelines.flows.programs.drafts import ALWAYS, Draft, Item, program_of, typed
-from opus_pipelines.flows.programs.planning_set import MANUAL, PHRASES, bank, score, tasks, toolbox
+from opus_pipelines.flows.programs.executors import ToolExecutor
+from opus_pipelines.flows.programs.planning_set import MANUAL, PHRASES, bank, plan_score, tasks, toolbox
+from opus_pipelines.flows.programs.policies import TaskPolicy, mentioned_phrases, order_direction
 from opus_pipelines.flows.programs.rewards import INVALID, Harness
-from opus_pipelines.flows.programs.search import improve
-from opus_pipelines.flows.programs.task_policy import TaskPolicy, mentions, order_direction
-from opus_pipelines.flows.programs.tool_executor import ToolExecutor
+from opus_pipelines.flows.programs.search import climb, improve, neighbours
 from opus_pipelines.workflow.blocks.formats.core_program import findings
 
 SELECT = planning_set.split(tasks())[0]
 
 
 def harness(reads: str = "exact", calls: int | None = None, count: int = 12) -> Harness:
-    return Harness(SELECT[:count], score, ToolExecutor(toolbox(reads)), "test", calls)
+    return Harness(SELECT[:count], plan_score, ToolExecutor(toolbox(reads)), "test", calls)
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10_000))
 def test_every_program_that_is_drawn_is_valid_and_names_a_phrase_once(seed: int) -> None:
     on = harness()
-    policy = TaskPolicy(bank(), mentions(on, bank()), MANUAL, [0.0] * 12)
+    policy = TaskPolicy(bank(), mentioned_phrases(on, bank()), MANUAL, [0.0] * 12)
     draft, drawn = policy.draw(np.random.default_rng(seed), 0.5)
     assert findings(program_of(draft)) == []
     assert len({item.phrase for item in draft}) == len(draft) == len(drawn.phrases)
@@ -77,7 +76,7 @@ def test_only_the_tasks_that_mention_a_phrase_move_its_choice() -> None:
 
 
 def test_the_mentions_are_those_of_the_tools_that_run_the_program() -> None:
-    exact, similar = (mentions(harness(reads), bank()) for reads in ("exact", "similar"))
+    exact, similar = (mentioned_phrases(harness(reads), bank()) for reads in ("exact", "similar"))
     wanted = [[p == ALWAYS or p.lower() in task.text.lower() for p in bank().phrases] for task in SELECT[:12]]
     assert exact.tolist() == wanted
     assert (exact != similar).any()
@@ -116,7 +115,7 @@ def test_the_scores_of_tasks_are_one_call_and_their_mean_is_the_reward() -> None
 
 @pytest.mark.long
 def test_with_a_tenth_of_the_calls_the_policy_is_far_above_the_manual_program() -> None:
-    on = Harness(SELECT, score, ToolExecutor(toolbox()), "test", 600)
+    on = Harness(SELECT, plan_score, ToolExecutor(toolbox()), "test", 600)
     found = improve("policy gradient", bank(), MANUAL, on, 100)
     assert on.calls == 600
     assert found.reward > 0.7 > 0.4 > found.begin

@@ -12,9 +12,8 @@ from opus_pipelines.flows.enterprise.scores import flow_scores
 from opus_pipelines.flows.enterprise.validation import structure_errors
 from opus_pipelines.flows.enterprise.world import flow_script
 from opus_pipelines.flows.enterprise.world.examples import KINDS, examples, world_catalogue
-from opus_pipelines.flows.writers.input_options import SlotOptions
-from opus_pipelines.flows.writers.input_writing import InputWriter, following, lines_of, taught
-from opus_pipelines.lwm.language_models.prompt import Prompt
+from opus_pipelines.flows.writers.input_choice import InputWriter, SlotOptions, following, lines_of, taught
+from opus_pipelines.lwm.language_models.prompts import Prompt
 
 SLOTS = (SlotOptions("table", ("a", "b"), True), SlotOptions("values", ("x=1", "y=2"), False, 2))
 

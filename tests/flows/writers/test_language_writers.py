@@ -17,12 +17,19 @@ from opus_pipelines.flows.enterprise.step_choice import learnt
 from opus_pipelines.flows.enterprise.validation import structure_errors
 from opus_pipelines.flows.enterprise.world import flow_script
 from opus_pipelines.flows.enterprise.world.examples import examples, world_catalogue
-from opus_pipelines.flows.writers.decoders import CausalDecoder, EndpointDecoder
-from opus_pipelines.flows.writers.language_writers import LISTS, LanguageWriter, outline_lines, promptings, suggested
-from opus_pipelines.flows.writers.model_comparison import sample_lines, table, written
+from opus_pipelines.flows.writers.platform_flows import (
+    LISTS,
+    CausalDecoder,
+    EndpointDecoder,
+    LanguageWriter,
+    outline_lines,
+    promptings,
+    suggested,
+)
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lwm.language_models.spending import SpendLimitReached
+from opus_pipelines.lwm.language_models.chat_client import SpendLimitReached
 from opus_pipelines.quality.error_analysis import sample_of
+from opus_pipelines.quality.platform_flows import flow_samples, model_rows, written_flows
 from tests.lwm.language_models.chat_server import Body, ChatServer, schema_of, serving
 from tests.lwm.language_models.tiny_model import write_tiny_model
 
@@ -76,7 +83,7 @@ def test_a_prompt_holds_texts_as_data_and_the_nearest_examples() -> None:
 
 @pytest.mark.model
 def test_a_random_model_writes_sound_flows_of_the_catalogue(tmp_path: Path) -> None:
-    from opus_pipelines.lwm.language_models.transformer import load
+    from opus_pipelines.lwm.language_models.causal_model import load
 
     model = load(write_tiny_model(tmp_path / "tiny"), 1024)
     choice = learnt(world_catalogue())
@@ -167,17 +174,17 @@ def test_an_answer_without_a_step_is_an_error(server: ChatServer, answer: Any, t
 def test_a_comparison_has_quality_tokens_dollars_and_samples(server: ChatServer, tmp_path: Path) -> None:
     server.answer = answering({"trigger": "record_create", "steps": [{"depth": 0, "step": "send_email"}]})
     held_out = [e for e in examples() if e.part == "held out"][:4]
-    flows = written(writer_of(server, tmp_path), held_out, world_catalogue(), "gpt-4o-mini")
-    (row,) = table(flows, world_catalogue())
+    flows = written_flows(writer_of(server, tmp_path), held_out, world_catalogue(), "gpt-4o-mini")
+    (row,) = model_rows(flows, world_catalogue())
     assert (row.model, row.n, row.tokens_in, row.tokens_out, row.failed) == ("gpt-4o-mini, retrieval", 4, 3600, 200, 0)
     assert row.cost_usd == pytest.approx((3600 * 0.15 + 200 * 0.60) / 1e6)
     assert (row.hallucinated_steps, row.hallucinated_tables) == (0, 0)
-    low, high = row.means["flowsim"][1:]
-    assert 0 <= low <= row.means["flowsim"][0] <= high <= 1
+    flowsim = row.means["flowsim"]
+    assert 0 <= flowsim.low <= flowsim.mean <= flowsim.high <= 1
     server.answer = answering({})
-    failed = written(writer_of(server, tmp_path / "other"), held_out[:1], world_catalogue(), "gpt-4o-mini")
+    failed = written_flows(writer_of(server, tmp_path / "other"), held_out[:1], world_catalogue(), "gpt-4o-mini")
     assert failed[0].problem
     assert failed[0].scores.flowsim == 0
-    samples = [sample_of(json.loads(line)) for line in sample_lines(flows)]
+    samples = [sample_of(json.loads(line)) for line in flow_samples(flows)]
     assert [s.id for s in samples] == [e.id for e in held_out]
     assert samples[0].flow is not None

@@ -106,7 +106,7 @@ def sample_graph(*tasks: Task) -> WorkGraph:
 
 
 def sample_task(name: str) -> tuple[Task, TaskNode]:
-    of = coding.TASKS[name]
+    of = coding.CODING_TASKS[name]
     task = Task(name, name, of.description, inputs=of.inputs, outputs=of.outputs)
     return task, TaskNode(
         name, name, name, inputs=of.inputs, outputs=of.outputs, instructions=(next(iter(of.instructions.values())),)

@@ -16,10 +16,15 @@ import pytest
 from opus_pipelines.core.errors import OpusError, SettingsError
 from opus_pipelines.core.settings import Generation, OpenaiCompatible, Paths, Settings
 from opus_pipelines.lwm.interface import Usage, backend_of
-from opus_pipelines.lwm.language_models.answers import AnswerError
-from opus_pipelines.lwm.language_models.chat_client import EndpointError, ModelRefused, retry_after
-from opus_pipelines.lwm.language_models.endpoint import OpenaiCompatibleBackend
-from opus_pipelines.lwm.language_models.spending import Ledger, SpendLimitReached
+from opus_pipelines.lwm.language_models.backends import OpenaiCompatibleBackend
+from opus_pipelines.lwm.language_models.chat_client import (
+    EndpointError,
+    Ledger,
+    ModelRefused,
+    SpendLimitReached,
+    retry_after,
+)
+from opus_pipelines.lwm.language_models.prompts import AnswerError
 from tests.lwm.language_models.lm_requests import request
 
 KEY = "sk-very-secret"

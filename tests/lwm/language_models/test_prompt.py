@@ -7,8 +7,17 @@ import pytest
 
 from opus_pipelines.intakes.requirements.decode import Decoded, StatedText
 from opus_pipelines.lwm.interface import LwmRequest, Usage
-from opus_pipelines.lwm.language_models.answers import AnswerError, Dropped, parsed, validated
-from opus_pipelines.lwm.language_models.prompt import MOST_NAMES, catalogue, depth_first, prompt_of, quoted
+from opus_pipelines.lwm.language_models.prompts import (
+    MOST_NAMES,
+    AnswerError,
+    Dropped,
+    catalogue,
+    depth_first,
+    parsed,
+    prompt_of,
+    quoted,
+    validated,
+)
 from opus_pipelines.wkg.graph import Task, WorkGraph
 from opus_pipelines.wkg.subgraphs.steiner_tree import SubWKG
 from tests.lwm.language_models.lm_requests import TITLES, edge, graph, request

@@ -2,7 +2,7 @@
 
 import pytest
 
-from opus_pipelines.lwm.language_models.token_trie import TokenTrie
+from opus_pipelines.lwm.language_models.causal_model import TokenTrie
 
 END, SEP = 0, 9
 NAMES = {"pay": [1, SEP], "pay invoice": [1, 2, SEP], "check": [3, SEP]}

@@ -23,9 +23,8 @@ from opus_pipelines.lwm.retrieval.case_memory import memory_of
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.lwm.training.tracking import Tracking
 from opus_pipelines.lwm.training.train import Trained, TrainingOptions, train
-from opus_pipelines.quality.ablations import ABLATIONS
-from opus_pipelines.quality.item_scores import TextVectors, item_scores
-from opus_pipelines.quality.systems import predict
+from opus_pipelines.quality.evaluate import TextVectors, item_scores
+from opus_pipelines.quality.systems import ABLATIONS, predict
 from opus_pipelines.quality.task_set import Item
 from opus_pipelines.wkg.snapshot import Snapshot
 from opus_pipelines.workflow.metrics.plan_scores import Plan

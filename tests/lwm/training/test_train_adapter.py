@@ -10,11 +10,10 @@ from opus_pipelines.core.errors import SettingsError
 from opus_pipelines.core.settings import CausalLm, Generation, MLflow, Paths, Settings
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.interface import backend_of
-from opus_pipelines.lwm.language_models.adapter_store import opened, store_of
-from opus_pipelines.lwm.language_models.causal_lm import CausalLmBackend
-from opus_pipelines.lwm.language_models.lora import AdapterError, Example, fit
-from opus_pipelines.lwm.language_models.prompt import prompt_of
-from opus_pipelines.lwm.language_models.transformer import adapter_of, apply_adapter, load, with_adapter
+from opus_pipelines.lwm.language_models.adapters import AdapterError, Example, adapters_of, fit_adapter, opened_adapters
+from opus_pipelines.lwm.language_models.backends import CausalLmBackend
+from opus_pipelines.lwm.language_models.causal_model import adapter_of, apply_adapter, load, with_adapter
+from opus_pipelines.lwm.language_models.prompts import prompt_of
 from opus_pipelines.lwm.retrieval.case_memory import memory_of
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.lwm.training.logged_models import logged_adapter
@@ -41,7 +40,7 @@ def examples(count: int) -> list[Example]:
 def test_a_tiny_model_learns_the_steps_of_history(path: Path) -> None:
     loss: list[float] = []
     settings = CausalLm(path=path, epochs=12, learning_rate=0.02, lora_rank=8, max_prompt_tokens=200)
-    weights = fit(load(path, 200), examples(8), settings, lambda _, mean: loss.append(mean))
+    weights = fit_adapter(load(path, 200), examples(8), settings, lambda _, mean: loss.append(mean))
     assert loss[-1] < loss[0] / 3
     prompt = prompt_of(request("Pay invoice 99"))
     untrained, adapted = load(path, 200), apply_adapter(load(path, 200), weights, 8)
@@ -52,14 +51,14 @@ def test_a_tiny_model_learns_the_steps_of_history(path: Path) -> None:
 
 def test_the_same_cases_give_the_same_adapter(path: Path) -> None:
     settings = CausalLm(path=path, epochs=1, lora_rank=2, max_prompt_tokens=100)
-    one, other = (fit(load(path, 100), examples(2), settings) for _ in range(2))
+    one, other = (fit_adapter(load(path, 100), examples(2), settings) for _ in range(2))
     assert all(np.array_equal(part, other[name]) for name, part in one.items())
 
 
 def test_a_loss_that_is_not_finite_stops_the_training(path: Path) -> None:
     settings = CausalLm(path=path, epochs=3, learning_rate=1e30, max_prompt_tokens=100)
     with pytest.raises(AdapterError, match="not finite"):
-        fit(load(path, 100), examples(3), settings)
+        fit_adapter(load(path, 100), examples(3), settings)
 
 
 def test_mlflow_loads_an_adapter_and_chooses_names(path: Path, tmp_path: Path) -> None:
@@ -81,7 +80,7 @@ def test_mlflow_loads_an_adapter_and_chooses_names(path: Path, tmp_path: Path) -
 
 def test_there_must_be_an_example(path: Path) -> None:
     with pytest.raises(AdapterError):
-        fit(load(path, 100), [], CausalLm(path=path))
+        fit_adapter(load(path, 100), [], CausalLm(path=path))
 
 
 @pytest.mark.spark
@@ -104,9 +103,9 @@ def test_an_adapter_is_trained_on_history_judged_recorded_and_kept(
     figures = trained.figures[industry]
     assert figures.asked > 2
     assert figures.low <= figures.model - figures.similar_cases <= figures.high
-    assert [stored.problem for stored in opened(lake).stored] == [None]
-    assert (store_of(lake).champions() == [trained.model_id]) == trained.promotion.promoted
-    store_of(lake).promote(trained.model_id)
+    assert [stored.problem for stored in opened_adapters(lake).stored] == [None]
+    assert (adapters_of(lake).champions() == [trained.model_id]) == trained.promotion.promoted
+    adapters_of(lake).promote(trained.model_id)
     made = backend_of(settings)
     assert isinstance(made, CausalLmBackend)
     assert trained.model_id in made.version

@@ -6,8 +6,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opus_pipelines.quality.sample.chain import compile_chain, expected, mixed, variants
-from opus_pipelines.quality.sample.model import Check, Do, Kind, Maybe, Needed, Task, Together, code
+from opus_pipelines.quality.sample.model import (
+    Check,
+    Do,
+    Kind,
+    Maybe,
+    Needed,
+    Task,
+    Together,
+    code,
+    compile_chain,
+    expected,
+    mixed,
+    variants,
+)
 
 
 def task(name: str, p: float, q: float) -> Any:

@@ -4,8 +4,7 @@ import tomllib
 
 import pytest
 
-from opus_pipelines.quality.sample.incomplete import by_mail
-from opus_pipelines.quality.sample.intakes import ContractFiles, all_contracts
+from opus_pipelines.quality.sample.sources import ContractFiles, all_contracts, by_mail
 
 
 @pytest.fixture(scope="module")

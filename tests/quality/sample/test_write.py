@@ -29,7 +29,9 @@ def test_the_same_seed_gives_the_same_bytes(written: Any, tmp_path: Path) -> Non
 
 
 def test_another_seed_gives_other_cases_of_the_same_kinds() -> None:
-    first, other = (draw_cases(seed, insurance.INDUSTRY, "Motor Claims", insurance.MOTOR[0]) for seed in (0, 7))
+    first, other = (
+        draw_cases(seed, insurance.INSURANCE_CLAIMS, "Motor Claims", insurance.MOTOR_KINDS[0]) for seed in (0, 7)
+    )
     assert [c.description for c in first] != [c.description for c in other]
     assert len(first) == len(other) == 260
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from opus_pipelines.core.schemas import FLOW_CATALOGUE, FLOW_SCORES, FLOWS
-from opus_pipelines.flows.batches.batch import FlowBatch, publish
+from opus_pipelines.flows.batches.batch import FlowBatch, publish_batch
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.pages.render import FLOW_LIST, flow_rows, render_flows, render_index
 from opus_pipelines.reporting.views import connect
@@ -40,7 +40,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     rows[FLOWS.name] = flows
     filled = {name: [head | row for row in own] for name, own in rows.items()}
     with lake.lock():
-        publish(lake, FlowBatch("Acme & <b>", "Mail", "b1", filled))
+        publish_batch(lake, FlowBatch("Acme & <b>", "Mail", "b1", filled))
     return lake
 
 

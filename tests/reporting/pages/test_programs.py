@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import pytest
 
 from opus_pipelines.flows.programs.drafts import program_of
-from opus_pipelines.flows.programs.experiment import Plan, experiment, publish
+from opus_pipelines.flows.programs.experiment import Plan, experiment, publish_experiment
 from opus_pipelines.flows.programs.planning_set import MANUAL
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.graphs.model import Change
@@ -52,7 +52,7 @@ def test_the_page_shows_the_search_that_was_best_where_it_selected(lake: Lake) -
     assert program_page(connect(lake)) is None
     done = experiment(program_of(MANUAL), Plan(("random edits",), ("exact",), (0, 1, 2), 15))
     with lake.lock():
-        publish(lake, done)
+        publish_experiment(lake, done)
     page = program_page(connect(lake))
     assert page is not None
     assert page.best[0]["best_select"] == max(row["best_select"] for row in done.searches)

@@ -2,12 +2,10 @@
 
 from pathlib import Path
 
-from opus_pipelines.flows.programs.branch_choice import letter_cosine
-from opus_pipelines.flows.programs.interpreter import run
+from opus_pipelines.flows.programs.executors import ToolExecutor
+from opus_pipelines.flows.programs.interpreter import letter_cosine, run
 from opus_pipelines.flows.programs.planning_set import toolbox
-from opus_pipelines.flows.programs.records import publish_runs
-from opus_pipelines.flows.programs.task_files import task_of
-from opus_pipelines.flows.programs.tool_executor import ToolExecutor
+from opus_pipelines.flows.programs.records import publish_runs, task_of
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.search import Word
 from opus_pipelines.wkg.upkeep.client_traces import clients_of

@@ -14,17 +14,22 @@ from opus_pipelines.flows.from_text.demonstrations import Demonstrations
 from opus_pipelines.flows.from_text.editing import EditError
 from opus_pipelines.flows.from_text.flow_folder import FlowTask
 from opus_pipelines.flows.from_text.generator import FlowWriter, learn
-from opus_pipelines.flows.models.backends import chosen
-from opus_pipelines.flows.models.constrained_writer import ConstrainedWriter
-from opus_pipelines.flows.models.endpoint_writer import EndpointWriter, Keeping
-from opus_pipelines.flows.models.line_grammar import END, LineGrammar
-from opus_pipelines.flows.models.made_flows import Asked, made_by
-from opus_pipelines.flows.models.prompts import FlowPrompter, ModelFlow
 from opus_pipelines.flows.text.clauses import UtteranceError
+from opus_pipelines.flows.writers.activity_flows import (
+    END_LINE,
+    Asked,
+    ConstrainedWriter,
+    EndpointWriter,
+    FlowPrompter,
+    Keeping,
+    LineGrammar,
+    ModelFlow,
+    chosen,
+    made_by,
+)
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lwm.language_models.chat_client import EndpointError, ModelRefused
-from opus_pipelines.lwm.language_models.spending import SpendLimitReached
-from opus_pipelines.lwm.language_models.transformer import load
+from opus_pipelines.lwm.language_models.causal_model import load
+from opus_pipelines.lwm.language_models.chat_client import EndpointError, ModelRefused, SpendLimitReached
 from opus_pipelines.workflow.blocks.difference import difference
 from opus_pipelines.workflow.blocks.edits import applied
 from opus_pipelines.workflow.blocks.expressions import FlowError
@@ -87,7 +92,7 @@ def test_every_text_that_the_grammar_allows_is_a_flow_of_the_catalogue(choices: 
     for choice in choices:
         lines = grammar.lines(written)
         line = lines[choice % len(lines)]
-        if line == END:
+        if line == END_LINE:
             break
         written.append(line)
     flow = parse_ir("\n".join(grammar.closed(written)))
@@ -107,7 +112,7 @@ def test_every_edit_that_the_grammar_allows_applies_and_keeps_what_it_does_not_n
     for choice in choices:
         lines = grammar.lines(written)
         line = lines[choice % len(lines)]
-        if line == END:
+        if line == END_LINE:
             break
         written.append(line)
     wanted = parse_ir("\n".join(grammar.closed(written)))

@@ -1,8 +1,9 @@
-"""The prompt of a language model: the decoded Intention and the SWKG in depth-first order, as LWM has it.
+"""A prompt of a language model and its answer, held against the catalogue; what is not in it is dropped with a reason.
 
-Texts of the client and names of history are data. They stand between two equal lines that hold a hash of all that is
-between them, so that no text can end the block. Every text is one quoted line, and the characters that could begin a
-special token of a tokenizer (`<|end|>`, `[INST]`) are written as JSON escapes.
+The prompt is the decoded Intention and the SWKG in depth-first order, as LWM has it. Texts of the client and names of
+history are data. They stand between two equal lines that hold a hash of all that is between them, so that no text can
+end the block. Every text is one quoted line, and the characters that could begin a special token of a tokenizer
+(`<|end|>`, `[INST]`) are written as JSON escapes.
 
 What belongs to other clients stays out: no text of their cases is shown, and no task whose name has the name of another
 client.
@@ -12,18 +13,20 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.safe_text import clean
 from opus_pipelines.intakes.requirements.decode import Decoded
-from opus_pipelines.lwm.interface import LwmRequest
+from opus_pipelines.lwm.interface import LwmRequest, Usage
 from opus_pipelines.wkg.graph import Edge
 from opus_pipelines.wkg.subgraphs.steiner_tree import SubWKG
 
-VERSION = 1  # raise it when prompts change: answers in the cache are then asked for anew
+PROMPT_VERSION = 1  # raise it when prompts change: answers in the cache are then asked for anew
 MOST_NAMES = 200  # tasks that a model may choose from: those of the SWKGs first, then those of similar cases
 MOST_TEXTS = 40  # sentences of each kind
-LONGEST = 400  # characters of a text or a name
+LONGEST_TEXT = 400  # characters of a text or a name
 LEAST_CLIENT = 4  # letters of a client's name that is looked for in names of tasks
 _ESCAPED = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>[]{}|"}
 
@@ -45,7 +48,7 @@ class Prompt:
     @property
     def key(self) -> str:
         """Return the hash of all that an answer depends on."""
-        return digest(VERSION, self.system, self.user, list(self.names.items()))
+        return digest(PROMPT_VERSION, self.system, self.user, list(self.names.items()))
 
 
 def prompt_of(request: LwmRequest) -> Prompt:
@@ -68,7 +71,7 @@ def catalogue(request: LwmRequest) -> dict[str, str]:
     for task in wanted:
         if task not in tasks or len(names) == MOST_NAMES:
             continue
-        title = clean(tasks[task].title)[:LONGEST]
+        title = clean(tasks[task].title)[:LONGEST_TEXT]
         if others and others.search(title):
             continue
         name, number = title, 1
@@ -100,7 +103,7 @@ def depth_first(subgraph: SubWKG) -> Iterator[tuple[str, list[Edge]]]:
 
 def quoted(text: str) -> str:
     """Return a text as one quoted line in which nothing is a line's end or a special token."""
-    return json.dumps(clean(text)[:LONGEST], ensure_ascii=False).translate(_ESCAPED)
+    return json.dumps(clean(text)[:LONGEST_TEXT], ensure_ascii=False).translate(_ESCAPED)
 
 
 def _decoded(decoded: Decoded | None) -> list[str]:
@@ -137,3 +140,77 @@ def _names_of_others(request: LwmRequest) -> re.Pattern[str] | None:
     if not others:
         return None
     return re.compile(rf"(?<!\w)(?:{'|'.join(re.escape(clean(name)) for name in others)})(?!\w)", re.IGNORECASE)
+
+
+MOST_STEPS = 60  # steps of a workflow
+MOST_DROPPED = 20  # steps that are named with their reason
+SHOWN = 80  # characters of a step in a message
+
+
+class AnswerError(OpusError):
+    """The answer of a language model cannot be used."""
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A step of an answer that is not used, and why."""
+
+    step: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The sequences of an answer as ids of tasks, best first; what was dropped; and what the answer took."""
+
+    sequences: tuple[tuple[str, ...], ...]
+    dropped: tuple[Dropped, ...] = ()
+    usage: Usage | None = None
+
+
+def schema(names: Sequence[str], sequences: int) -> dict[str, Any]:
+    """Return the JSON schema of an answer: a list of workflows, each a list of names of the catalogue."""
+    steps = {"type": "array", "items": {"type": "string", "enum": list(names)}}
+    workflows = {"type": "array", "items": steps, "minItems": 1, "maxItems": sequences}
+    return {
+        "type": "object",
+        "properties": {"workflows": workflows},
+        "required": ["workflows"],
+        "additionalProperties": False,
+    }
+
+
+def parsed(content: str) -> list[list[Any]]:
+    """Return the workflows of an answer's text. Raises AnswerError where it is no JSON of the schema's form."""
+    try:
+        value = json.loads(content)
+    except (json.JSONDecodeError, RecursionError):
+        raise AnswerError("the answer is not JSON") from None
+    workflows = value.get("workflows") if isinstance(value, dict) else None
+    if not isinstance(workflows, list) or not all(isinstance(steps, list) for steps in workflows):
+        raise AnswerError("the answer has no list of workflows")
+    return workflows
+
+
+def validated(
+    workflows: Sequence[Sequence[Any]], names: Mapping[str, str], most: int, usage: Usage | None = None
+) -> Answer:
+    """Return the steps that are names of the catalogue, each once in a workflow, of at most `most` workflows."""
+    dropped: list[Dropped] = []
+    sequences: list[tuple[str, ...]] = []
+    for steps in workflows[:most]:
+        tasks: list[str] = []
+        for step in steps:
+            name = clean(step) if isinstance(step, str) else None
+            if name is None or name not in names:
+                dropped.append(Dropped(clean(str(step))[:SHOWN], "it is not in the catalogue"))
+            elif names[name] in tasks:
+                dropped.append(Dropped(name[:SHOWN], "the workflow has it already"))
+            elif len(tasks) == MOST_STEPS:
+                dropped.append(Dropped(name[:SHOWN], f"the workflow has {MOST_STEPS} steps already"))
+            else:
+                tasks.append(names[name])
+        if tasks and tuple(tasks) not in sequences:
+            sequences.append(tuple(tasks))
+    dropped += [Dropped(f"workflow {n + 1}", f"{most} were asked for") for n in range(most, len(workflows))]
+    return Answer(tuple(sequences), tuple(dropped[:MOST_DROPPED]), usage)

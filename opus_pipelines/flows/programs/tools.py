@@ -1,4 +1,7 @@
-"""Typed values and tools: a tool states what it takes and gives, and is held to it, to its time and to its type."""
+"""Typed values and tools, and the conditions and operands of instructions that are evaluated on the variables of a run.
+
+A tool states what it takes and gives, and is held to it, to its time and to its type.
+"""
 
 import threading
 from collections.abc import Callable, Mapping
@@ -6,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opus_pipelines.core.errors import InputError, OpusError
+from opus_pipelines.workflow.blocks.expressions import And, Comparison, Expression, Literal, Not, Or, Path
 
 _PLAIN: dict[str, tuple[type, ...]] = {
     "text": (str,),
@@ -25,7 +29,7 @@ class ToolError(OpusError):
 
 
 @dataclass(frozen=True)
-class Value:
+class TypedValue:
     """A content with the name of its type: text, number, boolean, list, record, or a type of the tools' own."""
 
     type: str
@@ -82,7 +86,7 @@ class Toolbox:
         """What answers depend on: names and versions of all tools."""
         return ",".join(f"{tool.name}-{tool.version}" for tool in self.tools.values())
 
-    def call(self, name: str, arguments: Mapping[str, Value]) -> Value:
+    def call(self, name: str, arguments: Mapping[str, TypedValue]) -> TypedValue:
         """Returns what the tool gives.
 
         Raises ToolError where there is no such tool, where arguments are missing, unknown or of another type, where the
@@ -102,7 +106,7 @@ class Toolbox:
         contents = {key: value.content for key, value in arguments.items()}
         given = _within(tool, contents)
         try:
-            value = given if isinstance(given, Value) else Value(tool.gives, given)
+            value = given if isinstance(given, TypedValue) else TypedValue(tool.gives, given)
         except InputError as error:
             raise ToolError("wrong_type", f"{name} states that it gives a {tool.gives}: {error}") from None
         if value.type != tool.gives:
@@ -132,3 +136,68 @@ def _within(tool: Tool, contents: Mapping[str, Any]) -> Any:
     if failed:
         raise ToolError("failed", f"{tool.name}: {type(failed[0]).__name__}: {failed[0]}")
     return found[0]
+
+
+class EvaluationError(OpusError):
+    """A condition cannot be evaluated: a variable is not there, or two values cannot be compared."""
+
+
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+    "in": lambda a, b: a in b,
+    "not in": lambda a, b: a not in b,
+}
+_TYPES: tuple[tuple[type, str], ...] = ((bool, "boolean"), (int, "number"), (float, "number"), (str, "text"))
+
+
+def evaluate(expression: Expression, variables: Mapping[str, TypedValue]) -> Any:
+    """Returns the content that an expression has. Raises EvaluationError where it has none."""
+    if isinstance(expression, Literal):
+        return expression.value
+    if isinstance(expression, Path):
+        return value_of(expression, variables).content
+    if isinstance(expression, Not):
+        return not evaluate(expression.operand, variables)
+    if isinstance(expression, And):
+        return all(evaluate(part, variables) for part in expression.operands)
+    if isinstance(expression, Or):
+        return any(evaluate(part, variables) for part in expression.operands)
+    assert isinstance(expression, Comparison)
+    left, right = evaluate(expression.left, variables), evaluate(expression.right, variables)
+    try:
+        return _COMPARE[expression.operator](left, right)
+    except TypeError:
+        kinds = f"{type(left).__name__} and {type(right).__name__}"
+        raise EvaluationError(f"{kinds} cannot be compared with {expression.operator!r}") from None
+
+
+def value_of(operand: Literal | Path, variables: Mapping[str, TypedValue]) -> TypedValue:
+    """Returns an operand as a typed value. Raises EvaluationError for a variable or an attribute that is not there."""
+    if isinstance(operand, Literal):
+        return plain(operand.value)
+    name, *attributes = operand.parts
+    if name not in variables:
+        raise EvaluationError(f"no step has set the variable {name!r}")
+    value = variables[name]
+    for attribute in attributes:
+        if not isinstance(value.content, Mapping) or attribute not in value.content:
+            raise EvaluationError(f"{'.'.join(operand.parts)} has no attribute {attribute!r}")
+        value = plain(value.content[attribute])
+    return value
+
+
+def plain(content: Any) -> TypedValue:
+    """Returns a content of Python as a value of its plain type."""
+    if isinstance(content, TypedValue):
+        return content
+    for kind, name in _TYPES:
+        if isinstance(content, kind):
+            return TypedValue(name, content)
+    if isinstance(content, list | tuple):
+        return TypedValue("list", content)
+    return TypedValue("record", dict(content)) if isinstance(content, Mapping) else TypedValue("none", content)

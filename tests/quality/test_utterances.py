@@ -7,20 +7,19 @@ from pathlib import Path
 import pytest
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.flows.batches.evaluation import (
-    Asking,
-    UtteranceEvaluation,
-    by_tag,
-    evaluate,
-    is_utterances,
-    limited,
-    means,
-    publish,
-    read_set,
-)
+from opus_pipelines.core.schemas import EVALUATION_UTTERANCES
 from opus_pipelines.flows.batches.scoring import BASELINE, WRITER, folds_of, others, without_domain
 from opus_pipelines.flows.from_text.flow_folder import FlowTask
 from opus_pipelines.lake.layout import Lake
+from opus_pipelines.quality.score_rows import Evaluation, means, publish
+from opus_pipelines.quality.utterances import (
+    Asking,
+    by_tag,
+    evaluate_utterances,
+    is_utterances,
+    limited,
+    read_set,
+)
 from opus_pipelines.reporting.views import connect, run
 from opus_pipelines.wkg.upkeep.verify import verify
 from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir
@@ -46,14 +45,14 @@ def write_set(folder: Path) -> tuple[Path, Path]:
 
 
 @pytest.fixture(scope="module")
-def evaluation(tmp_path_factory: pytest.TempPathFactory) -> UtteranceEvaluation:
+def evaluation(tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
     given = read_set(*write_set(tmp_path_factory.mktemp("set")))
     assert len(given.rejected) == 1
-    return evaluate(given, WordEncoder(), Asking("catalogue alone"))
+    return evaluate_utterances(given, WordEncoder(), Asking("catalogue alone"))
 
 
 @pytest.mark.long
-def test_every_item_has_a_row_of_the_writer_and_of_the_baseline(evaluation: UtteranceEvaluation) -> None:
+def test_every_item_has_a_row_of_the_writer_and_of_the_baseline(evaluation: Evaluation) -> None:
     own = [(r["item"], r["exact_semantic"], r["parsed"]) for r in evaluation.rows if r["system"] == WRITER]
     assert own == [("new", 1.0, 1.0), ("add", 1.0, 1.0), ("wrong", 0.0, 1.0), ("cake", 1.0, 1.0)]
     assert [r["item"] for r in evaluation.rows if r["system"] == BASELINE] == ["new", "add", "wrong", "cake"]
@@ -61,20 +60,20 @@ def test_every_item_has_a_row_of_the_writer_and_of_the_baseline(evaluation: Utte
     assert {r["cost_usd"] for r in evaluation.rows} == {0.0}
 
 
-def test_means_have_intervals_and_tags_count(evaluation: UtteranceEvaluation) -> None:
-    found = means(evaluation.rows, "exact_semantic")[WRITER]
+def test_means_have_intervals_and_tags_count(evaluation: Evaluation) -> None:
+    found = means(evaluation.rows, "exact_semantic", "item")[WRITER]
     assert (found.mean, found.n) == (0.75, 4)
     assert 0.0 <= found.low <= found.mean <= found.high <= 1.0
     assert [row[:4] for row in by_tag(evaluation.rows)] == [("linear", 2, 1, 1), ("linear_update", 1, 1, 1)]
-    assert BASELINE not in means(evaluation.rows, "recall_10")
+    assert BASELINE not in means(evaluation.rows, "recall_10", "item")
 
 
 @pytest.mark.long
-def test_rows_go_to_the_lake_once(evaluation: UtteranceEvaluation, tmp_path: Path) -> None:
+def test_rows_go_to_the_lake_once(evaluation: Evaluation, tmp_path: Path) -> None:
     lake = Lake(tmp_path / "lake")
     with lake.lock():
-        publish(lake, evaluation)
-        publish(lake, evaluation)
+        publish(lake, EVALUATION_UTTERANCES, evaluation)
+        publish(lake, EVALUATION_UTTERANCES, evaluation)
     assert verify(lake).damage == []
     found = run(connect(lake), "utterance_scores").fetchall()
     assert [(row[3], row[4], row[5], row[6]) for row in found if row[3] == WRITER] == [
@@ -93,7 +92,7 @@ def test_a_set_without_a_catalogue_or_without_references_is_refused(tmp_path: Pa
     with pytest.raises(InputError, match="gold"):
         read_set(bare, activities)
     with pytest.raises(InputError, match="protocol"):
-        evaluate(read_set(path, activities), WordEncoder(), Asking("guess"))
+        evaluate_utterances(read_set(path, activities), WordEncoder(), Asking("guess"))
     assert [is_utterances(one) for one in (path, bare, tmp_path, activities, tmp_path / "no")] == [
         True,
         True,

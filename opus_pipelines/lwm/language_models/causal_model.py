@@ -1,13 +1,14 @@
-"""A causal language model of the transformers library: loading, constrained decoding, and LoRA adapters.
+"""A causal language model of the transformers library: loading, decoding within names, and LoRA adapters.
 
-Nothing is downloaded, no code of a checkpoint is run, and weights are read from safetensors only.
+Nothing is downloaded, no code of a checkpoint is run, and weights are read from safetensors only. Constrained decoding
+asks a `TokenTrie` which token may come next, so that a model writes names of a catalogue and nothing else.
 """
 
 import contextlib
 import logging
 import warnings
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,67 @@ import numpy as np
 
 from opus_pipelines.core.errors import LakeError, OpusError, SettingsError
 from opus_pipelines.core.ids import digest
-from opus_pipelines.lwm.language_models.prompt import Prompt
-from opus_pipelines.lwm.language_models.token_trie import TokenTrie
+from opus_pipelines.lwm.language_models.prompts import Prompt
+
+
+@dataclass
+class _Node:
+    """A place in the trie: the tokens that may follow, and the names that end here."""
+
+    after: "dict[int, _Node]" = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)
+    below: set[str] = field(default_factory=set)
+
+
+class TokenTrie:
+    """The names of a catalogue as paths of tokens."""
+
+    def __init__(self, names: Mapping[str, Sequence[int]], end: int) -> None:
+        """Take the tokens of each name, its separator included, and the token that ends a sequence.
+
+        Of names with the same tokens, or of which one begins with all tokens of the other, both can be written: the
+        first is taken where the tokens of the shorter one end, and the next one when it is there already.
+        """
+        self.end, self._root = end, _Node()
+        for name, tokens in names.items():
+            node = self._root
+            node.below.add(name)
+            for token in tokens:
+                node = node.after.setdefault(token, _Node())
+                node.below.add(name)
+            node.names.append(name)
+
+    def allowed(self, written: Sequence[int]) -> list[int]:
+        """Return the tokens that may follow: inside a name its next ones, after a name all that are left, and END."""
+        node, done = self._walk(written)
+        used = set(done)
+        tokens = sorted(token for token, child in node.after.items() if child.below - used)
+        if node is self._root and (done or not tokens):
+            tokens.append(self.end)
+        return tokens or [self.end]
+
+    def names(self, written: Sequence[int]) -> list[str]:
+        """Return the names that are written whole."""
+        return self._walk(written)[1]
+
+    def _walk(self, written: Sequence[int]) -> tuple[_Node, list[str]]:
+        node, done = self._root, list[str]()
+        for token in written:
+            if token == self.end and node is self._root:
+                break
+            child = node.after.get(token)
+            if child is None:
+                break
+            left = [name for name in child.names if name not in done]
+            if left:
+                done.append(left[0])
+                child = self._root
+            node = child
+        return node, done
+
 
 SEPARATORS = ("\n", ";")  # after a name: the first that the tokenizer keeps
-MOST_TOKENS = 600  # of an answer
+_MOST_TOKENS = 600  # of an answer
 LARGEST_ADAPTER = 2**30  # bytes of a file of adapter weights
 _DESCRIBED_BY = ("config.json", "tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json")
 
@@ -46,7 +103,7 @@ class LanguageModel:
                 num_beams=most,
                 num_return_sequences=most,
                 do_sample=False,
-                max_new_tokens=MOST_TOKENS,
+                max_new_tokens=_MOST_TOKENS,
                 prefix_allowed_tokens_fn=lambda _, written: trie.allowed(written[len(ids) :].tolist()),
                 return_dict_in_generate=True,
                 output_scores=True,

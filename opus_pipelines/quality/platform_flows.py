@@ -1,4 +1,4 @@
-"""Writers of flows side by side: quality, cost and latency per flow, on requirements that none of them learnt from."""
+"""Writers of platform flows side by side: quality, cost and seconds per flow, on requirements that none learnt from."""
 
 import json
 import time
@@ -11,19 +11,27 @@ from typing import Any
 import numpy as np
 
 from opus_pipelines.core.errors import InputError, OpusError
+from opus_pipelines.core.ids import digest, make_id
 from opus_pipelines.flows.enterprise.catalogue import Catalogue
 from opus_pipelines.flows.enterprise.composer import Composer, FlowWriter
 from opus_pipelines.flows.enterprise.documents import FlowDocument
 from opus_pipelines.flows.enterprise.flow_examples import FlowExample, known
-from opus_pipelines.flows.enterprise.flow_json import json_of
+from opus_pipelines.flows.enterprise.flow_json import json_of, write
 from opus_pipelines.flows.enterprise.scores import FlowScores, flow_scores, hallucinations
-from opus_pipelines.flows.writers.baselines import MostFrequentFlow, NearestFlow
-from opus_pipelines.flows.writers.language_writers import LanguageWriter
+from opus_pipelines.flows.writers.platform_flows import LanguageWriter, MostFrequentFlow, NearestFlow
 from opus_pipelines.history.records.money import shipped_price
-from opus_pipelines.workflow.metrics.intervals import interval
+from opus_pipelines.quality.score_rows import Evaluation, Mean, Row
 
 MILLION = 1_000_000
-SHOWN = ("flowsim", "flowsim_outline", "valid_flowsim", "tree_bleu", "trigger_match", "component_match", "bag_of_steps")
+SHOWN_OF_FLOWS = (
+    "flowsim",
+    "flowsim_outline",
+    "valid_flowsim",
+    "tree_bleu",
+    "trigger_match",
+    "component_match",
+    "bag_of_steps",
+)
 HANDWRITTEN = "handwritten"
 # Table 3 of 2505.24189 (108 internal flows) and StarFlow's page (2,699 sketches), times 100. They are of other data and
 # other catalogues, and stand beside ours for orientation only.
@@ -64,7 +72,7 @@ class ModelRow:
     kind: str
     part: str
     n: int
-    means: dict[str, tuple[float, float, float]]
+    means: dict[str, Mean]
     structure_errors: float
     hallucinated_steps: float
     hallucinated_tables: float
@@ -96,7 +104,7 @@ def plain_writers(catalogue: Catalogue, examples: Sequence[FlowExample], names: 
     return [made[name]() for name in names]
 
 
-def written(
+def written_flows(
     writer: FlowWriter,
     examples: Sequence[FlowExample],
     catalogue: Catalogue,
@@ -136,7 +144,7 @@ def _since(now: int | None, before: int) -> int | None:
     return None if now is None else now - before
 
 
-def table(flows: Sequence[WrittenFlow], catalogue: Catalogue) -> list[ModelRow]:
+def model_rows(flows: Sequence[WrittenFlow], catalogue: Catalogue) -> list[ModelRow]:
     """Returns a row for each model, kind and part, in the order in which they come."""
     groups: dict[tuple[str, str, str], list[WrittenFlow]] = defaultdict(list)
     for one in flows:
@@ -146,11 +154,10 @@ def table(flows: Sequence[WrittenFlow], catalogue: Catalogue) -> list[ModelRow]:
 
 def _row(key: tuple[str, str, str], own: Sequence[WrittenFlow], catalogue: Catalogue) -> ModelRow:
     means = {}
-    for name in SHOWN:
+    for name in SHOWN_OF_FLOWS:
         pairs = [(float(v), one.example.id) for one in own if (v := getattr(one.scores, name)) is not None]
         if pairs:
-            values = [value for value, _ in pairs]
-            means[name] = (fmean(values), *interval(values, [identity for _, identity in pairs]))
+            means[name] = Mean.of([value for value, _ in pairs], [identity for _, identity in pairs])
     counts = [hallucinations(one.flow, catalogue) for one in own]
     rates = [sum(c[part][0] for c in counts) / max(1, sum(c[part][1] for c in counts)) for part in (0, 1)]
     seconds = [one.seconds for one in own]
@@ -176,13 +183,45 @@ def _mean(values: Sequence[float | None]) -> float | None:
     return fmean(known) if len(known) == len(values) else None
 
 
-def sample_lines(flows: Sequence[WrittenFlow]) -> list[str]:
+def flow_samples(flows: Sequence[WrittenFlow]) -> list[str]:
     """Returns the flows of one writer as the lines of a file for `opus errors`."""
     lines = []
     for one in flows:
-        scores: dict[str, Any] = {k: v for k, v in asdict(one.scores).items() if k in SHOWN and v is not None}
+        scores: dict[str, Any] = {k: v for k, v in asdict(one.scores).items() if k in SHOWN_OF_FLOWS and v is not None}
         about = {"id": one.example.id, "request": one.example.text, "gold": json_of(one.example.flow), "scores": scores}
         written_by_hand = one.example.kind.startswith(HANDWRITTEN)
         features = {"out of scope": "out of scope" in one.example.tags, "handwritten": written_by_hand}
         lines.append(json.dumps({**about, "tags": list(one.example.tags), "features": features}, ensure_ascii=False))
     return lines
+
+
+def evaluation_of(flows: Sequence[WrittenFlow]) -> Evaluation:
+    """Returns the rows of evaluations/flows. The id is a hash of requirements, references, models and their flows."""
+    parts = ((one.model, one.example.id, one.example.text, write(one.example.flow), write(one.flow)) for one in flows)
+    identifier = make_id("v", "flows", digest(*(part for own in parts for part in own)))
+    return Evaluation(identifier, _score_rows(flows, identifier))
+
+
+def _score_rows(flows: Sequence[WrittenFlow], evaluation: str) -> list[Row]:
+    """Returns one row for each flow."""
+    return [
+        {
+            "evaluation": evaluation,
+            "model": one.model,
+            "item": one.example.id,
+            "kind": one.example.kind,
+            "part": one.example.part,
+            "requirement": one.example.text,
+            "tags": list(one.example.tags),
+            "steps": [c.name for c in one.flow.components],
+            "gold_steps": [c.name for c in one.example.flow.components],
+            **asdict(one.scores),
+            "repairs": one.repaired,
+            "problem": one.problem or None,
+            "duration_ms": round(1000 * one.seconds),
+            "tokens_in": one.tokens_in,
+            "tokens_out": one.tokens_out,
+            "cost_usd": one.cost_usd,
+        }
+        for one in flows
+    ]

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import digest, make_id
-from opus_pipelines.core.schemas import EVALUATION_UTTERANCES
+from opus_pipelines.flows.batches.inputs import read_utterances
 from opus_pipelines.flows.batches.scoring import (
     BASELINE,
     WRITER,
@@ -26,25 +26,30 @@ from opus_pipelines.flows.batches.scoring import (
     score_row,
     without_domain,
 )
-from opus_pipelines.flows.batches.utterance_files import read
 from opus_pipelines.flows.from_text.activities import read_catalogue
 from opus_pipelines.flows.from_text.activity_features import FeatureTable
 from opus_pipelines.flows.from_text.flow_folder import FlowFolder, FlowTask, read_folder
 from opus_pipelines.flows.from_text.generator import FlowWriter, learn
 from opus_pipelines.flows.from_text.predictions import Make, predict
 from opus_pipelines.flows.from_text.scores import MEASURES
-from opus_pipelines.flows.models.backends import FlowBackend
-from opus_pipelines.flows.models.endpoint_writer import Keeping
-from opus_pipelines.flows.models.made_flows import Asked
-from opus_pipelines.lake.layout import Lake, table_of, write_table
-from opus_pipelines.workflow.metrics.intervals import interval
+from opus_pipelines.flows.writers.activity_flows import Asked, FlowBackend, Keeping
+from opus_pipelines.quality.score_rows import Evaluation, Row
 
 if TYPE_CHECKING:
     from opus_pipelines.language.embedding.encoder import TextEncoder
 
+
 PROTOCOLS = ("folds", "cross domain", "examples", "catalogue alone")
-SHOWN = (*MEASURES, "recall_10", "recall_50", "duration_ms", "repaired", "tokens_in", "tokens_out", "cost_usd")
-Row = dict[str, Any]
+SHOWN_OF_UTTERANCES = (
+    *MEASURES,
+    "recall_10",
+    "recall_50",
+    "duration_ms",
+    "repaired",
+    "tokens_in",
+    "tokens_out",
+    "cost_usd",
+)
 Report = Callable[[int, int], None]
 
 
@@ -60,24 +65,6 @@ class UtteranceSet:
     def asked(self) -> list[FlowTask]:
         """The tasks that have a reference."""
         return [task for task in self.folder.tasks if task.expected is not None]
-
-
-@dataclass(frozen=True)
-class UtteranceEvaluation:
-    """The rows of an evaluation, one for each system and item, and its id, which names all that they depend on."""
-
-    id: str
-    rows: list[Row]
-
-
-@dataclass(frozen=True)
-class MeanScore:
-    """The mean of a score with its 95 % bootstrap interval; n is the number of items that have the score."""
-
-    mean: float
-    low: float
-    high: float
-    n: int
 
 
 def is_utterances(path: Path) -> bool:
@@ -103,7 +90,7 @@ def read_set(path: Path, catalogue: Path | None = None) -> UtteranceSet:
     else:
         if catalogue is None:
             raise InputError(f"{path} needs --catalogue FILE, a JSON list of activities with id and description")
-        rows = read(path, path.parent)
+        rows = read_utterances(path, path.parent)
         rejected = [f"{row.file}, line {row.line}: {row.reason}" for row in rows if row.task is None]
         folder = FlowFolder(read_catalogue(catalogue), tuple(row.task for row in rows if row.task is not None))
     found = UtteranceSet(path.name, folder, tuple(rejected))
@@ -134,12 +121,12 @@ class Asking:
     keeping: Keeping | None = None
 
 
-def evaluate(
+def evaluate_utterances(
     given: UtteranceSet,
     encoder: "TextEncoder",
     asking: Asking | None = None,
     report: Report = lambda done, of: None,
-) -> UtteranceEvaluation:
+) -> Evaluation:
     """Returns the rows of the language model, where there is one, of the writer and of the baseline.
 
     `report` is called with the items done and their number. Raises InputError for a protocol that there is not.
@@ -174,7 +161,7 @@ def evaluate(
     # The flows are part of the id: another version of the writer, or other weights, are another evaluation.
     made = [(row["system"], row["item"], row["sequence"], row["reason"]) for row in rows]
     evaluation = make_id("v", "utterances", identity, digest(made))
-    return UtteranceEvaluation(evaluation, [{"evaluation": evaluation} | row for row in rows])
+    return Evaluation(evaluation, [{"evaluation": evaluation} | row for row in rows])
 
 
 def answered(writer: FlowWriter, task: FlowTask, model: Make | None = None) -> Answer:
@@ -196,27 +183,6 @@ def _lessons(
     else:
         for tasks, teaching in folds_of(asked):
             yield from (([task], without_domain(given.folder.catalogue, task, teaching)) for task in tasks)
-
-
-def publish(lake: Lake, evaluation: UtteranceEvaluation) -> None:
-    """Writes the rows into the lake in one step; the same evaluation is written once."""
-    lake.ensure_empty()
-    final = lake.folder(EVALUATION_UTTERANCES, evaluation_key=evaluation.id)
-    with lake.staging() as staged:
-        write_table(EVALUATION_UTTERANCES, table_of(EVALUATION_UTTERANCES, evaluation.rows), staged / "rows")
-        final.parent.mkdir(parents=True, exist_ok=True)
-        lake.publish(staged / "rows", final)
-
-
-def means(rows: Sequence[Row], score: str) -> dict[str, MeanScore]:
-    """Returns for each system the mean of a score over the items that have it."""
-    found: dict[str, MeanScore] = {}
-    for system in dict.fromkeys(row["system"] for row in rows):
-        scored = [row for row in rows if row["system"] == system and row[score] is not None]
-        if scored:
-            values = [float(row[score]) for row in scored]
-            found[system] = MeanScore(fmean(values), *interval(values, [row["item"] for row in scored]), len(scored))
-    return found
 
 
 def by_tag(rows: Sequence[Row], system: str = WRITER) -> list[tuple[str, int, int, int, float]]:

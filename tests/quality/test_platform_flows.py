@@ -7,22 +7,25 @@ import pytest
 
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.schemas import EVALUATION_FLOWS
 from opus_pipelines.flows.enterprise.world.examples import examples, world_catalogue
-from opus_pipelines.flows.writers.flow_records import publish, rows
-from opus_pipelines.flows.writers.model_comparison import plain_writers, written
 from opus_pipelines.lake.layout import Lake
+from opus_pipelines.quality.platform_flows import evaluation_of, plain_writers, written_flows
+from opus_pipelines.quality.score_rows import publish
 
 
 @pytest.mark.long
 def test_the_view_and_the_query_read_what_was_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     held_out = [e for e in examples() if e.part == "held out"][:3]
     writers = plain_writers(world_catalogue(), examples(), ["composer", "nearest"])
-    flows = [one for writer in writers for one in written(writer, held_out, world_catalogue())]
+    flows = [one for writer in writers for one in written_flows(writer, held_out, world_catalogue())]
     flows[0] = replace(flows[0], repaired=6)
     lake = Lake(tmp_path / "lake")
-    evaluation = publish(lake, flows)
-    assert publish(lake, flows) == evaluation
-    assert len(rows(flows, evaluation)) == 6
+    evaluation = evaluation_of(flows)
+    for _ in range(2):
+        publish(lake, EVALUATION_FLOWS, evaluation)
+    assert evaluation_of(flows) == evaluation
+    assert len(evaluation.rows) == 6
     assert main(["--lake", str(lake.root), "query", "flow_scores", "--format", "csv"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(",")[2:4] for line in lines[1:]] == [["composer", "3"], ["nearest requirement", "3"]]
