@@ -7,9 +7,8 @@ of an enterprise platform as JSON, and traces of programs. Doors: `from_text.gen
 Inside:
 - `text`: what an utterance says of a flow, without a catalogue: steps, loops, conditions, wishes to edit;
 - `from_text`: flows from utterances: a clause becomes an activity of the catalogue, clauses become a flow or edits;
-- `models`: flows and edits by a language model, within the catalogue;
-- `batches`: flows for many utterances: those of a contract in the lake, and those of a task set with their scores;
+- `batches`: flows for many utterances: those of a contract in the lake, and the scores of a flow;
 - `enterprise`: flows of an enterprise platform: trigger, actions and flow logic as JSON, made from a requirement;
-- `writers`: writers of enterprise flows side by side, with their quality, cost and seconds per flow;
+- `writers`: flows and edits by a language model, of activities and of a platform, within the catalogue;
 - `programs`: workflow programs, run step by step with tools or a language model, and improved by reward.
 """
