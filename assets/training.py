@@ -9,7 +9,7 @@ from pydantic import Field
 
 from assets.failing import reason_first
 from assets.specs import POOL, made, spec
-from opus_pipelines.lwm.pointer.model import VERSION as MODEL_VERSION
+from opus_pipelines.lwm.pointer.model import POINTER_VERSION as MODEL_VERSION
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.lwm.training.tracking import Tracking
 from opus_pipelines.lwm.training.train import TrainingOptions, can_learn, train

@@ -30,7 +30,7 @@ from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.cache import CachedEncoder
 from opus_pipelines.language.embedding.encoder import Encoder
 from opus_pipelines.language.embedding.passages import compose, unit
-from opus_pipelines.lwm.fine_tuning.encoder_training import fit
+from opus_pipelines.lwm.fine_tuning.encoder_training import fit_encoder
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.lwm.training.train_intention import AskedCases, asked_cases, halves
 from opus_pipelines.wkg.snapshot import Snapshot
@@ -61,7 +61,7 @@ def main() -> int:
     for side in (0, 1):
         half = {name: halves(group) for name, group in groups.items()}
         known = {n: c.taught.among(np.flatnonzero(half[n] != side).tolist()) for n, c in cases.items()}
-        trained = fit(list(known.values()))
+        trained = fit_encoder(list(known.values()))
         for name, own in cases.items():
             asked = sorted(np.flatnonzero(half[name] == side).tolist(), key=lambda n: digest("asked", n))[:MOST]
             found = _Answers(own, trained, [words[t] for t in own.tasks], arguments.by == "client")

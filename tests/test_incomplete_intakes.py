@@ -16,7 +16,7 @@ from opus_pipelines.intakes.requirements.encoder_store import EncoderChampion
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.cache import CachedEncoder
 from opus_pipelines.language.embedding.encoder import TextEncoder
-from opus_pipelines.lwm.fine_tuning.encoder_training import fit
+from opus_pipelines.lwm.fine_tuning.encoder_training import fit_encoder
 from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.lwm.interface import LargeWorkModel
 from opus_pipelines.lwm.pointer.backend import PointerBackend
@@ -46,7 +46,7 @@ def trained(index: SnapshotIndex, cached: TextEncoder) -> PointerBackend:
     cases = asked_cases(index, INDUSTRY, cached)
     assert cases is not None
     backend = PointerBackend()
-    backend.encoder = EncoderChampion("m-test", fit([cases.taught]), frozenset({INDUSTRY}))
+    backend.encoder = EncoderChampion("m-test", fit_encoder([cases.taught]), frozenset({INDUSTRY}))
     return backend
 
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import combinations
 
 Pair = tuple[str, str]
-KEPT = 1_024  # sequences whose pairs are kept, some kB each
+_KEPT = 1_024  # sequences whose pairs are kept, some kB each
 DEPENDENT = 0.8  # least value of the measure of dependent tasks; ten times forward and once backward is 0.75
 
 
@@ -37,7 +37,7 @@ def precedence_counts(sequences: Iterable[Sequence[str]]) -> Counter[Pair]:
     return counts
 
 
-@lru_cache(KEPT)
+@lru_cache(_KEPT)
 def _pairs(tasks: tuple[str, ...]) -> tuple[Pair, ...]:
     return tuple(combinations(dict.fromkeys(tasks), 2))
 

@@ -13,7 +13,7 @@ from opus_pipelines.lwm.interface import SimilarCase
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.wkg.subgraphs.steiner_tree import SubWKG
 
-WIDTH = 12
+_WIDTH = 12
 MAX_LENGTH = 60
 _END_SMOOTHING = 0.5
 
@@ -26,7 +26,7 @@ class Walk:
     log_probability: float
 
 
-def beam(graph: WorkGraph, subgraph: SubWKG, cases: Sequence[SimilarCase], width: int = WIDTH) -> list[Walk]:
+def beam(graph: WorkGraph, subgraph: SubWKG, cases: Sequence[SimilarCase], width: int = _WIDTH) -> list[Walk]:
     """Return at most `width` finished walks, likeliest first; task ids decide between equal ones.
 
     A walk visits a task as often as the similar case that did it most often, so that what history does after coming

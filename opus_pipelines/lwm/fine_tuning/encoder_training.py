@@ -24,16 +24,16 @@ if TYPE_CHECKING:
 
 STEPS = 200  # gradient steps
 ROUND = 100  # of them, after which the mean loss is reported and a checkpoint is kept
-BATCH = 128  # cases of one step
-LEARNING_RATE = 3e-3
-WEIGHT_DECAY = 1e-2
+ENCODER_BATCH = 128  # cases of one step
+ENCODER_RATE = 3e-3
+ENCODER_DECAY = 1e-2
 CONTRAST = 0.2  # weight of InfoNCE beside the cross-entropy
 MIXED = 0.3  # share of a batch that is made of two cases
 NO_CONTEXT, NO_OUTPUT = 0.2, 0.5  # shares of a batch without that part
 MOST_PASSAGES = 12  # of one part of one case
 STRANGER = 0.3  # share of a batch that is taught with the shares of all clients, as an intake of a new client has
 OWN_CASES = 5  # cases of a client that weigh as much as those of all in its shares of the tasks
-SEED = 0
+ENCODER_SEED = 0
 
 
 class EncoderTrainingError(OpusError):
@@ -99,7 +99,7 @@ def rates_of(done: np.ndarray, groups: np.ndarray, clients: int) -> np.ndarray:
 
 
 @one_thread()
-def fit(
+def fit_encoder(
     industries: Sequence[TaughtCases],
     report: Callable[[int, float], None] | None = None,
     steps: int = STEPS,
@@ -116,15 +116,15 @@ def fit(
     usable = [one for one in industries if len(one.inputs) and one.done.any()]
     if not usable:
         raise EncoderTrainingError("no case with a text and a task: an Intention encoder has nothing to learn from")
-    draw = np.random.default_rng(SEED)
-    start = IntentionEncoder.untrained(usable[0].inputs.shape[1], SEED)
+    draw = np.random.default_rng(ENCODER_SEED)
+    start = IntentionEncoder.untrained(usable[0].inputs.shape[1], ENCODER_SEED)
     weights = {name: torch.nn.Parameter(torch.from_numpy(part.copy())) for name, part in start.tensors().items()}
     groups = [
-        {"params": [part for name, part in weights.items() if part.ndim == 2], "weight_decay": WEIGHT_DECAY},
+        {"params": [part for name, part in weights.items() if part.ndim == 2], "weight_decay": ENCODER_DECAY},
         {"params": [part for name, part in weights.items() if part.ndim == 1], "weight_decay": 0.0},
     ]
-    optimizer = torch.optim.AdamW(groups, lr=LEARNING_RATE)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, LEARNING_RATE, total_steps=steps)
+    optimizer = torch.optim.AdamW(groups, lr=ENCODER_RATE)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, ENCODER_RATE, total_steps=steps)
     sizes = np.sqrt([len(one.inputs) for one in usable])
     state = Resumable(_checkpoint(usable, steps, checkpoints), optimizer, schedule, draw, report)
     for round_begin in range(state.resume() * ROUND, steps, ROUND):
@@ -148,13 +148,24 @@ def _checkpoint(industries: Sequence[TaughtCases], steps: int, checkpoints: Chec
     """Returns the checkpoint of a training on these cases, None where none is kept."""
     if checkpoints is None:
         return None
-    fixed = [steps, BATCH, LEARNING_RATE, WEIGHT_DECAY, CONTRAST, MIXED, NO_CONTEXT, NO_OUTPUT, MOST_PASSAGES, STRANGER]
+    fixed = [
+        steps,
+        ENCODER_BATCH,
+        ENCODER_RATE,
+        ENCODER_DECAY,
+        CONTRAST,
+        MIXED,
+        NO_CONTEXT,
+        NO_OUTPUT,
+        MOST_PASSAGES,
+        STRANGER,
+    ]
     cases: list[object] = []
     for one in industries:
         cases += [[list(rows) for rows in one.contexts], [list(rows) for rows in one.outputs]]
         arrays = one.inputs, one.passages, one.tasks, one.done, one.groups, one.rates
         cases += [np.ascontiguousarray(part).tobytes() for part in arrays]
-    return checkpoints.at("Intention encoder", [*fixed, SEED], *cases)
+    return checkpoints.at("Intention encoder", [*fixed, ENCODER_SEED], *cases)
 
 
 @dataclass(frozen=True)
@@ -171,7 +182,7 @@ class _Batch:
     @classmethod
     def of(cls, taught: TaughtCases, draw: np.random.Generator) -> "_Batch":
         """Return some cases, some of them joined with another one, and some without context or output."""
-        rows = draw.choice(len(taught.inputs), min(BATCH, len(taught.inputs)), replace=False)
+        rows = draw.choice(len(taught.inputs), min(ENCODER_BATCH, len(taught.inputs)), replace=False)
         context = _padded([taught.contexts[n] for n in rows], draw.random(len(rows)) < NO_CONTEXT)
         output = _padded([taught.outputs[n] for n in rows], draw.random(len(rows)) < NO_OUTPUT)
         partners = np.where(draw.random(len(rows)) < MIXED, draw.permutation(len(rows)), np.arange(len(rows)))

@@ -34,18 +34,18 @@ from opus_pipelines.lwm.fine_tuning.task_reader import (
     upper_states,
 )
 
-EPOCHS = 10  # passes over the cases, at least
-LEAST_STEPS = 300  # gradient steps; few cases are passed over more often
+_EPOCHS = 10  # passes over the cases, at least
+_LEAST_STEPS = 300  # gradient steps; few cases are passed over more often
 MOST_READS = 24_000  # requests in all passes together, at most; one takes 20 to 30 ms on one core
-BATCH = 32  # requests
+_BATCH = 32  # requests
 LAYER_RATE, HEAD_RATE, BIAS_RATE = 1e-4, 3e-3, 1e-2  # largest steps of layers, of heads, and of biases and scales
-WEIGHT_DECAY = 0.01  # of the layers
+_WEIGHT_DECAY = 0.01  # of the layers
 WARM_UP = 0.15  # share of the steps in which the rate rises
 STEEPEST = 1.0  # norm of a gradient of the layers
 SHARPNESS, SCORE = 8.0, 10.0  # of attention and score before training
 SET_POWER = 0.5  # a case of a set of tasks that n cases have weighs 1 / n to this power
 SPREAD = 6.0  # tokens by which lengths are blurred, so that batches differ between epochs
-SEED = 0
+_SEED = 0
 
 
 class FineTuningError(OpusError):
@@ -97,7 +97,7 @@ class ReaderFitting:
         return has_bfloat16() if self.bfloat16 is None else self.bfloat16
 
 
-def fit(cases: ReadCases, encoder: Encoder, how: ReaderFitting = ReaderFitting()) -> TaskReader:
+def fit_reader(cases: ReadCases, encoder: Encoder, how: ReaderFitting = ReaderFitting()) -> TaskReader:
     """Return a task reader that learnt from the cases.
 
     Raises FineTuningError where there is no case with a task, or the loss is not finite.
@@ -111,8 +111,8 @@ def fit(cases: ReadCases, encoder: Encoder, how: ReaderFitting = ReaderFitting()
 def _fitted(cases: ReadCases, encoder: Encoder, how: ReaderFitting) -> TaskReader:
     import torch
 
-    torch.manual_seed(SEED)
-    draw = np.random.default_rng(SEED)
+    torch.manual_seed(_SEED)
+    draw = np.random.default_rng(_SEED)
     states = encoder.token_states(cases.texts, MOST_TOKENS, TRAINED_LAYERS)
     lengths = np.array([len(one) for one in states])
     layers = deepcopy(encoder.layers(TRAINED_LAYERS)).train()
@@ -124,12 +124,12 @@ def _fitted(cases: ReadCases, encoder: Encoder, how: ReaderFitting) -> TaskReade
     learnt[BIASES] = torch.nn.Parameter(torch.from_numpy(log_odds(np.average(cases.holds, axis=0, weights=shares))))
     learnt[SCALES] = torch.nn.Parameter(torch.tensor([SHARPNESS, SCORE]))
     groups = [
-        {"params": list(layers.parameters()), "weight_decay": WEIGHT_DECAY},
+        {"params": list(layers.parameters()), "weight_decay": _WEIGHT_DECAY},
         {"params": [learnt[QUERIES], learnt[ANSWERS]], "weight_decay": 0.0},
         {"params": [learnt[BIASES], learnt[SCALES]], "weight_decay": 0.0},
     ]
     optimizer = torch.optim.AdamW(groups, lr=how.layer_rate)
-    batches = -(-len(states) // BATCH)
+    batches = -(-len(states) // _BATCH)
     epochs = how.epochs or _passes(len(states), batches)
     rates = [how.layer_rate, HEAD_RATE, BIAS_RATE]
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rates, total_steps=epochs * batches, pct_start=WARM_UP)
@@ -177,7 +177,7 @@ def weights_by_set(holds: np.ndarray) -> np.ndarray:
 
 def _passes(cases: int, batches: int) -> int:
     """Return the passes over so many cases."""
-    return max(1, min(max(EPOCHS, -(-LEAST_STEPS // batches)), MOST_READS // cases))
+    return max(1, min(max(_EPOCHS, -(-_LEAST_STEPS // batches)), MOST_READS // cases))
 
 
 def _checkpoint(cases: ReadCases, encoder: Encoder, how: ReaderFitting, epochs: int) -> Checkpoint | None:
@@ -190,9 +190,9 @@ def _checkpoint(cases: ReadCases, encoder: Encoder, how: ReaderFitting, epochs: 
         how.layer_rate,
         HEAD_RATE,
         BIAS_RATE,
-        WEIGHT_DECAY,
-        BATCH,
-        SEED,
+        _WEIGHT_DECAY,
+        _BATCH,
+        _SEED,
         TRAINED_LAYERS,
         SET_POWER,
         how.is_mixed,
@@ -204,5 +204,5 @@ def _checkpoint(cases: ReadCases, encoder: Encoder, how: ReaderFitting, epochs: 
 def _batches(lengths: np.ndarray, draw: np.random.Generator) -> list[list[int]]:
     """Return the cases of each batch, in a random order; those of a batch are about equally long."""
     order = np.argsort(lengths + draw.random(len(lengths)) * SPREAD, kind="stable")
-    batches = [order[n : n + BATCH].tolist() for n in range(0, len(order), BATCH)]
+    batches = [order[n : n + _BATCH].tolist() for n in range(0, len(order), _BATCH)]
     return [batches[n] for n in draw.permutation(len(batches)).tolist()]

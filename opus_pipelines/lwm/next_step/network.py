@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     import torch
 
 HIDDEN = 64
-EPOCHS = 10  # passes over the examples, at least
-LEAST_STEPS = 400  # gradient steps; few examples are passed over more often
+_EPOCHS = 10  # passes over the examples, at least
+_LEAST_STEPS = 400  # gradient steps; few examples are passed over more often
 BATCH = 128  # prefixes of one gradient step
 LEARNING_RATE = 3e-3
 WEIGHT_DECAY = 1e-3
@@ -170,7 +170,7 @@ def _fitted(
     network = nn.Sequential(layers[0], silu, dropout, layers[1], silu, dropout, layers[2])
     optimizer = torch.optim.AdamW(network.parameters(), lr=how.learning_rate, weight_decay=WEIGHT_DECAY)
     batches = -(-len(places) // BATCH)
-    epochs = max(EPOCHS, -(-LEAST_STEPS // batches))
+    epochs = max(_EPOCHS, -(-_LEAST_STEPS // batches))
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, how.learning_rate, epochs * batches)
     report = how.report
     told = None if report is None else lambda epoch, loss: report(number * epochs + epoch, loss)
@@ -199,7 +199,7 @@ def _checkpoint(
     """Returns the checkpoint of a training of these examples, None where none is kept."""
     if how.checkpoints is None:
         return None
-    fixed = ["SiLU", how.seed + number, how.learning_rate, HIDDEN, EPOCHS, LEAST_STEPS, BATCH, WEIGHT_DECAY, DROPOUT]
+    fixed = ["SiLU", how.seed + number, how.learning_rate, HIDDEN, _EPOCHS, _LEAST_STEPS, BATCH, WEIGHT_DECAY, DROPOUT]
     examples = [part.numpy().tobytes() for part in (inputs, places, chosen)]
     return how.checkpoints.at("perceptron", fixed, list(inputs.shape), *examples)
 

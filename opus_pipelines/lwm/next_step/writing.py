@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 SAMPLE = 100  # sequences that are drawn for a request
-SEED = 0
+_SAMPLE_SEED = 0
 Prefix = tuple[int, ...]
 # Probabilities [prefixes, candidates + 1] of the next step after each prefix; the last is of the end. A candidate that
 # the prefix has is 0, and so is the end where the prefix is empty.
@@ -33,7 +33,7 @@ def sampled(next_step: NextStep, longest: int) -> list[Written]:
     Equal prefixes are continued together, so that the sample holds each next step as often as its probability says, up
     to one draw (systematic sampling, Madow 1949).
     """
-    draw = np.random.default_rng(SEED)
+    draw = np.random.default_rng(_SAMPLE_SEED)
     drawn: dict[Prefix, int] = {(): SAMPLE}
     ended: Counter[Prefix] = Counter()
     for _ in range(longest):

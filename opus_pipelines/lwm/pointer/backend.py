@@ -16,9 +16,9 @@ from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.lwm.next_step.writing import Written
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest
 from opus_pipelines.lwm.pointer.memory import CaseMemory
-from opus_pipelines.lwm.pointer.model import VERSION
+from opus_pipelines.lwm.pointer.model import POINTER_VERSION
 from opus_pipelines.lwm.pointer.store import Champion, opened
-from opus_pipelines.lwm.step_writing.store import VERSION as WRITER_VERSION
+from opus_pipelines.lwm.step_writing.store import WRITER_VERSION as WRITER_VERSION
 from opus_pipelines.lwm.step_writing.store import WriterChampion
 from opus_pipelines.lwm.step_writing.store import opened as opened_writer
 
@@ -63,7 +63,7 @@ class PointerBackend(HistoryBackend):
         writer = [self.writer] if self.writer and self.writer.rates else []
         encoder = [self.encoder] if self.encoder and self.encoder.industries else []
         return [
-            *(f"pointer-{VERSION}-{model.model_id}" for model in pointer),
+            *(f"pointer-{POINTER_VERSION}-{model.model_id}" for model in pointer),
             *(f"writer-{WRITER_VERSION}-{model.model_id}" for model in writer),
             *(f"intention-{ENCODER_VERSION}-{model.model_id}" for model in encoder),
         ]

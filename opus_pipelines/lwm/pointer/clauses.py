@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 MOST_CLAUSES = 40  # of a long text the first ones count
-LEAST_WORDS = 2  # a shorter piece has no content
+_LEAST_WORDS = 2  # a shorter piece has no content
 _ENDS = re.compile(r"[,.;:!?]+\s+|\n+|\s+(?:and|then|also|but|after|before)\s+", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -46,7 +46,7 @@ class EncodedRequest:
 def clauses_of(text: str) -> list[Clause]:
     """Returns the clauses of a text, at most `MOST_CLAUSES`; a text without an end of a clause is one clause."""
     pieces = [piece.strip() for piece in _ENDS.split(text)]
-    kept = [piece for piece in pieces if len(piece.split()) >= LEAST_WORDS] or [text.strip() or "-"]
+    kept = [piece for piece in pieces if len(piece.split()) >= _LEAST_WORDS] or [text.strip() or "-"]
     lengths = [len(piece.split()) for piece in kept]
     total, before = sum(lengths) or 1, 0
     clauses = []

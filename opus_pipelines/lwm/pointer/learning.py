@@ -21,7 +21,7 @@ from opus_pipelines.lwm.pointer.model import PointerModel, most_candidates, next
 
 MOST_LISTS = 18_000  # prefixes that the network is trained on, at most
 NEW_SETS = 0.5  # share of the cases that are asked the second time as if no case had their set of tasks
-SEED = 0
+POINTER_SEED = 0
 FOLDS = 4  # one set of tasks of so many is hidden at once
 UNKNOWN_RATE = 0.2  # share of the tasks of one case that are unknown at once; of n cases the n-th part of it
 LEAST_LEFT = 20  # cases that a memory must have left; of a smaller one nothing more is hidden
@@ -42,7 +42,7 @@ class Learning:
     """
 
     report: Callable[[int, float], None] | None = None
-    seed: int = SEED
+    seed: int = POINTER_SEED
     checkpoints: Checkpoints | None = None
     new_sets: float = 0.0
     most_prefixes: int = MOST_LISTS
@@ -62,7 +62,7 @@ def train_pointer(histories: Histories, how: Learning = Learning()) -> PointerMo
     order = draw.permutation(sum(len(memory.traces) for memory, _ in histories)).tolist()
     lists: list[np.ndarray] = []
     chosen: list[int] = []
-    for case, candidates in asked_cases(histories, order, how, draw):
+    for case, candidates in seen_cases(histories, order, how, draw):
         trace = histories[case[0]][0].traces[case[1]]
         for features, place in examples_of(candidates, trace):
             lists.append(features.astype(np.float32))
@@ -73,7 +73,7 @@ def train_pointer(histories: Histories, how: Learning = Learning()) -> PointerMo
     return PointerModel(fit_network(lists, chosen, fitting))
 
 
-def asked_cases(
+def seen_cases(
     histories: Histories, order: Sequence[int], how: Learning, draw: np.random.Generator
 ) -> Iterator[tuple[tuple[int, int], Candidates]]:
     """Yield each case, as the number of its history and its own there, with its candidates as they are seen.

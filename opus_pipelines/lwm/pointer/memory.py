@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 READ = 0.9  # share of the steps of history whose tasks a task reader must have learnt to be asked
-NEAREST = 60  # cases that support a task by the similarity of their requests
+_NEAREST = 60  # cases that support a task by the similarity of their requests
 KERNEL_WIDTH = 0.7  # of the Gaussian kernel between unit vectors
 # share of a kernel regression's kernel that compares words, the rest compares vectors; and its ridge
 REGRESSIONS = ((0.5, 0.15), (1.0, 0.3), (0.0, 0.05))  # the first one is the likelihood of a task
@@ -218,7 +218,7 @@ class CaseMemory:
         unknown = self.declared if unknown is None else unknown
         if hidden is not None:
             cosines[hidden] = -1.0
-        near = np.argsort(-cosines, kind="stable")[:NEAREST]
+        near = np.argsort(-cosines, kind="stable")[:_NEAREST]
         supports = []
         for sharpness in SHARPNESS:
             weights = np.exp((cosines[near] - cosines[near[0]]) / sharpness)

@@ -20,9 +20,9 @@ from opus_pipelines.lwm.pointer.memory import COVERED, CaseMemory
 LEAST_CANDIDATES = 20  # tasks that a request may be given, at least
 MOST_CANDIDATES = 60
 READER_WEIGHT = 0.5  # power of the odds of a task reader beside the probabilities of the network
-STEP_FEATURES = 18  # features of a candidate that depend on the steps so far; see `next_step_features`
-WIDTH = len(FEATURES) + STEP_FEATURES  # features of a candidate
-VERSION = 7  # raise it when the features or the way of writing change: a network of another version is not used
+_STEP_FEATURES = 18  # features of a candidate that depend on the steps so far; see `next_step_features`
+WIDTH = len(FEATURES) + _STEP_FEATURES  # features of a candidate
+POINTER_VERSION = 7  # raise it when the features or the way of writing change: a network of another version is not used
 
 
 @dataclass(frozen=True)

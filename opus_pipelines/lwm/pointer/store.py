@@ -12,7 +12,7 @@ from opus_pipelines.lake.models.model_files import content_of, read_tensors, sav
 from opus_pipelines.lake.models.model_store import CARD, POINTER, ModelStore, Opened
 from opus_pipelines.lwm.fine_tuning.task_reader import TaskReader
 from opus_pipelines.lwm.next_step.network import Network
-from opus_pipelines.lwm.pointer.model import VERSION, WIDTH, PointerModel
+from opus_pipelines.lwm.pointer.model import POINTER_VERSION, WIDTH, PointerModel
 
 KIND, WEIGHTS, READER = POINTER, "model.safetensors", "reader.safetensors"
 
@@ -40,7 +40,7 @@ def store_of(lake: Lake) -> ModelStore:
 def model_id_of(model: PointerModel) -> str:
     """Returns the id of a model; equal weights have the same id."""
     reader = content_of(dict(sorted(model.reader.weights.items()))) if model.reader else ()
-    return make_id("m", VERSION, *content_of(model.network.tensors()), *reader)
+    return make_id("m", POINTER_VERSION, *content_of(model.network.tensors()), *reader)
 
 
 def keep(lake: Lake, model: PointerModel, card: Mapping[str, Any]) -> str:
@@ -56,7 +56,7 @@ def keep(lake: Lake, model: PointerModel, card: Mapping[str, Any]) -> str:
         if reader is not None:
             save_tensors(reader.weights, folder / READER)
 
-    store_of(lake).keep(model_id, {**card, **beside, "version": VERSION}, write)
+    store_of(lake).keep(model_id, {**card, **beside, "version": POINTER_VERSION}, write)
     return model_id
 
 
@@ -71,8 +71,10 @@ def opened(lake: Lake) -> Opened[Champion]:
 
 
 def _read(folder: Path, name: str, card: Mapping[str, Any]) -> Champion:
-    if card.get("version") != VERSION:
-        raise LakeError(f"its features are of version {card.get('version')}, and {VERSION} is used; run `opus train`")
+    if card.get("version") != POINTER_VERSION:
+        raise LakeError(
+            f"its features are of version {card.get('version')}, and {POINTER_VERSION} is used; run `opus train`"
+        )
     if "transformer" in card:
         raise LakeError("it is a transformer, which is gone since version 0.1.0; run `opus train`")
     model = PointerModel(read_network(folder / WEIGHTS), _read_reader(folder, card))

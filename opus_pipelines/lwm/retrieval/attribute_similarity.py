@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 TREES = 40
-SEED = 0  # of the forest: the same cases give the same one
+_SEED = 0  # of the forest: the same cases give the same one
 LEAST_LEAF = 25  # cases in a leaf; a leaf with few cases overfits
 MOST_FIT = 6_000  # most cases that each tree is fitted to
 FEATURES_TRIED = 0.5  # share of the features that are tried for each split, where there are many
@@ -129,7 +129,7 @@ class Proximity:
             min_samples_leaf=min(LEAST_LEAF, max(1, len(training) // 4)),
             max_features=1.0 if matrix.shape[1] <= FEW_FEATURES else FEATURES_TRIED,
             max_samples=min(MOST_FIT, len(training)),
-            random_state=SEED,
+            random_state=_SEED,
             n_jobs=1,
         ).fit(matrix[training], targets, sample_weight=weights[training])
         self._leaves = self._forest.apply(matrix)

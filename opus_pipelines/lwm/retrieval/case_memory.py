@@ -16,10 +16,10 @@ from opus_pipelines.lwm.retrieval.consensus import Trace
 from opus_pipelines.lwm.retrieval.similar_cases import latest
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 
-MOST_CASES = 3_000  # the latest ones; the kernel regression costs the third power of their number
+_MOST_CASES = 3_000  # the latest ones; the kernel regression costs the third power of their number
 LEAST_CASES = 50
 CHAIN = 0.98  # share of steps that directly follow the step before, from which histories are chains
-LINKED = 0.5  # share of the cases with two tasks that link them, from which a sequence links them
+_LINKED = 0.5  # share of the cases with two tasks that link them, from which a sequence links them
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class IndustryMemory:
         predecessors: list[list[int] | None] = []
         for n in range(len(numbers)):
             rates = [links[m, n] / max(1.0, ahead[m, n] + ahead[n, m]) for m in range(n)]
-            linked = [m for m, rate in enumerate(rates) if rate >= LINKED]
+            linked = [m for m, rate in enumerate(rates) if rate >= _LINKED]
             predecessors.append(linked or ([int(np.argmax(rates))] if any(rates) else None))
         return Trace.of(tasks, predecessors)
 
@@ -86,7 +86,7 @@ def industry_memory(index: SnapshotIndex, industry: str) -> IndustryMemory | Non
     failed = pc.equal(cases["success"], False).fill_null(False).to_numpy()
     ids = cases["implementation_id"].to_pylist()
     rows = np.array([r for r in rows.tolist() if ids[r] in requests and ids[r] in vectors and not failed[r]], np.int64)
-    rows = latest(cases, rows, MOST_CASES)
+    rows = latest(cases, rows, _MOST_CASES)
     taken = cases.select(["tasks", "task_predecessors"]).take(pa.array(rows))
     traces = [first_occurrences(tasks or ()) for tasks in taken["tasks"].to_pylist()]
     chosen = [n for n, trace in enumerate(traces) if trace]

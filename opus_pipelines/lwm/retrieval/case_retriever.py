@@ -27,7 +27,7 @@ _COLUMNS = [
     "lead_time_ms",
     *_IN_STEP,
 ]
-KEPT = 10_000  # most cases in the cache, some kB each
+_KEPT_CASES = 10_000  # most cases in the cache, some kB each
 
 
 class CaseRetriever:
@@ -112,7 +112,7 @@ class CaseRetriever:
     def _at(self, places: Sequence[int]) -> list[SimilarCase]:
         """Return the cases at these rows; cases that were read once are kept, because many intakes need the same."""
         unread = [place for place in places if place not in self._read]
-        if len(self._read) + len(unread) > KEPT:
+        if len(self._read) + len(unread) > _KEPT_CASES:
             self._read, unread = {}, list(places)
         if unread:
             self._read |= self._cases_at(unread)

@@ -15,12 +15,13 @@ from typing import TypeVar
 
 import numpy as np
 
-Pair = tuple[str, str]
+from opus_pipelines.lwm.dependency import Pair
+
 Item = TypeVar("Item", bound=Hashable)
 VARIANTS = 400  # most distinct traces that are compared, those with the largest weight
 PREFIXES = 60  # most tasks, in order of support, whose prefixes are tried
 EXACT = 10  # up to so many tasks or pairs, every set of them is compared
-MODELS = 40  # traces with the largest weight that are tried unchanged
+_MODELS = 40  # traces with the largest weight that are tried unchanged
 
 
 @dataclass(frozen=True)
@@ -199,7 +200,7 @@ def _best(
     prefixes = np.zeros((len(by_support), len(names)))
     for n, item in enumerate(by_support):
         prefixes[n:, item] = 1.0
-    models = holds[np.argsort(-weights, kind="stable")[:MODELS]]
+    models = holds[np.argsort(-weights, kind="stable")[:_MODELS]]
     tried = np.concatenate([prefixes, models[models.any(1)]])
     best = tried[int(gain(tried).round(9).argmax())]
     top = float(gain(best[None])[0])

@@ -11,6 +11,7 @@ from opus_pipelines.intakes.requirements.rules import Rule, RuleDemand, without_
 from opus_pipelines.intakes.requirements.sentences import Sentence
 from opus_pipelines.language.grammar.figures import Figure, hours
 from opus_pipelines.language.word_stems import same, stems, within
+from opus_pipelines.lwm.dependency import Pair
 from opus_pipelines.lwm.interface import ProcessDemand
 from opus_pipelines.lwm.merging.workflow_graph import WFG
 from opus_pipelines.lwm.retrieval.intake_facts import IntakeFacts, IntakeStatements
@@ -20,11 +21,9 @@ from opus_pipelines.workflow.constraints import StepDeadline, Unit
 IN_FORCE = "in force"
 NO_ACTIVITY = "none"  # the answer that a phrase means no activity
 STATED = "contract.toml or intake.toml"
-LEAST_SHARE = 0.05  # of the near successes that must do what a contract's document demands of all its intakes
+_LEAST_SHARE = 0.05  # of the near successes that must do what a contract's document demands of all its intakes
 CHOICES = ("one_of", "exactly_one_of")
 LIMITS = {"max_duration_hours": min, "max_lead_time_hours": min, "max_cost_usd": min, "min_success": max}
-
-Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -264,7 +263,7 @@ class ConstraintResolution:
             return f"{STATED} or another rule demands the contrary"
         if self._has_cases and (
             not any(process.supports(task) for process in self.context.history.demands)
-            or (role == "contract" and self._share(task) < LEAST_SHARE)
+            or (role == "contract" and self._share(task) < _LEAST_SHARE)
         ):
             return "the near cases that succeeded hardly ever did it: it is taken to be about other work"
         self.must_contain.add(task)
@@ -292,7 +291,7 @@ class ConstraintResolution:
             return f"history or another rule needs both {both}; state exactly_one_of if only one may be"
         supported = [task for task in tasks if any(process.supports(task) for process in self.context.history.demands)]
         if self._has_cases and (
-            not supported or (role == "contract" and all(self._share(task) < LEAST_SHARE for task in tasks))
+            not supported or (role == "contract" and all(self._share(task) < _LEAST_SHARE for task in tasks))
         ):
             return "the near cases that succeeded hardly ever did any of them: it is taken to be about other work"
         return None

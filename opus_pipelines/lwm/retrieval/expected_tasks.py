@@ -14,7 +14,7 @@ from opus_pipelines.wkg.graph import WorkGraph
 
 LIKELY = 0.5  # probability from which a task is part of the expected work: the set with the fewest expected errors
 UNLIKELY = 0.2  # probability below which few similar cases do not make a task critical
-SURE = 0.9  # probability from which one stretch of the client input alone asks for a task
+_SURE = 0.9  # probability from which one stretch of the client input alone asks for a task
 FOLLOWED = 0.95  # weight of each further step of a walk, so that near successors count more than far ones
 
 
@@ -82,7 +82,7 @@ def expected_tasks(
     likely = encoder.probabilities(vectors, tasks, shares).max(0)
     if told.stretches is not None and len(told.stretches):
         alone = encoder.probabilities(told.stretches, tasks, shares).max(0)
-        likely = np.where(alone >= SURE, np.maximum(likely, alone), likely)
+        likely = np.where(alone >= _SURE, np.maximum(likely, alone), likely)
     return dict(zip(rates, likely.tolist(), strict=True)) | {task: 1.0 for task in told.demanded if task in rates}
 
 

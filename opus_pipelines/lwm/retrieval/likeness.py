@@ -22,7 +22,7 @@ UNKNOWN_INDUSTRY = ""  # of an intake that states none and is unlike all history
 FALSE_ALARMS = 0.02  # share of the requests of history that may be below the bound
 CAUGHT = 0.98  # share of the requests of a held-out industry that shall be below it
 FEWEST = 20  # distinct requests, and of held-out industries, from which the bound is learnt
-MOST = 500  # distinct requests that are compared, taken evenly
+_MOST_REQUESTS = 500  # distinct requests that are compared, taken evenly
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Likeness:
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class HeldOutRequests:
     """The nearest cosine of each request among other requests of history, and with its own industry held out."""
 
     known: np.ndarray
@@ -58,15 +58,15 @@ class HeldOut:
         return Likeness(round(float(min(low, max(high, LEAST_COSINE))), 6), True)
 
 
-def held_out(index: SnapshotIndex, encoder: TextEncoder) -> HeldOut:
+def held_out_requests(index: SnapshotIndex, encoder: TextEncoder) -> HeldOutRequests:
     """Return the nearest cosines of at most MOST distinct requests of the snapshot."""
     table, vectors, requests = index.cases.table, index.case_vectors, index.snapshot.requests
     rows = zip(table["implementation_id"].to_pylist(), table["industry"].to_pylist(), strict=True)
     cases = [(i, industry or "", requests[i]) for i, industry in rows if i in vectors and i in requests]
     distinct = sorted({request for *_, request in cases})
-    asked = distinct[:: max(1, -(-len(distinct) // MOST))]
+    asked = distinct[:: max(1, -(-len(distinct) // _MOST_REQUESTS))]
     if not asked:
-        return HeldOut(np.zeros(0), np.zeros(0))
+        return HeldOutRequests(np.zeros(0), np.zeros(0))
     place = {request: n for n, request in enumerate(distinct)}
     request_of = np.array([place[request] for *_, request in cases])
     industry_of = np.array([industry for _, industry, _ in cases], dtype=object)
@@ -78,7 +78,7 @@ def held_out(index: SnapshotIndex, encoder: TextEncoder) -> HeldOut:
         strange = ~np.isin(industry_of, list(set(industry_of[own])))
         known += [cosines[~own].max()] if not own.all() else []
         unknown += [cosines[strange].max()] if strange.any() else []
-    return HeldOut(np.array(known), np.array(unknown))
+    return HeldOutRequests(np.array(known), np.array(unknown))
 
 
 def _encoded(texts: Sequence[str], encoder: TextEncoder) -> np.ndarray:
@@ -93,5 +93,5 @@ def _encoded(texts: Sequence[str], encoder: TextEncoder) -> np.ndarray:
 def likeness_of(index: SnapshotIndex, encoder: TextEncoder) -> Likeness:
     """Return the bound of a snapshot, learnt once for each index."""
     if index.likeness is None:
-        index.likeness = held_out(index, encoder).likeness
+        index.likeness = held_out_requests(index, encoder).likeness
     return index.likeness

@@ -9,13 +9,12 @@ from itertools import combinations
 
 import numpy as np
 
-from opus_pipelines.lwm.dependency import independent, order_counts
+from opus_pipelines.lwm.dependency import Pair, independent, order_counts
 from opus_pipelines.lwm.history_backend import first_occurrences
 from opus_pipelines.lwm.interface import SimilarCase
 from opus_pipelines.lwm.plan_shape import OrderFacts, plan_shape
 from opus_pipelines.wkg.graph import WorkGraph
 
-Pair = tuple[str, str]
 MIN_WEIGHT = 0.5  # total weight of such cases below which no precedence is stable
 
 

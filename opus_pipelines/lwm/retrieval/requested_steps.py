@@ -28,13 +28,13 @@ from opus_pipelines.intakes.procedures.relevant_parts import RequestText
 from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.language.embedding.index import VectorIndex
 from opus_pipelines.language.embedding.text_parts import Part, parts, plain
+from opus_pipelines.lwm.dependency import Pair
 from opus_pipelines.lwm.retrieval.routing import Router
 from opus_pipelines.wkg.graph import ExecutionMode, Task, WorkGraph
 
 EXPLAINED_SHARE = 0.3  # least share of a part's sentences that are understood where the part decides
 SIMILAR_SHARE = 0.5  # least share of the sentences of prose that are similar to history's where the prose counts
 PROCEDURAL = ("process", "contract")
-Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from opus_pipelines.workflow.constraints import folded
 
 TEXT_SHARPNESS = 0.05
 TEXT_CASES = 60  # cases that have a weight by text, the most similar ones
-MOST_CASES = 20_000  # most cases of an industry that are compared, the latest ones
+_MOST_CASES = 20_000  # most cases of an industry that are compared, the latest ones
 _ENDS = re.compile(r"(?<=[.!?;])\s+|\n")  # of a sentence, or of a line `name: value`
 _FORBIDS = re.compile(
     r"\b(do|does|must|should|shall|may|can|need)(\s+not|n't)\b|\bcannot\b|\b(without|no need|instead of|never)\b", re.I
@@ -72,7 +72,7 @@ class IndustryCases:
         `vectors` has unit vectors by id, of the cases with a text; `titles` the title of each task that is a work step.
         """
         self._titles = titles or {}
-        self._cases, self._vectors, self._rows = cases, vectors, latest(cases, rows, MOST_CASES)
+        self._cases, self._vectors, self._rows = cases, vectors, latest(cases, rows, _MOST_CASES)
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -9,7 +9,7 @@ from opus_pipelines.lwm.retrieval.task_names import TaskNames
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.workflow.constraints import Constraints, folded
 
-NEAREST = 3
+_NEAREST = 3
 MISSPELT = 0.8  # similarity of spelling from which an unknown name is taken for a mistake (difflib)
 KINDS = ("human", "model", "code")
 # tables of prices whose keys are kinds, roles and models
@@ -96,8 +96,8 @@ def _near(name: str, known: Collection[str]) -> str:
     wanted = set(folded(name).split())
     by_name = {folded(title): title for title in sorted(known, reverse=True)}
     shared = sorted((t for t in by_name if wanted & set(t.split())), key=lambda t: (-len(wanted & set(t.split())), t))
-    similar = difflib.get_close_matches(folded(name), sorted(by_name), n=NEAREST, cutoff=0.4)
-    near = list(dict.fromkeys([*(t for t in similar if t in shared), *shared, *similar]))[:NEAREST]
+    similar = difflib.get_close_matches(folded(name), sorted(by_name), n=_NEAREST, cutoff=0.4)
+    near = list(dict.fromkeys([*(t for t in similar if t in shared), *shared, *similar]))[:_NEAREST]
     return (
         f"the nearest: {', '.join(repr(by_name[t]) for t in near)}"
         if near

@@ -15,23 +15,23 @@ from opus_pipelines.language.word_stems import same, stems, within
 from opus_pipelines.lwm.retrieval.task_names import TaskNames
 from opus_pipelines.wkg.graph import WorkGraph
 
-LEAST_COSINE = 0.50  # least cosine between a clause and the text of its task
+_LEAST_COSINE = 0.50  # least cosine between a clause and the text of its task
 LEAST_LEAD = 0.10  # least lead of that cosine over the next task
-MOST = 3  # nearest tasks that are named
-KEPT = 32  # sets of tasks for which the answers are kept: all intakes of a contract ask for its rules
-Question = tuple[str, str, bool]  # a clause, a verb, and whether the vector of the clause is known
+_MOST_NEAREST = 3  # nearest tasks that are named
+_KEPT_SETS = 32  # sets of tasks for which the answers are kept: all intakes of a contract ask for its rules
+_Question = tuple[str, str, bool]  # a clause, a verb, and whether the vector of the clause is known
 
 
 @dataclass(frozen=True)
 class _Answers:
     """What was matched before, by question."""
 
-    tasks: dict[Question, str | None] = field(default_factory=dict)
-    nearest: dict[Question, tuple[str, ...]] = field(default_factory=dict)
+    tasks: dict[_Question, str | None] = field(default_factory=dict)
+    nearest: dict[_Question, tuple[str, ...]] = field(default_factory=dict)
     catalogue: dict[tuple[str, str], str | None] = field(default_factory=dict)
 
 
-@lru_cache(KEPT)
+@lru_cache(_KEPT_SETS)
 def _answers(
     names: SameObject[TaskNames],
     graph: SameObject[WorkGraph],
@@ -111,7 +111,7 @@ class TaskMatcher:
             return round(shared + close, 6)
 
         ranked = sorted(self.tasks, key=lambda task: (-near(task), self.graph.tasks[task].title))
-        return tuple(dict.fromkeys(self.graph.tasks[task].title for task in ranked))[:MOST]
+        return tuple(dict.fromkeys(self.graph.tasks[task].title for task in ranked))[:_MOST_NEAREST]
 
     def _by_name(self, words: tuple[str, ...], verb: str) -> str | None:
         tasks = _longest({t: self.stemmed_names(t) for t in self.tasks}, words, verb)
@@ -135,7 +135,7 @@ class TaskMatcher:
         best, lead = tasks[order[0]], float(cosines[order[0]] - (cosines[order[1]] if len(order) > 1 else 0.0))
         shares = any(same(w, n) for w in words for name in self.stemmed_names(best) for n in name)
         fits = not verb or any(same(verb, n) for name in self.stemmed_names(best) for n in name)
-        return best if cosines[order[0]] >= LEAST_COSINE and lead >= LEAST_LEAD and shares and fits else None
+        return best if cosines[order[0]] >= _LEAST_COSINE and lead >= LEAST_LEAD and shares and fits else None
 
 
 def _longest(names: Mapping[str, Collection[tuple[str, ...]]], words: tuple[str, ...], verb: str) -> list[str]:

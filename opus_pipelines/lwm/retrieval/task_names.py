@@ -11,7 +11,7 @@ from opus_pipelines.workflow.constraints import folded
 
 NAMED_SHARE = 0.55  # least share of the words of a name, by their rarity among the names, that a text must have
 ABBREVIATION = 4  # letters from which the word of a name may be the beginning of a word of the text
-LEAST_WORDS = 2  # of a name that a text must have; of a name of one word, that word must begin a sentence
+_LEAST_WORDS = 2  # of a name that a text must have; of a name of one word, that word must begin a sentence
 
 
 def named_in(text: Sequence[str], names: Sequence[str]) -> list[int]:
@@ -30,7 +30,7 @@ def named_in(text: Sequence[str], names: Sequence[str]) -> list[int]:
         before = sentence
         for place, name in enumerate(each):
             shared = frozenset(word for word in name if word in present or _begins(word, present))
-            enough = len(shared) >= LEAST_WORDS or (len(name) == 1 and name == first)
+            enough = len(shared) >= _LEAST_WORDS or (len(name) == 1 and name == first)
             if enough and sum(rarity[w] for w in shared) >= NAMED_SHARE * sum(rarity[w] for w in name):
                 found[place] = found.get(place, frozenset()) | shared
     return [place for place, shared in sorted(found.items()) if not any(shared < other for other in found.values())]

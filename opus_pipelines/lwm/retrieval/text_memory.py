@@ -12,9 +12,9 @@ from opus_pipelines.lwm.retrieval.similar_cases import latest
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.lwm.step_writing.memory import TextCase, TextMemory
 
-MOST_CASES = 2_000  # the latest ones
+_MOST_TEXT_CASES = 2_000  # the latest ones
 OPEN = 0.5  # share of the names of steps that one case alone has, from which an industry has no fixed catalogue
-LEAST_WORDS = 2.5  # mean number of words of these names; shorter ones are codes
+_LEAST_NAME_WORDS = 2.5  # mean number of words of these names; shorter ones are codes
 MOST_VECTORS = 60_000  # vectors that are remembered; beyond them all are forgotten
 
 
@@ -46,7 +46,7 @@ def text_cases(index: SnapshotIndex, industry: str) -> list[TextCase]:
     ids = table["implementation_id"].to_pylist()
     failed = pc.equal(table["success"], False).fill_null(False).to_numpy()
     rows = [row for row in index.cases.rows_of(industry).tolist() if ids[row] in requests and not failed[row]]
-    rows = latest(table, np.array(rows, np.int64), MOST_CASES).tolist()
+    rows = latest(table, np.array(rows, np.int64), _MOST_TEXT_CASES).tolist()
     taken = table.select(["task_keys", "task_predecessors"]).take(pa.array(rows, pa.int64()))
     names = [list(dict.fromkeys(keys or ())) for keys in taken["task_keys"].to_pylist()]
     if not is_open(names):
@@ -65,7 +65,7 @@ def is_open(cases: Sequence[Sequence[str]]) -> bool:
     if len(cases) < 2 or not times:
         return False
     words = sum(len(name.split()) for name in times) / len(times)
-    return words >= LEAST_WORDS and sum(n == 1 for n in times.values()) >= OPEN * len(times)
+    return words >= _LEAST_NAME_WORDS and sum(n == 1 for n in times.values()) >= OPEN * len(times)
 
 
 def text_memory(index: SnapshotIndex, industry: str, rates: Mapping[str, Sequence[float]]) -> TextMemory | None:

@@ -15,7 +15,7 @@ from opus_pipelines.core.statistics import wilson
 from opus_pipelines.intakes.procedures.reading import ParsedProcedure, ProcedureStep
 from opus_pipelines.wkg.graph import Task
 
-LEAST_SHARE = 0.8  # of the successes with the task, by the lower end of its interval
+_UNANIMOUS_SHARE = 0.8  # of the successes with the task, by the lower end of its interval
 
 
 def with_unanimous_steps(
@@ -30,7 +30,7 @@ def with_unanimous_steps(
         return procedure
     goal = procedure.tasks[-1]
     cases = [done[: done.index(goal)] for done in successes if goal in done]
-    if not cases or wilson(len(cases), len(cases))[0] < LEAST_SHARE:
+    if not cases or wilson(len(cases), len(cases))[0] < _UNANIMOUS_SHARE:
         return procedure
     counts = Counter(task for case in cases for task in set(case))
     missing = [t for t, n in sorted(counts.items()) if n == len(cases) and t not in procedure.tasks and t in tasks]

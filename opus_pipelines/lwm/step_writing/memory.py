@@ -24,10 +24,10 @@ from opus_pipelines.lwm.step_writing.texts import (
 )
 from opus_pipelines.workflow.metrics.opus_metrics import THRESHOLD
 
-NEAREST = 6  # similar cases whose steps are candidates
-SHARPNESS = 0.1  # a case that is so much less similar than the most similar one has 1/e of its weight
+_NEAREST = 6  # similar cases whose steps are candidates
+_SHARPNESS = 0.1  # a case that is so much less similar than the most similar one has 1/e of its weight
 RARE = 0.01  # share of the cases below which a word of their steps is rare
-LINKED = 0.5  # share of similar cases that are chains, from which a written workflow is one
+_LINKED = 0.5  # share of similar cases that are chains, from which a written workflow is one
 LINK_CASES = 12  # similar cases that tell whether work is a chain
 Encode = Callable[[Sequence[str]], np.ndarray]
 
@@ -43,7 +43,7 @@ class TextCase:
 
 
 @dataclass(frozen=True)
-class Candidates:
+class TextCandidates:
     """What may be a step of one request.
 
     Attributes:
@@ -75,7 +75,7 @@ class Candidates:
         return [n for n, text in enumerate(self.texts) if text.origin == origin]
 
 
-FEATURES = 27  # features of a candidate that do not depend on the steps so far
+TEXT_FEATURES = 27  # features of a candidate that do not depend on the steps so far
 
 
 class TextMemory:
@@ -101,22 +101,22 @@ class TextMemory:
     def texts(self, request: str, context: str) -> list[str]:
         """Return every text whose vector `candidates` asks for."""
         near, _ = self._near(request, None)
-        texts, _ = self._texts(request, context, near[:NEAREST])
+        texts, _ = self._texts(request, context, near[:_NEAREST])
         return [plain(text) for text in (request, *sentences(request), *(text.text for text in texts))]
 
     def nearest(self, request: str, hidden: int | None = None) -> TextCase:
         """Return the most similar case."""
         return self.cases[self._near(request, hidden)[0][0]]
 
-    def candidates(self, request: str, context: str, encode: Encode, hidden: int | None = None) -> Candidates:
+    def candidates(self, request: str, context: str, encode: Encode, hidden: int | None = None) -> TextCandidates:
         """Return the candidates for a request; `hidden`: the case that is left out, None for none."""
         near, cosines = self._near(request, hidden)
-        texts, case_steps = self._texts(request, context, near[:NEAREST])
+        texts, case_steps = self._texts(request, context, near[:_NEAREST])
         own = sentences(request)
         vectors = encoded([text.text for text in texts], encode)
         alike, to_sentences = vectors @ vectors.T, vectors @ encoded(own, encode).T
-        weights = np.exp((cosines - cosines[:1]) / SHARPNESS)
-        shares = weights[:NEAREST] / max(1e-9, float(weights[:NEAREST].sum()))
+        weights = np.exp((cosines - cosines[:1]) / _SHARPNESS)
+        shares = weights[:_NEAREST] / max(1e-9, float(weights[:_NEAREST].sum()))
         most = np.stack([alike[:, list(steps)].max(1) for steps in case_steps]) if case_steps else np.zeros((0, 1))
         support = shares @ (most > THRESHOLD) if case_steps else np.zeros(len(texts))
         best = to_sentences.max(1)
@@ -138,7 +138,7 @@ class TextMemory:
             margin,
             np.full(len(texts), self._mean_steps),
         ]
-        return Candidates(
+        return TextCandidates(
             tuple(texts),
             np.stack(columns, 1),
             alike,
@@ -175,7 +175,7 @@ class TextMemory:
             for weight, n in zip(weights, near, strict=True)
             if len(self.cases[n].steps) > 1
         ]
-        return sum(w for w, is_chain in telling if is_chain) >= LINKED * sum(w for w, _ in telling)
+        return sum(w for w, is_chain in telling if is_chain) >= _LINKED * sum(w for w, _ in telling)
 
     def _texts(self, request: str, context: str, near: Sequence[int]) -> tuple[list[StepText], list[list[int]]]:
         """Return the distinct candidates for a request, and the places among them of each similar case's steps."""
@@ -233,7 +233,7 @@ class TextMemory:
         rates: dict[str, list[tuple[float, float]]] = {origin: [] for origin in ORIGINS}
         for n, case in enumerate(self.cases):
             near, _ = self._near(case.request, n)
-            texts, _ = self._texts(case.request, case.context, near[:NEAREST])
+            texts, _ = self._texts(case.request, case.context, near[:_NEAREST])
             hits = encoded([text.text for text in texts], encode) @ encoded(case.steps, encode).T > THRESHOLD
             for origin in ORIGINS:
                 own = hits[[m for m, text in enumerate(texts) if text.origin == origin]]

@@ -13,14 +13,14 @@ import numpy as np
 
 from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lwm.next_step.network import Fitting, Network, fit_network
-from opus_pipelines.lwm.step_writing.memory import FEATURES, Candidates, Encode, TextMemory, encoded
+from opus_pipelines.lwm.step_writing.memory import TEXT_FEATURES, Encode, TextCandidates, TextMemory, encoded
 from opus_pipelines.lwm.step_writing.texts import CLAUSE, SENTENCE, StepText
 from opus_pipelines.workflow.metrics.opus_metrics import THRESHOLD
 
-LONGEST = 14  # steps of a written workflow, at most
-SEED = 0
-STEP_FEATURES = 14  # features of a candidate that depend on the steps so far
-WIDTH = FEATURES + STEP_FEATURES
+_LONGEST = 14  # steps of a written workflow, at most
+_SEED = 0
+_STEP_FEATURES = 14  # features of a candidate that depend on the steps so far
+WRITER_WIDTH = TEXT_FEATURES + _STEP_FEATURES
 # places of features that the row of the end uses for figures of its own
 _SUPPORT, _COSINE, _SENTENCES, _EXPECTED, _MEAN_STEPS = 12, 14, 21, 22, 26
 
@@ -55,7 +55,7 @@ class StepWriter:
         candidates = memory.candidates(request, context, encode)
         done: list[int] = []
         steps: list[WrittenStep] = []
-        while len(steps) < min(LONGEST, len(candidates.texts)):
+        while len(steps) < min(_LONGEST, len(candidates.texts)):
             scores = self.network.scores(text_features(candidates, done)).astype(np.float64)
             scores[done] = -np.inf
             if not done:
@@ -73,7 +73,7 @@ def train_step_writer(
     memories: Sequence[TextMemory],
     encode: Encode,
     report: Callable[[int, float], None] | None = None,
-    seed: int = SEED,
+    seed: int = _SEED,
     checkpoints: Checkpoints | None = None,
 ) -> StepWriter:
     """Train one writer on the cases of all memories, each case hidden from its own memory.
@@ -117,13 +117,13 @@ def text_examples(memory: TextMemory, case: int, encode: Encode) -> list[tuple[n
     return [*found, _example(candidates, done, len(candidates.texts))] if done else []
 
 
-def _example(candidates: Candidates, done: Sequence[int], place: int) -> tuple[np.ndarray, int]:
+def _example(candidates: TextCandidates, done: Sequence[int], place: int) -> tuple[np.ndarray, int]:
     rows = text_features(candidates, done)
     open_ = [n for n in range(len(rows)) if n not in done]
     return rows[open_], open_.index(place)
 
 
-def text_features(candidates: Candidates, done: Sequence[int]) -> np.ndarray:
+def text_features(candidates: TextCandidates, done: Sequence[int]) -> np.ndarray:
     """Return the features [n + 1, WIDTH] of every text, and of the end, as the next step after the texts `done`.
 
     Rows of texts in `done` have no meaning.
@@ -157,9 +157,9 @@ def text_features(candidates: Candidates, done: Sequence[int]) -> np.ndarray:
     return np.concatenate([rows, _end(candidates, done, left, rows)[None]])
 
 
-def _end(candidates: Candidates, done: Sequence[int], left: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def _end(candidates: TextCandidates, done: Sequence[int], left: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Return the features [WIDTH] of the end: how much of the request and of similar cases is done."""
-    end = np.full(WIDTH, np.nan)
+    end = np.full(WRITER_WIDTH, np.nan)
     end[:4] = 0.0
     end[-3:] = left.mean(), left.max(initial=0.0), 1.0
     end[-6:-4] = len(done), len(done) - candidates.expected_steps
@@ -176,7 +176,7 @@ def _end(candidates: Candidates, done: Sequence[int], left: np.ndarray, rows: np
     return end
 
 
-def _cases(candidates: Candidates) -> list[tuple[float, tuple[int, ...]]]:
+def _cases(candidates: TextCandidates) -> list[tuple[float, tuple[int, ...]]]:
     return list(zip(candidates.case_weights.tolist(), candidates.case_steps, strict=True))
 
 
@@ -184,7 +184,7 @@ def _is_of(text: StepText, other: StepText) -> bool:
     return (text.origin, text.case) == (other.origin, other.case)
 
 
-def _followers(candidates: Candidates, last: int) -> np.ndarray:
+def _followers(candidates: TextCandidates, last: int) -> np.ndarray:
     """Return the share of the similar cases, by weight, in which each text directly follows the last one [n]."""
     found = np.zeros(len(candidates.texts))
     for weight, steps in _cases(candidates):
@@ -194,7 +194,7 @@ def _followers(candidates: Candidates, last: int) -> np.ndarray:
     return found
 
 
-def _follows_alike(candidates: Candidates, last: int) -> np.ndarray:
+def _follows_alike(candidates: TextCandidates, last: int) -> np.ndarray:
     """Return how much each text is like what follows a step like the last one in a similar case [n], in [0, 1]."""
     found = np.zeros(len(candidates.texts))
     for weight, steps in _cases(candidates):

@@ -12,10 +12,10 @@ from opus_pipelines.lake.models.model_files import content_of
 from opus_pipelines.lake.models.model_store import CARD, STEP_WRITER, ModelStore, Opened
 from opus_pipelines.lwm.pointer.model import PointerModel
 from opus_pipelines.lwm.pointer.store import WEIGHTS, read_network, save
-from opus_pipelines.lwm.step_writing.model import WIDTH, StepWriter
+from opus_pipelines.lwm.step_writing.model import WRITER_WIDTH, StepWriter
 
 KIND = STEP_WRITER
-VERSION = 2  # raise it when the features or the way of writing change: a network of another version is not used
+WRITER_VERSION = 2  # raise it when the features or the way of writing change: a network of another version is not used
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def store_of(lake: Lake) -> ModelStore:
 
 def writer_id(writer: StepWriter) -> str:
     """Returns the id of a writer; equal weights have the same id."""
-    return make_id("m", KIND, VERSION, *content_of(writer.network.tensors()))
+    return make_id("m", KIND, WRITER_VERSION, *content_of(writer.network.tensors()))
 
 
 def keep_writer(lake: Lake, writer: StepWriter, card: Mapping[str, Any]) -> str:
@@ -50,7 +50,7 @@ def keep_writer(lake: Lake, writer: StepWriter, card: Mapping[str, Any]) -> str:
     """
     name = writer_id(writer)
     model = PointerModel(writer.network)
-    store_of(lake).keep(name, {**card, "version": VERSION}, lambda folder: save(model, folder / WEIGHTS))
+    store_of(lake).keep(name, {**card, "version": WRITER_VERSION}, lambda folder: save(model, folder / WEIGHTS))
     return name
 
 
@@ -60,9 +60,11 @@ def opened(lake: Lake) -> Opened[WriterChampion]:
 
 
 def _read(folder: Path, name: str, card: Mapping[str, Any]) -> WriterChampion:
-    if card.get("version") != VERSION:
-        raise LakeError(f"its features are of version {card.get('version')}, and {VERSION} is used; run `opus train`")
-    writer = StepWriter(read_network(folder / WEIGHTS, WIDTH))
+    if card.get("version") != WRITER_VERSION:
+        raise LakeError(
+            f"its features are of version {card.get('version')}, and {WRITER_VERSION} is used; run `opus train`"
+        )
+    writer = StepWriter(read_network(folder / WEIGHTS, WRITER_WIDTH))
     if writer_id(writer) != name:
         raise LakeError(f"{WEIGHTS} was changed after it was written; run `opus train`")
     industries = card.get("industries")

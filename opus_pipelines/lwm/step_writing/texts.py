@@ -16,7 +16,7 @@ SIMILAR, SENTENCE, CLAUSE, LISTED = "similar case", "sentence", "clause", "liste
 ORIGINS = (SIMILAR, SENTENCE, CLAUSE, LISTED)
 LEAST_ALIKE = 0.3  # share of common words of two requests from which their differences are exchanged
 LONGEST_DIFFERENCE = 5  # words that one difference may have
-LEAST_WORDS = 3  # a shorter part of a request has no content
+_LEAST_WORDS = 3  # a shorter part of a request has no content
 MOST_SENTENCES, MOST_CLAUSES, MOST_LISTED = 12, 16, 60  # of a long text the first ones count
 COMMON_WORDS = frozenset(
     re.findall(
@@ -69,13 +69,13 @@ def of_case(steps: Sequence[str], rank: int, exchanges: Sequence[Exchange]) -> l
 def sentences(text: str) -> list[str]:
     """Returns the sentences of a text; a text without one is one sentence."""
     found = [piece.strip() for piece in _SENTENCE_END.split(text)]
-    return [piece for piece in found if len(piece.split()) >= LEAST_WORDS][:MOST_SENTENCES] or [text.strip() or "-"]
+    return [piece for piece in found if len(piece.split()) >= _LEAST_WORDS][:MOST_SENTENCES] or [text.strip() or "-"]
 
 
 def clauses(text: str) -> list[str]:
     """Returns the clauses of a text; none where none has enough words."""
     found = [piece.strip() for piece in _CLAUSE_END.split(text)]
-    return [piece for piece in found if len(piece.split()) >= LEAST_WORDS][:MOST_CLAUSES]
+    return [piece for piece in found if len(piece.split()) >= _LEAST_WORDS][:MOST_CLAUSES]
 
 
 def content_words(text: str) -> list[str]:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from opus_pipelines.core.settings import Generation
 from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.intakes.requirements.encode import Intention
+from opus_pipelines.lwm.dependency import Pair
 from opus_pipelines.lwm.interface import ProcessDemand, SimilarCase
 from opus_pipelines.lwm.merging.workflow_graph import WFG
 from opus_pipelines.lwm.retrieval.completeness import LEAST_COSINE
@@ -29,8 +30,7 @@ from opus_pipelines.lwm.stitching.industry_counts import IndustryCounts, counts_
 from opus_pipelines.lwm.stitching.link_scorer import links_of
 from opus_pipelines.lwm.stitching.plan import Demand, Stitched, stitched
 
-Pair = tuple[str, str]
-MOST = 3  # most processes of one Intention; documents that mention more describe all the work of a company
+_MOST_PROCESSES = 3  # most processes of one Intention; documents that mention more describe all the work of a company
 
 
 def combined_processes(
@@ -47,7 +47,7 @@ def combined_processes(
                 demands[n] = replace(demand, goals=demand.goals | {task})
                 break
         else:
-            if len(demands) < MOST and (found := _process_of(task, intention, intake, index, settings)):
+            if len(demands) < _MOST_PROCESSES and (found := _process_of(task, intention, intake, index, settings)):
                 demands.append(found)
     return demands
 

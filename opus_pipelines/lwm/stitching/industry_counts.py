@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from opus_pipelines.lwm.dependency import Pair
 from opus_pipelines.lwm.history_backend import first_occurrences
 from opus_pipelines.lwm.retrieval.similar_cases import latest
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 
-MOST_CASES = 5_000  # the latest ones
-Pair = tuple[str, str]
+_MOST_CASES = 5_000  # the latest ones
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def counts_of(index: SnapshotIndex, industry: str | None) -> IndustryCounts:
 
 def _counted(index: SnapshotIndex, industry: str | None) -> IndustryCounts:
     table = index.cases.table
-    rows = latest(table, index.cases.rows_of(industry), MOST_CASES)
+    rows = latest(table, index.cases.rows_of(industry), _MOST_CASES)
     failed = pc.equal(table["success"], False).fill_null(False).to_numpy()
     rows = rows[~failed[rows]]
     sequences = [tuple(tasks or ()) for tasks in table["tasks"].take(pa.array(rows)).to_pylist()]

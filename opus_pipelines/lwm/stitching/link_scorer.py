@@ -17,7 +17,7 @@ from opus_pipelines.lwm.merging.join_components import Similarity
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.wkg.graph import WorkGraph
 
-MOST_TASKS = 600  # of an industry that are compared, those of most cases
+_MOST_COMPARED = 600  # of an industry that are compared, those of most cases
 HELD, ROUNDS, NEGATIVES = 0.2, 20, 3  # share of the edges taken out, how often, and pairs without an edge for each
 FEWEST_EDGES = 10  # from which the graph teaches anything
 WEAKEST = 1.0  # of the regularisation of the weights (scikit-learn's C)
@@ -129,7 +129,7 @@ class LinkScorer:
     def _learn(self) -> None:
         graph = self._index.graph
         own = [t for t, task in graph.tasks.items() if self._industry is None or self._industry in task.industries]
-        tasks = sorted(own, key=lambda task: (-graph.tasks[task].implementations, task))[:MOST_TASKS]
+        tasks = sorted(own, key=lambda task: (-graph.tasks[task].implementations, task))[:_MOST_COMPARED]
         self._place = {task: n for n, task in enumerate(tasks)}
         if tasks:
             self._chances = link_chances(LinkGraph.of(graph, self._index.task_vectors, tasks))

@@ -30,11 +30,11 @@ from opus_pipelines.wkg.subgraphs.steiner_tree import SubWKG, steiner
 from opus_pipelines.wkg.subgraphs.walks import Walks
 from opus_pipelines.workflow.model import INPUT, OUTPUT
 
-LEAST_SHARE = 0.02  # of a demand's cases that did a task, from which it is in the demand's part of the WKG
-MOST_TASKS = 150  # most tasks of a part, those of most cases
+_LEAST_SHARE = 0.02  # of a demand's cases that did a task, from which it is in the demand's part of the WKG
+_MOST_TASKS = 150  # most tasks of a part, those of most cases
 CORE = 0.5  # share of a demand's cases that did a task, from which the SWKG must reach it
 MAY_CHANGE = 0.2  # least dependency measure of two tasks of which the second waits for the first
-SURE = 0.002  # no chance is taken as nearer to 0 or 1, so that neither estimate alone decides
+_SURE = 0.002  # no chance is taken as nearer to 0 or 1, so that neither estimate alone decides
 DRAWS = 200  # drawn traces that stand for the chances where workflows are compared with them
 Shares = Mapping[str, float]
 OrderScore = Callable[[str, str], float]
@@ -119,8 +119,8 @@ def stitched(
 def _part(demand: Demand, graph: WorkGraph) -> list[str]:
     """Return the tasks of the WKG that cases of the demand did, those of most cases first."""
     shares, goals = demand.shares, demand.goals
-    known = [t for t, share in shares.items() if t in graph.tasks and (share >= LEAST_SHARE or t in goals)]
-    return sorted(known, key=lambda task: (task not in goals, -shares[task], task))[:MOST_TASKS]
+    known = [t for t, share in shares.items() if t in graph.tasks and (share >= _LEAST_SHARE or t in goals)]
+    return sorted(known, key=lambda task: (task not in goals, -shares[task], task))[:_MOST_TASKS]
 
 
 def _dag(part: Sequence[str], graph: WorkGraph) -> Dag:
@@ -148,12 +148,12 @@ def _chances(
 
 
 def _log_odds(chances: np.ndarray) -> np.ndarray:
-    inside = np.clip(chances, SURE, 1 - SURE)
+    inside = np.clip(chances, _SURE, 1 - _SURE)
     return np.asarray(np.log(inside / (1 - inside)))
 
 
 def _bounded(odds: np.ndarray) -> np.ndarray:
-    most = np.log((1 - SURE) / SURE)
+    most = np.log((1 - _SURE) / _SURE)
     return np.asarray(np.clip(odds, -most, most))
 
 

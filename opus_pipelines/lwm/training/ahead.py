@@ -15,7 +15,7 @@ from opus_pipelines.lwm.retrieval.case_memory import IndustryMemory
 from opus_pipelines.lwm.training.train_network import LearntNetwork, NetworkJob
 from opus_pipelines.lwm.training.train_reader import ReaderJob, cases_of, learn_reader
 
-LEAST_CASES = 1_500  # fewer are trained on in less time than a process takes to start
+_LEAST_CASES = 1_500  # fewer are trained on in less time than a process takes to start
 
 
 class Ahead:
@@ -29,7 +29,7 @@ class Ahead:
         encoder: str,
         report: Report,
         checkpoints: Checkpoints | None = None,
-        least_cases: int = LEAST_CASES,
+        least_cases: int = _LEAST_CASES,
     ) -> None:
         self._encoder, self._report, self._checkpoints = encoder, report, checkpoints
         self._least_cases = least_cases

@@ -22,7 +22,7 @@ from opus_pipelines.lwm.retrieval.similar_cases import weights_by_text
 from opus_pipelines.lwm.training.promotion import Figures, Judged, is_held_out
 from opus_pipelines.workflow.metrics.intervals import interval
 
-MOST_ASKED = 300  # held-out cases of an industry that are asked
+_MOST_ASKED = 300  # held-out cases of an industry that are asked
 GOOD = 0.95  # mean F1 of the network alone from which a task reader is not trained
 
 
@@ -44,7 +44,7 @@ class HeldOut:
     def of(cls, memory: IndustryMemory, requests: Sequence[EncodedRequest]) -> "HeldOut":
         """Return the parts of an industry; `requests` are those of its cases."""
         gone = set(held_out(memory))
-        asked = sorted(gone, key=lambda n: digest("asked", memory.ids[n]))[:MOST_ASKED]
+        asked = sorted(gone, key=lambda n: digest("asked", memory.ids[n]))[:_MOST_ASKED]
         known = [request for n, request in enumerate(requests) if n not in gone]
         cases = [(requests[n], memory.memory.traces[n]) for n in asked]
         return cls(memory.without(sorted(gone)), known, cases)

@@ -22,8 +22,8 @@ from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lwm.next_step import network
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest
-from opus_pipelines.lwm.pointer.learning import MOST_LISTS, NEW_SETS, SEED
-from opus_pipelines.lwm.pointer.model import READER_WEIGHT, VERSION, PointerModel
+from opus_pipelines.lwm.pointer.learning import MOST_LISTS, NEW_SETS, POINTER_SEED
+from opus_pipelines.lwm.pointer.model import POINTER_VERSION, READER_WEIGHT, PointerModel
 from opus_pipelines.lwm.pointer.store import KIND, Champion, keep, model_id_of, opened, store_of
 from opus_pipelines.lwm.retrieval.case_memory import LEAST_CASES, IndustryMemory, encoded_requests, memory_of
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
@@ -146,8 +146,8 @@ class _Training:
         """Return what the training depends on besides its cases."""
         return {
             "snapshot": self.index.snapshot.id,
-            "features": VERSION,
-            "seed": SEED,
+            "features": POINTER_VERSION,
+            "seed": POINTER_SEED,
             "perceptrons": self.options.lwm.perceptrons,
             "hidden units": network.HIDDEN,
             "learning rate": network.LEARNING_RATE,

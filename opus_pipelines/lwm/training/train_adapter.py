@@ -46,7 +46,7 @@ from opus_pipelines.lwm.training.tracking import DataHash
 from opus_pipelines.lwm.training.train import Trained, TrainingOptions, memories_of
 from opus_pipelines.workflow.metrics.intervals import interval
 
-MOST_ASKED = 40  # held-out cases of an industry that are asked: a beam of a language model takes seconds
+_MOST_ASKED = 40  # held-out cases of an industry that are asked: a beam of a language model takes seconds
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class _AdapterTraining:
             rest = [n for n in range(len(memory.ids)) if memory.ids[n] not in hidden]
             most = max(1, self.settings.causal_lm.cases // len(self.memories))
             chosen = sorted(rest, key=lambda n: digest("learnt", memory.ids[n]))[:most]
-            shown = sorted(held, key=lambda n: digest("asked", memory.ids[n]))[:MOST_ASKED]
+            shown = sorted(held, key=lambda n: digest("asked", memory.ids[n]))[:_MOST_ASKED]
             learnt += [case for n in chosen if (case := self._case(name, n, hidden)) is not None]
             asked += [case for n in shown if (case := self._case(name, n, hidden)) is not None]
         return learnt, asked

@@ -22,15 +22,15 @@ from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.language.embedding.passages import compose, passages, stretches, unit, words_of
 from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lwm.fine_tuning.encoder_training import (
-    BATCH,
     CONTRAST,
-    LEARNING_RATE,
+    ENCODER_BATCH,
+    ENCODER_DECAY,
+    ENCODER_RATE,
+    ENCODER_SEED,
     MIXED,
-    SEED,
     STEPS,
-    WEIGHT_DECAY,
     TaughtCases,
-    fit,
+    fit_encoder,
     rates_of,
 )
 from opus_pipelines.lwm.retrieval.similar_cases import latest
@@ -40,9 +40,9 @@ from opus_pipelines.lwm.training.promotion import ServesBeyond
 from opus_pipelines.lwm.training.tracking import DataHash, Tracking
 from opus_pipelines.workflow.metrics.intervals import interval
 
-LEAST_CASES = 50  # of an industry
-MOST_CASES = 3_000  # of an industry, the latest ones
-MOST_ASKED = 300  # of an industry
+_LEAST_CASES = 50  # of an industry
+_MOST_CASES = 3_000  # of an industry, the latest ones
+_MOST_ASKED = 300  # of an industry
 LEAST_GOALS = 4  # kinds of case from which whole kinds are held out, and not requests
 RECALLED = 10  # tasks
 
@@ -120,7 +120,7 @@ def learn_encoder(
         report(f"{name}: recall@{RECALLED} of the tasks {one.model:.3f}, untrained {one.untrained:.3f}")
     loss: list[float] = []
     told = lambda _, mean: loss.append(round(mean, 6))
-    encoder = fit([one.taught for one in cases.values()], told, checkpoints=checkpoints)
+    encoder = fit_encoder([one.taught for one in cases.values()], told, checkpoints=checkpoints)
     card = {
         "kind": KIND,
         "snapshot": index.snapshot.id,
@@ -147,8 +147,14 @@ def publish_encoder(lake: Lake, learnt: LearntEncoder) -> str:
 
 def record_encoder(tracking: Tracking, lake: Lake, index: SnapshotIndex, learnt: LearntEncoder) -> None:
     """Records the training of an encoder in MLflow: parameters, data, curve, figures and the model with its alias."""
-    parameters = {"snapshot": index.snapshot.id, "seed": SEED, "steps": STEPS, "rank": RANK, "batch": BATCH}
-    parameters |= {"learning rate": LEARNING_RATE, "weight decay": WEIGHT_DECAY, "contrast": CONTRAST, "mixed": MIXED}
+    parameters = {
+        "snapshot": index.snapshot.id,
+        "seed": ENCODER_SEED,
+        "steps": STEPS,
+        "rank": RANK,
+        "batch": ENCODER_BATCH,
+    }
+    parameters |= {"learning rate": ENCODER_RATE, "weight decay": ENCODER_DECAY, "contrast": CONTRAST, "mixed": MIXED}
     data = [DataHash(name, one.cases, learnt.card["cases_hash"]) for name, one in sorted(learnt.figures.items())]
     with tracking.run(KIND, parameters, data) as run:
         run.log_curve("loss", learnt.card["loss"])
@@ -170,7 +176,7 @@ def asked_cases(index: SnapshotIndex, industry: str, encode: TextEncoder) -> Ask
     Cases in which refusing was right teach nothing here. The request is the description where there is one, since an
     intake comes without the title that history gives.
     """
-    cases, rows = index.cases.table, latest(index.cases.table, index.cases.rows_of(industry), MOST_CASES)
+    cases, rows = index.cases.table, latest(index.cases.table, index.cases.rows_of(industry), _MOST_CASES)
     taken = (
         cases.select(["implementation_id", "client", "success", "kind_of_case", "tasks"])
         .take(pa.array(rows))
@@ -186,7 +192,7 @@ def asked_cases(index: SnapshotIndex, industry: str, encode: TextEncoder) -> Ask
         done = tuple(dict.fromkeys(t for t in row["tasks"] or () if t in place))
         if request and done and row["success"] is not False:
             distinct.setdefault((request, context or "", done), (row["kind_of_case"] or request, row["client"] or ""))
-    if len(distinct) < LEAST_CASES:
+    if len(distinct) < _LEAST_CASES:
         return None
     kinds, requests = tuple(kind for kind, _ in distinct.values()), tuple(request for request, _, _ in distinct)
     has_goals = len(set(kinds)) >= LEAST_GOALS
@@ -250,10 +256,10 @@ def _judged(cases: Mapping[str, AskedCases], checkpoints: Checkpoints) -> dict[s
     found: dict[str, list[tuple[float, float, str]]] = {name: [] for name in cases}
     for side in (0, 1):
         known = {name: one.taught.among(np.flatnonzero(half[name] != side).tolist()) for name, one in cases.items()}
-        encoder = fit(list(known.values()), checkpoints=checkpoints)
+        encoder = fit_encoder(list(known.values()), checkpoints=checkpoints)
         for name, one in cases.items():
             asked = sorted(np.flatnonzero(half[name] == side).tolist(), key=lambda n: digest("asked", name, n))
-            for n in asked[: MOST_ASKED // 2]:
+            for n in asked[: _MOST_ASKED // 2]:
                 recalled = recall(encoder, one.taught, n, known[name].rates)
                 found[name].append((*recalled, one.goals[n]))
     return {name: _figures(cases[name], rows) for name, rows in found.items()}

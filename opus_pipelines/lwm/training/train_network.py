@@ -9,7 +9,7 @@ from opus_pipelines.core.settings import Lwm
 from opus_pipelines.core.workers.jobs import Report
 from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest
-from opus_pipelines.lwm.pointer.learning import NEW_SETS, SEED, Learning, train_pointer
+from opus_pipelines.lwm.pointer.learning import NEW_SETS, POINTER_SEED, Learning, train_pointer
 from opus_pipelines.lwm.pointer.model import PointerModel
 from opus_pipelines.lwm.retrieval.case_memory import IndustryMemory
 
@@ -43,7 +43,7 @@ class NetworkJob:
         loss: list[float] = []
         how = Learning(
             lambda _, mean: loss.append(round(mean, 6)),
-            SEED,
+            POINTER_SEED,
             self.checkpoints,
             NEW_SETS,
             perceptrons=self.lwm.perceptrons,

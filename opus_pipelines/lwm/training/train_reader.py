@@ -16,7 +16,7 @@ from opus_pipelines.core.workers.jobs import Report
 from opus_pipelines.language.embedding.encoder import float32_of
 from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lwm.fine_tuning.task_reader import TaskReader
-from opus_pipelines.lwm.fine_tuning.training import ReadCases, ReaderFitting, fit
+from opus_pipelines.lwm.fine_tuning.training import ReadCases, ReaderFitting, fit_reader
 from opus_pipelines.lwm.retrieval.case_memory import IndustryMemory
 
 
@@ -43,7 +43,7 @@ class ReaderJob:
         """
         report(f"{self.of}the sentence encoder is fine-tuned on {len(self.cases.texts):,} cases")
         told = lambda epoch, loss: report(f"{self.of}epoch {epoch}: {loss:.3f} nats a case")
-        return fit(self.cases, float32_of(self.encoder), ReaderFitting(told, checkpoints=self.checkpoints))
+        return fit_reader(self.cases, float32_of(self.encoder), ReaderFitting(told, checkpoints=self.checkpoints))
 
     def __str__(self) -> str:
         return "the task reader"

@@ -29,7 +29,7 @@ from opus_pipelines.lwm.training.promotion import Promotion, ServesBeyond, beyon
 from opus_pipelines.workflow.metrics.intervals import interval
 from opus_pipelines.workflow.metrics.opus_metrics import best_matches
 
-LEAST_CASES = 50  # of all these industries together
+_LEAST_CASES = 50  # of all these industries together
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def learn_writer(
     Raises TrainingError where the loss is not finite.
     """
     cases = {name: found for name in industries if (found := text_cases(index, name))}
-    if sum(map(len, cases.values())) < LEAST_CASES:
+    if sum(map(len, cases.values())) < _LEAST_CASES:
         return None
     encode, checkpoints = RememberedVectors(encoder), Checkpoints.of(lake)
     report(f"{sum(map(len, cases.values())):,} cases have steps in free words: a step writer is trained")

@@ -18,7 +18,7 @@ from opus_pipelines.intakes.requirements.intention_encoder import IntentionEncod
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.passages import compose, unit
 from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
-from opus_pipelines.lwm.fine_tuning.encoder_training import EncoderTrainingError, TaughtCases, fit, rates_of
+from opus_pipelines.lwm.fine_tuning.encoder_training import EncoderTrainingError, TaughtCases, fit_encoder, rates_of
 from opus_pipelines.lwm.pointer.backend import PointerBackend
 
 D = 16
@@ -70,7 +70,7 @@ def test_the_output_moves_the_intention_and_a_missing_part_does_not() -> None:
 def test_training_finds_the_tasks_that_no_word_of_the_request_names() -> None:
     cases = taught()
     loss: list[float] = []
-    encoder = fit([cases], lambda _, mean: loss.append(mean))
+    encoder = fit_encoder([cases], lambda _, mean: loss.append(mean))
     likely = encoder.probabilities(np.stack([axis(0), axis(1)]), cases.tasks, cases.rates[0])
     assert (likely > 0.5).tolist() == [[True, True, False, False], [False, False, True, True]]
     assert loss[-1] < loss[0] / 2
@@ -80,7 +80,7 @@ def test_training_finds_the_tasks_that_no_word_of_the_request_names() -> None:
 
 @pytest.mark.long
 def test_the_same_cases_give_the_same_encoder() -> None:
-    one, other = fit([taught()], steps=5), fit([taught()], steps=5)
+    one, other = fit_encoder([taught()], steps=5), fit_encoder([taught()], steps=5)
     assert all(np.array_equal(part, other.tensors()[name]) for name, part in one.tensors().items())
 
 
@@ -89,11 +89,11 @@ def test_an_interrupted_training_ends_with_the_same_encoder(tmp_path: Path) -> N
     def stop(_round: int, _loss: float) -> None:
         raise KeyboardInterrupt
 
-    whole, checkpoints = fit([taught()], steps=120), Checkpoints(tmp_path)
+    whole, checkpoints = fit_encoder([taught()], steps=120), Checkpoints(tmp_path)
     with pytest.raises(KeyboardInterrupt):
-        fit([taught()], stop, steps=120, checkpoints=checkpoints)
+        fit_encoder([taught()], stop, steps=120, checkpoints=checkpoints)
     rounds: list[int] = []
-    resumed = fit([taught()], lambda number, _: rounds.append(number), steps=120, checkpoints=checkpoints)
+    resumed = fit_encoder([taught()], lambda number, _: rounds.append(number), steps=120, checkpoints=checkpoints)
     assert rounds == [1, 2]
     assert {k: v.tobytes() for k, v in resumed.tensors().items()} == {
         k: v.tobytes() for k, v in whole.tensors().items()
@@ -103,7 +103,7 @@ def test_an_interrupted_training_ends_with_the_same_encoder(tmp_path: Path) -> N
 @pytest.mark.long
 def test_nothing_to_learn_from_is_named() -> None:
     with pytest.raises(EncoderTrainingError, match="no case"):
-        fit([])
+        fit_encoder([])
 
 
 @pytest.mark.long
@@ -111,7 +111,7 @@ def test_a_loss_that_is_no_number_stops_the_training() -> None:
     cases = taught()
     cases.inputs[:] = np.nan
     with pytest.raises(EncoderTrainingError, match="not finite"):
-        fit([cases])
+        fit_encoder([cases])
 
 
 def test_an_encoder_is_kept_and_serves_once_it_is_promoted(tmp_path: Path) -> None:

@@ -11,7 +11,13 @@ from opus_pipelines.core.settings import Encoder as EncoderSettings
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.encoder import Encoder
 from opus_pipelines.lwm.fine_tuning.task_reader import BIASES, MOST_LOG_ODDS, QUERIES, SCALES, TaskReader
-from opus_pipelines.lwm.fine_tuning.training import FineTuningError, ReadCases, ReaderFitting, fit, weights_by_set
+from opus_pipelines.lwm.fine_tuning.training import (
+    FineTuningError,
+    ReadCases,
+    ReaderFitting,
+    fit_reader,
+    weights_by_set,
+)
 from opus_pipelines.lwm.next_step.writing import Written
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest, clauses_of
 from opus_pipelines.lwm.pointer.learning import train_pointer
@@ -44,7 +50,7 @@ def cases(encoder: Encoder) -> ReadCases:
 
 @pytest.fixture(scope="module")
 def reader(cases: ReadCases, encoder: Encoder) -> TaskReader:
-    return fit(
+    return fit_reader(
         cases.among(range(120)), encoder, ReaderFitting(epochs=60, layer_rate=3e-3, bfloat16=False)
     )  # it is tiny, and not trained before
 
@@ -66,7 +72,7 @@ def test_it_reads_which_tasks_a_request_asks_for(reader: TaskReader, cases: Read
 
 def test_it_learns_with_numbers_of_16_bits_too_and_keeps_float32(cases: ReadCases, encoder: Encoder) -> None:
     asked = cases.among(range(120, 160))
-    mixed = fit(cases.among(range(120)), encoder, ReaderFitting(epochs=60, layer_rate=3e-3, bfloat16=True))
+    mixed = fit_reader(cases.among(range(120)), encoder, ReaderFitting(epochs=60, layer_rate=3e-3, bfloat16=True))
     assert {part.dtype for part in mixed.weights.values()} == {np.dtype(np.float32)}
     assert hits(mixed.log_odds(asked.texts, TOOLS, cases.vectors), asked.holds) > 0.6, "by chance it is 0.2"
 
@@ -97,9 +103,9 @@ def test_of_a_task_that_it_did_not_learn_it_says_nothing(reader: TaskReader, cas
 
 def test_nothing_to_learn_from_and_a_loss_that_is_no_number_are_named(cases: ReadCases, encoder: Encoder) -> None:
     with pytest.raises(FineTuningError, match="no case"):
-        fit(cases.among([]), encoder)
+        fit_reader(cases.among([]), encoder)
     with pytest.raises(FineTuningError, match="not finite"):
-        fit(replace(cases.among(range(8)), vectors=cases.vectors * np.nan), encoder, ReaderFitting(epochs=1))
+        fit_reader(replace(cases.among(range(8)), vectors=cases.vectors * np.nan), encoder, ReaderFitting(epochs=1))
 
 
 def test_a_case_of_a_frequent_set_of_tasks_weighs_less(cases: ReadCases, encoder: Encoder) -> None:
@@ -109,14 +115,14 @@ def test_a_case_of_a_frequent_set_of_tasks_weighs_less(cases: ReadCases, encoder
     assert weights_by_set(holds).tolist() == pytest.approx([80 / 12 / 8] * 64 + [80 / 12 / 4] * 16)
     texts = [cases.texts[0]] * 64 + [cases.texts[1]] * 16
     how = ReaderFitting(epochs=1)  # three steps hardly move a bias
-    odds = np.exp(fit(ReadCases(texts, holds, TOOLS, cases.vectors), encoder, how).weights[BIASES])
+    odds = np.exp(fit_reader(ReadCases(texts, holds, TOOLS, cases.vectors), encoder, how).weights[BIASES])
     assert odds[:3] == pytest.approx([2.0, 2.0, 0.5], rel=0.1)
 
 
 def test_a_model_without_layers_of_its_own_cannot_be_fine_tuned(tmp_path: Path, cases: ReadCases) -> None:
     other = Encoder(EncoderSettings(model=str(write_tiny_model(tmp_path))))
     with pytest.raises(SettingsError, match="fine-tuned"):
-        fit(cases.among(range(8)), other)
+        fit_reader(cases.among(range(8)), other)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from opus_pipelines.lwm.pointer.candidates import FEATURES, PRIOR
-from opus_pipelines.lwm.pointer.learning import Learning, asked_cases, unknown_tasks, without_their_sets
+from opus_pipelines.lwm.pointer.learning import Learning, seen_cases, unknown_tasks, without_their_sets
 from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans, request
 
 CASES = plans(60)
@@ -65,7 +65,7 @@ def asked(cases: Sequence[Sequence[str]], new_sets: float) -> list[tuple[int, li
     """Return the cases that training asks, each with how many cases its candidates have."""
     whole, requests = memory(cases), [request(asks_for(case)) for case in cases]
     how, draw = Learning(new_sets=new_sets), np.random.default_rng(0)
-    found = asked_cases([(whole, requests)], range(len(cases)), how, draw)
+    found = seen_cases([(whole, requests)], range(len(cases)), how, draw)
     return [(case, candidates.counts.tolist()) for (_, case), candidates in found]
 
 

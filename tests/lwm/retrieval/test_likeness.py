@@ -7,7 +7,7 @@ from opus_pipelines.generation.results.lacking import conditional_steps, lacking
 from opus_pipelines.intakes.procedures.reading import ParsedProcedure, ProcedureStep
 from opus_pipelines.lwm.interface import SimilarCase
 from opus_pipelines.lwm.retrieval.completeness import LEAST_COSINE
-from opus_pipelines.lwm.retrieval.likeness import HeldOut, Likeness
+from opus_pipelines.lwm.retrieval.likeness import HeldOutRequests, Likeness
 
 
 def case(similarity: float) -> SimilarCase:
@@ -27,7 +27,7 @@ def case(similarity: float) -> SimilarCase:
 def test_the_bound_catches_held_out_industries_and_spares_the_known(
     known: np.ndarray, unknown: np.ndarray, bound: float
 ) -> None:
-    assert HeldOut(known, unknown).likeness.least_cosine == pytest.approx(bound)
+    assert HeldOutRequests(known, unknown).likeness.least_cosine == pytest.approx(bound)
 
 
 def test_an_intake_below_the_bound_is_unlike_history() -> None:

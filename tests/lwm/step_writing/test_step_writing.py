@@ -10,8 +10,14 @@ from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.next_step.network import TrainingError
 from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.lwm.pointer.store import WEIGHTS
-from opus_pipelines.lwm.step_writing.memory import FEATURES, TextCase, TextMemory
-from opus_pipelines.lwm.step_writing.model import WIDTH, StepWriter, text_examples, text_features, train_step_writer
+from opus_pipelines.lwm.step_writing.memory import TEXT_FEATURES, TextCase, TextMemory
+from opus_pipelines.lwm.step_writing.model import (
+    WRITER_WIDTH,
+    StepWriter,
+    text_examples,
+    text_features,
+    train_step_writer,
+)
 from opus_pipelines.lwm.step_writing.store import keep_writer, opened, store_of
 from opus_pipelines.lwm.step_writing.texts import (
     CLAUSE,
@@ -102,10 +108,10 @@ def test_a_hidden_case_is_no_similar_case() -> None:
 
 def test_features_have_their_width_and_the_end_comes_last(memory: TextMemory) -> None:
     candidates = memory.candidates("please put the mug in the sofa", "", encode)
-    assert candidates.features.shape == (len(candidates.texts), FEATURES)
+    assert candidates.features.shape == (len(candidates.texts), TEXT_FEATURES)
     for done in ([], [0], [0, 1]):
         rows = text_features(candidates, done)
-        assert rows.shape == (len(candidates.texts) + 1, WIDTH)
+        assert rows.shape == (len(candidates.texts) + 1, WRITER_WIDTH)
         assert rows[:, -1].tolist() == [0.0] * len(candidates.texts) + [1.0]
 
 
