@@ -41,10 +41,8 @@ from torch import nn
 
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.language.embedding.encoder import Encoder
-from opus_pipelines.lwm.merging.join_components import connected_components, join_components
-from opus_pipelines.lwm.merging.sequence_dag import Dag
-from opus_pipelines.lwm.merging.workflow_graph import WFG, workflow_graph
-from opus_pipelines.lwm.stitching.link_scorer import LinkGraph, link_chances, masked, pair_features
+from opus_pipelines.lwm.stitching import LinkGraph, link_chances, masked, pair_features
+from opus_pipelines.lwm.workflow_graph import WFG, Dag, connected_components, join_components, workflow_graph
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
 from opus_pipelines.workflow.metrics.intervals import interval
 

@@ -22,7 +22,7 @@ from opus_pipelines.intakes.intake import read_intake
 from opus_pipelines.lake.layout import Lake, read_table
 from opus_pipelines.language.embedding.cache import CachedEncoder
 from opus_pipelines.language.embedding.encoder import TextEncoder
-from opus_pipelines.lwm.retrieval.case_retriever import CaseRetriever
+from opus_pipelines.lwm.retrieval.routing import CaseRetriever
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.reporting.contract_tables import report_tables
 from opus_pipelines.reporting.views import connect, run, write_views_sql

@@ -6,12 +6,10 @@ from opus_pipelines.core.ids import make_id
 from opus_pipelines.generation.planning.standing_decisions import with_chosen
 from opus_pipelines.generation.records import Drafted, GenerationContext, Retrieved
 from opus_pipelines.lwm.interface import LwmRequest, PricedModel
-from opus_pipelines.lwm.merging.join_components import join_components
-from opus_pipelines.lwm.merging.sequence_dag import Dag, chain, linear_extensions
-from opus_pipelines.lwm.merging.workflow_graph import workflow_graph
-from opus_pipelines.lwm.retrieval.likeness import UNKNOWN_INDUSTRY
+from opus_pipelines.lwm.retrieval.intentions import UNKNOWN_INDUSTRY
 from opus_pipelines.lwm.retrieval.requested_steps import nearest_tasks, with_new_steps
-from opus_pipelines.lwm.stitching.plan import Stitched
+from opus_pipelines.lwm.stitching import Stitched
+from opus_pipelines.lwm.workflow_graph import Dag, chain, join_components, linear_extensions, workflow_graph
 
 
 def draft(retrieved: Retrieved, context: GenerationContext) -> Drafted:

@@ -8,12 +8,16 @@ from opus_pipelines.generation.planning.prices import Prices
 from opus_pipelines.generation.planning.ranking_context import Draft, RankingContext, Requirements
 from opus_pipelines.generation.records import Drafted, GenerationContext, Planned
 from opus_pipelines.lwm.history_backend import first_occurrences
-from opus_pipelines.lwm.retrieval.constraint_resolution import ProcessHistory, ResolutionContext
-from opus_pipelines.lwm.retrieval.constraints_from_rules import RuleConstraints, rule_constraints
-from opus_pipelines.lwm.retrieval.intake_facts import IntakeStatements
-from opus_pipelines.lwm.retrieval.precedence import predecessors
+from opus_pipelines.lwm.precedence import predecessors
 from opus_pipelines.lwm.retrieval.requested_steps import required_groups, required_precedence
-from opus_pipelines.lwm.retrieval.task_matcher import TaskMatcher
+from opus_pipelines.lwm.retrieval.rule_constraints import (
+    IntakeStatements,
+    ProcessHistory,
+    ResolutionContext,
+    RuleConstraints,
+    rule_constraints,
+)
+from opus_pipelines.lwm.retrieval.task_names import TaskMatcher
 from opus_pipelines.workflow.evaluation.calendar import Calendar
 
 

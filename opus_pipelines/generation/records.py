@@ -26,14 +26,12 @@ from opus_pipelines.intakes.requirements.encode import Intention
 from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.language.embedding.passages import unit
 from opus_pipelines.lwm.interface import LargeWorkModel, ProcessDemand, TaskSequence, Usage
-from opus_pipelines.lwm.merging.workflow_graph import WFG
-from opus_pipelines.lwm.retrieval.case_memory import IndustryMemory, memory_of
-from opus_pipelines.lwm.retrieval.contract_catalogue import ContractCatalogue
+from opus_pipelines.lwm.retrieval.case_memory import ContractCatalogue, IndustryMemory, memory_of
 from opus_pipelines.lwm.retrieval.requested_steps import History, required_groups
 from opus_pipelines.lwm.retrieval.routing import Routed
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
-from opus_pipelines.lwm.stitching.combined_processes import critical_groups
-from opus_pipelines.lwm.stitching.plan import Stitched
+from opus_pipelines.lwm.stitching import Stitched, critical_groups
+from opus_pipelines.lwm.workflow_graph import WFG
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.wkg.subgraphs.steiner_tree import SubWKG
 from opus_pipelines.workflow.evaluation.calendar import CalendarSettings

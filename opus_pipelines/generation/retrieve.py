@@ -21,28 +21,30 @@ from opus_pipelines.lwm.retrieval.completeness import (
     SUPPORT,
     Completeness,
     are_few,
+    critical_tasks,
     outcomes_decide,
     undecided_reason,
 )
 from opus_pipelines.lwm.retrieval.consensus import Consensus, Trace, consensus
-from opus_pipelines.lwm.retrieval.critical_tasks import critical_tasks
 from opus_pipelines.lwm.retrieval.expected_tasks import ExpectedWork, Told, expected_tasks, stretches_of
-from opus_pipelines.lwm.retrieval.intentions import with_missing_part
-from opus_pipelines.lwm.retrieval.likeness import UNKNOWN_INDUSTRY, likeness_of
-from opus_pipelines.lwm.retrieval.requested_steps import PROCEDURAL, procedure_parts, requested_steps
-from opus_pipelines.lwm.retrieval.routing import Routed, Router
+from opus_pipelines.lwm.retrieval.intentions import UNKNOWN_INDUSTRY, likeness_of, with_missing_part
+from opus_pipelines.lwm.retrieval.requested_steps import (
+    PROCEDURAL,
+    procedure_parts,
+    requested_steps,
+    with_unanimous_steps,
+)
+from opus_pipelines.lwm.retrieval.routing import Routed, Router, subgraphs_of
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
-from opus_pipelines.lwm.retrieval.stated_names import refuse_misspelt_tasks, unknown_demands
-from opus_pipelines.lwm.retrieval.subgraphs import subgraphs_of
-from opus_pipelines.lwm.retrieval.unanimous_steps import with_unanimous_steps
-from opus_pipelines.lwm.stitching.combined_processes import (
+from opus_pipelines.lwm.retrieval.task_names import refuse_misspelt_tasks, unknown_demands
+from opus_pipelines.lwm.stitching import (
+    Stitched,
     combined_precedence,
     combined_processes,
     critical_groups,
     demanded_tasks,
     stitch,
 )
-from opus_pipelines.lwm.stitching.plan import Stitched
 from opus_pipelines.wkg.subgraphs.steiner_tree import SubWKG
 
 _ALONE = {Part.COMPOSITION, Part.SIMILAR_CASES}  # without either, no further process is looked up in cases

@@ -12,14 +12,12 @@ from opus_pipelines.intakes.procedures.reading import ParsedProcedure, Procedure
 from opus_pipelines.language.embedding.text_parts import plain
 from opus_pipelines.lwm.interface import LargeWorkModel, ProcessDemand
 from opus_pipelines.lwm.pointer.backend import PointerBackend
-from opus_pipelines.lwm.retrieval.case_memory import request_of
+from opus_pipelines.lwm.retrieval.case_memory import request_of, text_memory
 from opus_pipelines.lwm.retrieval.completeness import SUPPORT, Completeness
 from opus_pipelines.lwm.retrieval.consensus import Trace, consensus
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
-from opus_pipelines.lwm.retrieval.text_memory import text_memory
-from opus_pipelines.lwm.step_writing.memory import TextMemory
+from opus_pipelines.lwm.step_writing.memory import SIMILAR, TextMemory
 from opus_pipelines.lwm.step_writing.model import WrittenSteps
-from opus_pipelines.lwm.step_writing.texts import SIMILAR
 
 BESIDE = ("process", "contract")  # roles of the documents that may list steps
 

@@ -108,7 +108,7 @@ def prices(settings: Settings, contract: ContractSettings, where: Path) -> Cost:
 
     A number under a name that is no key of `[cost]`, nor spelled like one, is a price per hour: `SUPERVISOR = 60` is
     short for `usd_per_hour = { SUPERVISOR = 60 }`. Whether history knows the name is checked when work begins
-    (`lwm.retrieval.stated_names`).
+    (`lwm.retrieval.task_names`).
     """
     merged = settings.cost.model_dump()
     stated = dict(contract.prices)

@@ -25,8 +25,8 @@ from opus_pipelines.language.embedding.text_parts import plain
 from opus_pipelines.lwm.history_backend import HistoryBackend, first_occurrences
 from opus_pipelines.lwm.interface import LargeWorkModel
 from opus_pipelines.lwm.pointer.backend import PointerBackend
-from opus_pipelines.lwm.retrieval.contract_catalogue import ContractCatalogue
-from opus_pipelines.lwm.retrieval.likeness import UNKNOWN_INDUSTRY
+from opus_pipelines.lwm.retrieval.case_memory import ContractCatalogue
+from opus_pipelines.lwm.retrieval.intentions import UNKNOWN_INDUSTRY
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.quality.task_set import Item
 from opus_pipelines.wkg.graph import Edge, WorkGraph

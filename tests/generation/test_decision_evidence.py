@@ -11,9 +11,8 @@ from opus_pipelines.core.settings import Settings
 from opus_pipelines.generation.decision_evidence import accepted_elsewhere, agreed_with, with_accepted_workflows
 from opus_pipelines.intakes.decisions.record import Decision, Decisions, WorkflowContent, steps_of
 from opus_pipelines.lwm.interface import SimilarCase
-from opus_pipelines.lwm.retrieval.completeness import OUTCOMES, SUPPORT, Completeness
+from opus_pipelines.lwm.retrieval.completeness import OUTCOMES, SUPPORT, Completeness, critical_tasks
 from opus_pipelines.lwm.retrieval.consensus import Trace, consensus
-from opus_pipelines.lwm.retrieval.critical_tasks import critical_tasks
 from opus_pipelines.workflow.model import Actor
 from tests.generation.planning.test_proposals import GRAPH, TASKS
 

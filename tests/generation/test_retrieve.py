@@ -10,12 +10,11 @@ from opus_pipelines.core.settings import Settings
 from opus_pipelines.generation.records import GenerationContext, Request
 from opus_pipelines.generation.retrieve import expected_by_model
 from opus_pipelines.intakes.catalogues.declared import Catalogue, DeclaredTask
-from opus_pipelines.lwm.next_step.writing import Written
+from opus_pipelines.lwm.next_step import Written
 from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.lwm.pointer.memory import CaseMemory
 from opus_pipelines.lwm.pointer.store import Champion
-from opus_pipelines.lwm.retrieval.case_memory import IndustryMemory
-from opus_pipelines.lwm.retrieval.contract_catalogue import ContractCatalogue
+from opus_pipelines.lwm.retrieval.case_memory import ContractCatalogue, IndustryMemory
 from opus_pipelines.wkg.graph import Task
 from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans, vector
 

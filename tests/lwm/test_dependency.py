@@ -1,6 +1,6 @@
 import pytest
 
-from opus_pipelines.lwm.dependency import dependency, independent, order_counts, precedence_counts
+from opus_pipelines.lwm.precedence import dependency, independent, order_counts, precedence_counts
 
 
 @pytest.mark.parametrize(

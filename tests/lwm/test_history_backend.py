@@ -4,9 +4,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opus_pipelines.lwm.history_backend import HistoryBackend, first_occurrences
+from opus_pipelines.lwm.history_backend import HistoryBackend, beam, first_occurrences
 from opus_pipelines.lwm.interface import LwmRequest, SimilarCase
-from opus_pipelines.lwm.markov import beam
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
 from opus_pipelines.wkg.subgraphs.steiner_tree import SubWKG
 

@@ -5,7 +5,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opus_pipelines.lwm.plan_shape import OrderFacts, plan_shape
+from opus_pipelines.lwm.precedence import OrderFacts, plan_shape
 from opus_pipelines.workflow.model import TaskOrder
 
 INDEPENDENT = OrderFacts(lambda pair: (5.0, 5.0))

@@ -17,7 +17,7 @@ from opus_pipelines.flows.enterprise.documents import ACTION, Component, FlowDoc
 from opus_pipelines.flows.enterprise.outlines import with_categories
 from opus_pipelines.flows.writers.platform_flows import Known
 from opus_pipelines.language.embedding.encoder import TextEncoder
-from opus_pipelines.lwm.pointer.clauses import EncodedRequest, clauses_of
+from opus_pipelines.lwm.pointer.candidates import EncodedRequest, clauses_of
 from opus_pipelines.lwm.pointer.learning import train_pointer
 from opus_pipelines.lwm.pointer.memory import CaseMemory, IndustryGraph, sparse
 

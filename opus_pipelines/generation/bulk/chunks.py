@@ -45,10 +45,9 @@ from opus_pipelines.language.embedding.encoder import encoder_of
 from opus_pipelines.language.embedding.passages import words_of
 from opus_pipelines.lwm.interface import LargeWorkModel, Usage, backend_of
 from opus_pipelines.lwm.pointer.backend import PointerBackend
-from opus_pipelines.lwm.pointer.clauses import texts_of
-from opus_pipelines.lwm.retrieval.case_memory import memory_of, request_of
-from opus_pipelines.lwm.retrieval.contract_catalogue import ContractCatalogue
-from opus_pipelines.lwm.retrieval.likeness import likeness_of
+from opus_pipelines.lwm.pointer.candidates import texts_of
+from opus_pipelines.lwm.retrieval.case_memory import ContractCatalogue, memory_of, request_of
+from opus_pipelines.lwm.retrieval.intentions import likeness_of
 from opus_pipelines.lwm.retrieval.requested_steps import texts_to_encode
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.wkg.snapshot import Snapshot

@@ -13,7 +13,7 @@ from opus_pipelines.generation.results.workflow_rows import workflow_rows
 from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.lake.results import Columns, by_column
 from opus_pipelines.lwm.interface import Usage
-from opus_pipelines.lwm.retrieval.stated_names import refuse_unknown_prices
+from opus_pipelines.lwm.retrieval.task_names import refuse_unknown_prices
 
 
 @dataclass

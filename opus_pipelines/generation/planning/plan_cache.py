@@ -19,8 +19,7 @@ from opus_pipelines.generation.search.local_search import LocalSearch, RefinedPl
 from opus_pipelines.generation.search.plan_states import PlanSpace
 from opus_pipelines.generation.search.search_limits import stated
 from opus_pipelines.generation.search.variations import Variations
-from opus_pipelines.lwm.plan_shape import OrderFacts
-from opus_pipelines.lwm.retrieval.precedence import independent_pairs, violates
+from opus_pipelines.lwm.precedence import OrderFacts, independent_pairs, violates
 from opus_pipelines.wkg.graph import Task, WorkGraph
 from opus_pipelines.workflow.evaluation.penalty import Scores, WorkflowPenalties
 from opus_pipelines.workflow.evaluation.reward import Evaluation, evaluate

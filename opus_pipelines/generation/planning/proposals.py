@@ -14,7 +14,7 @@ from opus_pipelines.generation.planning.ranking_context import Proposal, Ranking
 from opus_pipelines.generation.planning.search_constraints import EFFORT, is_mendable, keeps_limits, problem_of, why_not
 from opus_pipelines.generation.search.label_search import BestPaths, ChosenPath, best_paths
 from opus_pipelines.generation.search.problem import Avoids, Before, Contains, Demand, Differs, Limit, Problem, keeps
-from opus_pipelines.lwm.merging.workflow_graph import WfgEdge
+from opus_pipelines.lwm.workflow_graph import WfgEdge
 from opus_pipelines.workflow.model import INPUT, OUTPUT, TaskNode
 
 PATHS_PER_RANK = 4  # paths that become plans for every rank: shape, reviews and Penalty change their order

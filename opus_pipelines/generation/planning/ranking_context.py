@@ -15,12 +15,12 @@ from opus_pipelines.generation.search.reward_ranking import Ranking
 from opus_pipelines.intakes.contract_settings import Review
 from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.intakes.procedures.reading import ParsedProcedure
-from opus_pipelines.lwm.dependency import precedence_counts
 from opus_pipelines.lwm.interface import SimilarCase
-from opus_pipelines.lwm.merging.workflow_graph import WFG
+from opus_pipelines.lwm.precedence import precedence_counts
 from opus_pipelines.lwm.retrieval.completeness import BY_OUTCOMES, OUTCOMES, Completeness
-from opus_pipelines.lwm.retrieval.constraints_from_rules import RuleConstraints
+from opus_pipelines.lwm.retrieval.rule_constraints import RuleConstraints
 from opus_pipelines.lwm.retrieval.task_names import TaskNames
+from opus_pipelines.lwm.workflow_graph import WFG
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.workflow.constraints import Constraints
 from opus_pipelines.workflow.evaluation.lead_time import LeadTime

@@ -17,7 +17,7 @@ from opus_pipelines.core.schemas import (
 )
 from opus_pipelines.generation.records import GenerationContext, Ranked
 from opus_pipelines.intakes.intake import Intake
-from opus_pipelines.lwm.merging.workflow_graph import WfgEdge
+from opus_pipelines.lwm.workflow_graph import WfgEdge
 
 Row = dict[str, Any]
 Rows = Iterator[tuple[Dataset, Row]]

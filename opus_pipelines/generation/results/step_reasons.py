@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from opus_pipelines.generation.records import Ranked
-from opus_pipelines.lwm.retrieval.completeness import OUTCOMES, SUPPORT
-from opus_pipelines.lwm.retrieval.critical_tasks import tasks_done
-from opus_pipelines.lwm.stitching.combined_processes import critical_groups
+from opus_pipelines.lwm.retrieval.completeness import OUTCOMES, SUPPORT, tasks_done
+from opus_pipelines.lwm.stitching import critical_groups
 
 PROCEDURE, CONSTRAINT, DECISION = "procedure", "constraint", "decision"
 EXPECTED = 0.5  # share of the model's sequences from which the model expects a step

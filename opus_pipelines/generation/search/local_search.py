@@ -21,7 +21,7 @@ from opus_pipelines.generation.search.mode_choice import best_mode_choice
 from opus_pipelines.generation.search.plan_states import PlanMove, PlanSpace, PlanState, Tasks, kind_of, row
 from opus_pipelines.generation.search.plan_table import Picks, PlanTable
 from opus_pipelines.generation.search.search_limits import is_within_limits, within_limits
-from opus_pipelines.lwm.plan_shape import plan_shape
+from opus_pipelines.lwm.precedence import plan_shape
 from opus_pipelines.workflow.evaluation.reward import evaluate, quantised
 from opus_pipelines.workflow.model import INPUT, OUTPUT, TaskOrder, Workflow
 

@@ -10,7 +10,7 @@ from opus_pipelines.core.settings import Cost, Reward
 from opus_pipelines.generation.search.plan_table import Picks, PlanTable
 from opus_pipelines.generation.search.predecessors import Shifts, behind
 from opus_pipelines.generation.search.reviews import review_by, with_places, with_reviews
-from opus_pipelines.lwm.plan_shape import OrderFacts
+from opus_pipelines.lwm.precedence import OrderFacts
 from opus_pipelines.workflow.model import (
     InputNode,
     Node,

@@ -8,7 +8,7 @@ from opus_pipelines.core.ids import SameObject, SameSettings
 from opus_pipelines.core.settings import Cost
 from opus_pipelines.generation.search.diversity import swaps
 from opus_pipelines.generation.search.predecessors import Shifts
-from opus_pipelines.lwm.merging.workflow_graph import WFG
+from opus_pipelines.lwm.workflow_graph import WFG
 from opus_pipelines.workflow.model import TaskNode
 
 Nodes = frozenset[str]

@@ -2,7 +2,7 @@
 
 A rule is a normative sentence about the work in a process or contract document. Text is data: a sentence that addresses
 the program ("ignore the rules", "rank this first"), and text in code, in markup, in quotation marks or in the client
-input, demands nothing. `lwm.retrieval.constraint_resolution` decides later which task a phrase means; what it cannot
+input, demands nothing. `lwm.retrieval.rule_constraints` decides later which task a phrase means; what it cannot
 decide is shown as a rule that is not applied.
 """
 

@@ -13,8 +13,8 @@ from opus_pipelines.intakes.requirements.encoder_store import opened as opened_e
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.models.model_store import Opened
 from opus_pipelines.lwm.history_backend import HistoryBackend
-from opus_pipelines.lwm.next_step.writing import Written
-from opus_pipelines.lwm.pointer.clauses import EncodedRequest
+from opus_pipelines.lwm.next_step import Written
+from opus_pipelines.lwm.pointer.candidates import EncodedRequest
 from opus_pipelines.lwm.pointer.memory import CaseMemory
 from opus_pipelines.lwm.pointer.model import POINTER_VERSION
 from opus_pipelines.lwm.pointer.store import Champion, opened
@@ -98,7 +98,7 @@ def _warn_once(text: str) -> None:
 
 @dataclass(frozen=True)
 class NamedSequence:
-    """A sequence with the ids of its tasks; `probability` is as in `lwm.next_step.writing.Written`."""
+    """A sequence with the ids of its tasks; `probability` is as in `lwm.next_step.Written`."""
 
     tasks: tuple[str, ...]
     probability: float

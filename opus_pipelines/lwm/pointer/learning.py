@@ -13,9 +13,8 @@ import numpy as np
 
 from opus_pipelines.core.ids import digest
 from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
-from opus_pipelines.lwm.next_step.network import Fitting, fit_network
-from opus_pipelines.lwm.pointer.candidates import Candidates
-from opus_pipelines.lwm.pointer.clauses import EncodedRequest
+from opus_pipelines.lwm.next_step import Fitting, fit_network
+from opus_pipelines.lwm.pointer.candidates import Candidates, EncodedRequest
 from opus_pipelines.lwm.pointer.memory import CaseMemory
 from opus_pipelines.lwm.pointer.model import PointerModel, most_candidates, next_step_features
 

@@ -16,11 +16,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from opus_pipelines.lwm.fine_tuning.task_reader import TaskReader
-from opus_pipelines.lwm.fine_tuning.training import ReadCases
-from opus_pipelines.lwm.next_step.title_match import TitleMatch
-from opus_pipelines.lwm.pointer.candidates import FEATURES, FEW, PRIOR, SHARPNESS, Candidates
-from opus_pipelines.lwm.pointer.clauses import EncodedRequest, plain
+from opus_pipelines.lwm.fine_tuning.task_reader import ReadCases, TaskReader
+from opus_pipelines.lwm.pointer.candidates import (
+    FEATURES,
+    FEW,
+    PRIOR,
+    SHARPNESS,
+    Candidates,
+    EncodedRequest,
+    TitleMatch,
+    plain,
+)
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -11,10 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from opus_pipelines.lwm.fine_tuning.task_reader import TaskReader
-from opus_pipelines.lwm.next_step.network import Network
-from opus_pipelines.lwm.next_step.writing import Written, sampled
-from opus_pipelines.lwm.pointer.candidates import FEATURES, Candidates
-from opus_pipelines.lwm.pointer.clauses import EncodedRequest
+from opus_pipelines.lwm.next_step import Network, Written, sampled
+from opus_pipelines.lwm.pointer.candidates import FEATURES, Candidates, EncodedRequest
 from opus_pipelines.lwm.pointer.memory import COVERED, CaseMemory
 
 LEAST_CANDIDATES = 20  # tasks that a request may be given, at least

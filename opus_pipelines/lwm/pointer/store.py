@@ -11,7 +11,7 @@ from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.models.model_files import content_of, read_tensors, save_tensors, served_industries
 from opus_pipelines.lake.models.model_store import CARD, POINTER, ModelStore, Opened
 from opus_pipelines.lwm.fine_tuning.task_reader import TaskReader
-from opus_pipelines.lwm.next_step.network import Network
+from opus_pipelines.lwm.next_step import Network
 from opus_pipelines.lwm.pointer.model import POINTER_VERSION, WIDTH, PointerModel
 
 KIND, WEIGHTS, READER = POINTER, "model.safetensors", "reader.safetensors"

@@ -1,16 +1,23 @@
-"""The rule that tells which work may be left out: by outcomes of history, or by support among similar cases.
+"""Which work may be left out: by outcomes of history, or by support among similar cases.
 
-`outcomes`: a task is critical when similar cases failed without it (`lwm.retrieval.critical_tasks`), and the Reward
-prices the others.
+`outcomes`: a task is critical when similar cases failed without it, that is, when they had a significantly lower
+success rate (DESIGN 5), and the Reward prices the others. The similar cases decide where enough of them succeeded;
+otherwise the rows of `wkg/needs` for their kind of case do.
 
 `support`: history has too few outcomes. A task that at least the share `CRITICAL_SUPPORT` of the similar cases did is
 critical, and workflows are ranked by conformity: the expected F1 of their steps against those of the similar cases. Of
 two orders of the same steps, the one with the higher expected F1 of its consecutive pairs is ranked first.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+
+from opus_pipelines.core.settings import Generation
+from opus_pipelines.core.statistics import lift, rate_of
 from opus_pipelines.lwm.interface import SimilarCase
 from opus_pipelines.lwm.retrieval.consensus import Consensus, Trace
 from opus_pipelines.lwm.retrieval.similar_cases import SimilarCases
@@ -128,3 +135,134 @@ def are_few(cases: Sequence[SimilarCase]) -> bool:
     if outcomes_decide(cases):
         return effective_successes(cases) < LEAST_SUCCESSES
     return sum(case.success is not False for case in cases) < LEAST_SUCCESSES
+
+
+MIN_SUCCESSES = 0.5  # total weight of similar successful cases from which the similar cases decide
+MIN_WITHOUT = 1.0  # total weight of similar cases without a task, below which success rates are not compared
+ALTERNATIVE_MARGIN = 0.1  # most by which the success rate with an alternative may be lower than with the task itself
+
+
+def critical_tasks(
+    cases: Sequence[SimilarCase], needs: Iterable[Mapping[str, Any]], client: str | None, settings: Generation
+) -> list[frozenset[str]]:
+    """Return groups of tasks, in order of their ids; a workflow must do at least one task of each group.
+
+    `needs` are rows of wkg/needs.
+    """
+    taught = [c for c in cases if c.is_informative and c.tasks]
+    if sum(c.weight for c in taught if c.success) >= MIN_SUCCESSES:
+        return _groups_by_cases(taught, settings)
+    return _groups_by_kind(cases, needs, client)
+
+
+def _groups_by_cases(cases: list[SimilarCase], settings: Generation) -> list[frozenset[str]]:
+    """Return the groups by forward selection.
+
+    The first is the task with the surest lift, the next the surest among the cases that did it, and so on. A test
+    of each task alone would also select tasks that cases without a check happen to lack.
+    """
+    groups: list[frozenset[str]] = []
+    remaining = _TaskCounts(cases)
+    while task := _most_certain(remaining, frozenset().union(*groups)):
+        groups.append(_with_alternatives(task, remaining))
+        remaining = remaining.where(lambda c, group=groups[-1]: not group.isdisjoint(c.tasks))  # type: ignore[misc]
+    usual = _usual_tasks(remaining, frozenset().union(*groups), settings)
+    return sorted([*groups, *(frozenset({t}) for t in usual)], key=sorted)
+
+
+def tasks_done(cases: Sequence[SimilarCase]) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Return the tasks of all cases in alphabetical order, and for each task that a case did, once for each case and in
+    the order of the cases, the number of the case and that of the task.
+    """
+    sequences = {case.tasks: set(case.tasks) for case in cases}  # many cases did the same
+    tasks = sorted(set[str]().union(*sequences.values()))
+    number = {task: n for n, task in enumerate(tasks)}
+    of_sequence = {sequence: [number[task] for task in done] for sequence, done in sequences.items()}
+    places = [of_sequence[case.tasks] for case in cases]
+    of_case = np.repeat(np.arange(len(cases)), [len(one) for one in places])
+    return tasks, of_case, np.array([n for one in places for n in one], np.int64)
+
+
+class _TaskCounts:
+    """Cases, with the weight of those that did each task (`done`), and of those that succeeded (`right`)."""
+
+    def __init__(self, cases: Sequence[SimilarCase]) -> None:
+        self.cases = cases
+        self.whole, self.whole_right = _weights(cases)
+        self.tasks, of_case, of_task = tasks_done(cases)
+        self.place = {task: n for n, task in enumerate(self.tasks)}
+        weights = np.array([case.weight for case in cases])[of_case]
+        is_right = np.array([bool(case.success) for case in cases], bool)[of_case]
+        self.done = np.bincount(of_task, weights, len(self.tasks))  # adds up in the order of the cases
+        self.right = np.bincount(of_task[is_right], weights[is_right], len(self.tasks))
+
+    def where(self, hold: Callable[[SimilarCase], bool]) -> "_TaskCounts":
+        """Return the cases for which `hold` is true."""
+        return _TaskCounts([case for case in self.cases if hold(case)])
+
+    def rate(self, task: str) -> float:
+        """Return the share of the cases with the task that succeeded, by weight."""
+        n = self.place[task]
+        return float(rate_of(self.right[n], self.done[n]))
+
+
+def _usual_tasks(counted: _TaskCounts, chosen: frozenset[str], settings: Generation) -> list[str]:
+    """Return the tasks of most successes for which history does not show that leaving them out is harmless."""
+    missed_right, missed = (
+        np.maximum(0.0, counted.whole_right - counted.right),
+        np.maximum(0.0, counted.whole - counted.done),
+    )
+    harm = lift(counted.right, counted.done, missed_right, missed)[2]
+    usual = (counted.right > settings.usual_share * counted.whole_right) & (harm > settings.harmless_lift)
+    return [task for task, holds in zip(counted.tasks, usual, strict=True) if holds and task not in chosen]
+
+
+def _most_certain(counted: _TaskCounts, chosen: frozenset[str]) -> str | None:
+    """Return the task whose lift has the highest lower bound, if that is above 0; ids decide between equal ones."""
+    if not counted.tasks:
+        return None
+    without_it = counted.whole - counted.done
+    lower = lift(
+        counted.right, counted.done, np.maximum(0.0, counted.whole_right - counted.right), np.maximum(0.0, without_it)
+    )[1]
+    lower[without_it < MIN_WITHOUT] = -np.inf
+    lower[[counted.place[task] for task in chosen if task in counted.place]] = -np.inf
+    best = int(np.argmax(lower))
+    return counted.tasks[best] if lower[best] > 0 else None
+
+
+def _with_alternatives(task: str, counted: _TaskCounts) -> frozenset[str]:
+    """Return the task, and those that succeed as often in the cases without it."""
+    group = {task}
+    least = counted.rate(task) - ALTERNATIVE_MARGIN
+    rest = counted.where(lambda c: task not in c.tasks)
+    while (other := _most_certain(rest, frozenset(group))) and rest.rate(other) >= least:
+        group.add(other)
+        rest = rest.where(lambda c, other=other: other not in c.tasks)  # type: ignore[misc]
+    return frozenset(group)
+
+
+def _groups_by_kind(
+    cases: Sequence[SimilarCase], needs: Iterable[Mapping[str, Any]], client: str | None
+) -> list[frozenset[str]]:
+    weight: dict[str, float] = defaultdict(float)
+    for case in cases:
+        if case.kind_of_case is not None:
+            weight[case.kind_of_case] += case.weight
+    if not weight:
+        return []
+    kind = max(sorted(weight), key=lambda k: weight[k])
+    rows: dict[str, Mapping[str, Any]] = {}
+    for row in needs:
+        if (
+            row["kind_of_case"] == kind
+            and row["client"] in (None, client)
+            and (row["client"] is not None or row["task_id"] not in rows)
+        ):
+            rows[row["task_id"]] = row
+    return [frozenset(row["alternatives"] or [task]) for task, row in sorted(rows.items()) if row["needed"]]
+
+
+def _weights(cases: Iterable[SimilarCase]) -> tuple[float, float]:
+    cases = list(cases)
+    return sum(c.weight for c in cases), sum(c.weight for c in cases if c.success)

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from opus_pipelines.lwm.dependency import Pair
+from opus_pipelines.lwm.precedence import Pair
 
 Item = TypeVar("Item", bound=Hashable)
 VARIANTS = 400  # most distinct traces that are compared, those with the largest weight

@@ -1,11 +1,22 @@
-"""Routing of LWM: the tasks of the WKG that are near Γ (by FAISS); and the cases of history near it."""
+"""What is near an Intention Γ by its vector: tasks of the WKG (by FAISS), cases (by exact search), and sub-graphs.
 
+Routing is that of LWM; the sub-graphs of the Work Knowledge Graph are those of LWM (6)-(8).
+"""
+
+import math
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from opus_pipelines.language.embedding.index import VectorIndex
+from opus_pipelines.lwm.interface import SimilarCase
 from opus_pipelines.wkg.graph import WorkGraph
+from opus_pipelines.wkg.subgraphs.neighbourhoods import neighbourhoods
+from opus_pipelines.wkg.subgraphs.steiner_tree import SubWKG, steiner
 
 _SPARE = 8  # hits for each wanted task, because hits of other industries are dropped
 
@@ -54,3 +65,184 @@ def nearest_cases(vectors: np.ndarray, vector: np.ndarray, allowed: np.ndarray, 
     )
     order = near[np.argsort(-similarity[near], kind="stable")][:top]
     return [(int(row), float(similarity[row])) for row in order if np.isfinite(similarity[row])]
+
+
+# A case whose cosine is lower by `sharpness` than that of the nearest model has 1/e of its weight; models are cases
+# that did not fail. The sharpness is the difference of cosine between the nearest model and model number ENOUGH, within
+# these bounds. So one case that is much nearer than the others has nearly all weight, and equally near cases share it.
+ENOUGH = 10
+SHARPEST, BLUNTEST = 0.005, 0.015
+_IN_STEP = ("tasks", "task_keys", "task_cost_usd", "task_duration_ms", "actor_kinds", "models", "actor_groups")
+_COLUMNS = [
+    "implementation_id",
+    "source",
+    "success",
+    "expected_outcome",
+    "client",
+    "kind_of_case",
+    "lead_time_ms",
+    *_IN_STEP,
+]
+_KEPT_CASES = 10_000  # most cases in the cache, some kB each
+
+
+class CaseRetriever:
+    """The cases of a snapshot, ordered by their ids; those with a vector can be found by it."""
+
+    def __init__(
+        self,
+        cases: pa.Table,
+        vectors: pa.Table,
+        passive: Collection[str] = (),
+        by_activities: Collection[str] = (),
+    ) -> None:
+        """Index the cases.
+
+        Tasks in `passive` are no work steps: they are activities of a case, not tasks. `by_activities` names the
+        sources whose outcomes the activities of a case decide.
+        """
+        self._all, self._passive = cases.sort_by("implementation_id"), frozenset(passive)
+        self._by_activities = frozenset(by_activities)
+        with_vector = pc.is_in(self._all["implementation_id"], vectors["implementation_id"].combine_chunks())
+        self._cases = self._all.filter(with_vector)
+        self._place = np.flatnonzero(with_vector.to_numpy())
+        vectors = vectors.sort_by("implementation_id")
+        column = vectors["vector"].combine_chunks()
+        self._vectors = np.asarray(column.flatten(), dtype=np.float32).reshape(len(column), column.type.list_size)
+        self._industry = np.array(self._cases["industry"].to_pylist(), dtype=object)
+        self._masks: dict[str | None, np.ndarray] = {}
+        self._read: dict[int, SimilarCase] = {}
+        self._refusal = np.array([x is False for x in self._cases["expected_outcome"].to_pylist()], dtype=bool)
+
+    def __len__(self) -> int:
+        """Return the number of cases with a vector."""
+        return len(self._place)
+
+    def near(self, vector: np.ndarray, industry: str | None, top: int) -> list[SimilarCase]:
+        """Return the `top` most similar cases of the industry, nearest first.
+
+        `vector` [d] has unit length. Cases in which refusing was right are left out, because no workflow should
+        follow them.
+        """
+        if not len(self):
+            return []
+        allowed = self._allowed(industry)
+        hits = nearest_cases(self._vectors, vector, allowed, top)
+        if not hits:
+            return []
+        cases = self._at([int(self._place[place]) for place, _ in hits])
+        cosines = [cosine for _, cosine in hits]
+        weights = _weights(cosines, [case.success is not False for case in cases])
+        return [case.weighed(cosine, weight) for case, cosine, weight in zip(cases, cosines, weights, strict=True)]
+
+    def at(self, rows: Sequence[int], weights: Sequence[float], similarity: float | None) -> list[SimilarCase]:
+        """Return the cases at these rows of `table` with these weights.
+
+        `similarity` is that of the first case; that of the others falls with their weight.
+        """
+        top = 1.0 if similarity is None else similarity
+        return [case.weighed(top * weight, weight) for case, weight in zip(self._at(rows), weights, strict=True)]
+
+    def rows_of(self, industry: str | None) -> np.ndarray:
+        """Return the rows of `table` of the industry's cases (None: all), without those in which refusing was right."""
+        refusal = np.array([x is False for x in self._all["expected_outcome"].to_pylist()], dtype=bool)
+        is_of_industry = (
+            np.array(self._all["industry"].to_pylist(), dtype=object) == industry if industry is not None else ~refusal
+        )
+        return np.flatnonzero(~refusal & is_of_industry)
+
+    @property
+    def table(self) -> pa.Table:
+        """Return all cases, ordered by id."""
+        return self._all
+
+    def near_case_with(self, task: str, vector: np.ndarray, industry: str | None, top: int) -> list[SimilarCase]:
+        """Return the cases similar to the most similar case that did the task and did not fail.
+
+        Returns an empty list where no such case exists.
+        """
+        allowed = self._allowed(industry) & self._models_of(task) if len(self) else np.zeros(0, bool)
+        hits = nearest_cases(self._vectors, vector, allowed, 1) if allowed.any() else []
+        return self.near(self._vectors[hits[0][0]], industry, top) if hits else []
+
+    def _at(self, places: Sequence[int]) -> list[SimilarCase]:
+        """Return the cases at these rows; cases that were read once are kept, because many intakes need the same."""
+        unread = [place for place in places if place not in self._read]
+        if len(self._read) + len(unread) > _KEPT_CASES:
+            self._read, unread = {}, list(places)
+        if unread:
+            self._read |= self._cases_at(unread)
+        return [self._read[place] for place in places]
+
+    def _cases_at(self, places: Sequence[int]) -> dict[int, SimilarCase]:
+        rows = (
+            self._all.select([c for c in _COLUMNS if c in self._all.schema.names])
+            .take(pa.array(places, pa.int64()))
+            .to_pylist()
+        )
+        cases = (_case(row, self._passive, row.get("source") in self._by_activities) for row in rows)
+        return dict(zip(places, cases, strict=True))
+
+    def _allowed(self, industry: str | None) -> np.ndarray:
+        """Return, for each case with a vector [cases], whether it is of the industry and refusing it was not right."""
+        if industry not in self._masks:
+            self._masks[industry] = (
+                ~self._refusal if industry is None else ~self._refusal & (self._industry == industry)
+            )
+        return self._masks[industry]
+
+    def _models_of(self, task: str) -> np.ndarray:
+        """Return, for each case with a vector [cases], whether it did the task and did not fail."""
+        done = pc.list_parent_indices(self._cases["tasks"]).filter(
+            pc.equal(pc.list_flatten(self._cases["tasks"]), task)
+        )
+        did_task = np.zeros(self._cases.num_rows, dtype=bool)
+        did_task[done.to_numpy()] = True
+        did_task &= pc.fill_null(self._cases["success"], True).to_numpy()
+        return did_task
+
+
+def _weights(cosines: Sequence[float], is_model: Sequence[bool]) -> list[float]:
+    """Return a weight in ]0, 1] for every case, nearest first; it is 1 down to the similarity of the first model."""
+    models = [cosine for cosine, model in zip(cosines, is_model, strict=True) if model] or [cosines[0]]
+    sharpness = min(max(models[0] - models[min(ENOUGH, len(models)) - 1], SHARPEST), BLUNTEST)
+    return [min(1.0, math.exp((cosine - models[0]) / sharpness)) for cosine in cosines]
+
+
+def _case(row: dict[str, Any], passive: frozenset[str], outcome_by_activities: bool) -> SimilarCase:
+    activities: Sequence[str] = row["tasks"] or ()
+    steps = [place for place, task in enumerate(activities) if task not in passive]
+    values = {name: tuple(row[name][place] for place in steps) if row.get(name) else () for name in _IN_STEP}
+    return SimilarCase(
+        implementation_id=row["implementation_id"],
+        similarity=1.0,
+        weight=1.0,
+        success=row["success"],
+        expected_outcome=row["expected_outcome"],
+        client=row["client"],
+        kind_of_case=row["kind_of_case"],
+        tasks=values["tasks"],
+        task_keys=values["task_keys"],
+        task_cost_usd=values["task_cost_usd"],
+        task_duration_ms=values["task_duration_ms"],
+        actor_kinds=values["actor_kinds"],
+        activities=tuple(activities),
+        models=values["models"],
+        actor_groups=values["actor_groups"],
+        lead_time_ms=row.get("lead_time_ms"),
+        outcome_by_activities=outcome_by_activities,
+    )
+
+
+# Similar cases whose first and last task an SWKG must reach, so that a sequence in it can begin and end.
+ENDS_OF_CASES = 3
+
+
+def subgraphs_of(graph: WorkGraph, routed: Sequence[Routed], cases: Sequence[SimilarCase]) -> list[SubWKG]:
+    """Return one SWKG for each neighbourhood of the routed tasks and of the first and last tasks of similar cases."""
+    seeds = {r.id: r.similarity for r in routed}
+    for case in [c for c in cases if c.tasks][:ENDS_OF_CASES]:
+        for task in (case.tasks[0], case.tasks[-1]):
+            seeds.setdefault(task, min([r.similarity for r in routed], default=0.0))
+    near = neighbourhoods(graph, sorted(seeds.items()))
+    return [steiner(graph, n.terminals, n.tasks) for n in near]

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from opus_pipelines.intakes.procedures.index import ProcedureIndex
 from opus_pipelines.language.embedding.index import VectorIndex
 from opus_pipelines.lwm.fine_tuning.encoder_training import OWN_CASES
-from opus_pipelines.lwm.retrieval.case_retriever import CaseRetriever
+from opus_pipelines.lwm.retrieval.routing import CaseRetriever
 from opus_pipelines.lwm.retrieval.similar_cases import IndustryCases
 from opus_pipelines.lwm.retrieval.task_names import TaskNames
 from opus_pipelines.wkg.estimates.step_times import StepTimes
@@ -23,7 +23,7 @@ from opus_pipelines.workflow.evaluation.calendar import Calendar, CalendarSettin
 
 if TYPE_CHECKING:
     from opus_pipelines.lwm.retrieval.case_memory import IndustryMemory
-    from opus_pipelines.lwm.retrieval.likeness import Likeness
+    from opus_pipelines.lwm.retrieval.intentions import Likeness
     from opus_pipelines.lwm.step_writing.memory import TextMemory
 
 
@@ -40,10 +40,10 @@ class SnapshotIndex:
         self._industry_cases: dict[str | None, IndustryCases] = {}
         self._task_rates: dict[tuple[str, str | None], dict[str, float]] = {}
         self.memories: dict[str, IndustryMemory | None] = {}  # filled by `case_memory.memory_of`
-        self.likeness: Likeness | None = None  # filled by `likeness.likeness_of`
-        self.counts: dict[str | None, object] = {}  # filled by `lwm.stitching.industry_counts.counts_of`
-        self.links: dict[str | None, object] = {}  # filled by `lwm.stitching.link_scorer.links_of`
-        self.text_memories: dict[str, TextMemory | None] = {}  # filled by `text_memory.text_memory`
+        self.likeness: Likeness | None = None  # filled by `intentions.likeness_of`
+        self.counts: dict[str | None, object] = {}  # filled by `lwm.stitching.counts_of`
+        self.links: dict[str | None, object] = {}  # filled by `lwm.stitching.links_of`
+        self.text_memories: dict[str, TextMemory | None] = {}  # filled by `case_memory.text_memory`
 
     def load(self) -> None:
         """Load everything now, so that forked processes share it."""

@@ -12,9 +12,17 @@ from itertools import pairwise
 import numpy as np
 
 from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
-from opus_pipelines.lwm.next_step.network import Fitting, Network, fit_network
-from opus_pipelines.lwm.step_writing.memory import TEXT_FEATURES, Encode, TextCandidates, TextMemory, encoded
-from opus_pipelines.lwm.step_writing.texts import CLAUSE, SENTENCE, StepText
+from opus_pipelines.lwm.next_step import Fitting, Network, fit_network
+from opus_pipelines.lwm.step_writing.memory import (
+    CLAUSE,
+    SENTENCE,
+    TEXT_FEATURES,
+    Encode,
+    StepText,
+    TextCandidates,
+    TextMemory,
+    encoded,
+)
 from opus_pipelines.workflow.metrics.opus_metrics import THRESHOLD
 
 _LONGEST = 14  # steps of a written workflow, at most

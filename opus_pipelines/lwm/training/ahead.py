@@ -1,19 +1,138 @@
-"""Trains what serves in the end, on all cases, in a process of its own while what learnt from a part is judged here.
+"""Trains the parts of the pointer model, its network and its task reader, here or ahead in a process of its own.
 
-network of all cases, while that of three quarters is trained and judged → reader of all cases, while that of three
-quarters is trained and judged. Both make the same bytes in either process.
+What serves in the end is trained on all cases while what learnt from a part is judged here: the network of all cases,
+while that of three quarters is trained and judged, then the reader of all cases, while that of three quarters is. Both
+make the same bytes in either process.
+
+The task reader is one for all industries whose tasks have names that cases share. Where most steps are words of one
+case alone, no task has a second case to be learnt from, and there is no reader. The judging says which industries are
+read; the reader of all cases is one of their tasks alone.
 """
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from opus_pipelines.core.settings import Lwm
 from opus_pipelines.core.workers.jobs import NoSetup, Report
 from opus_pipelines.core.workers.worker import Worker
+from opus_pipelines.language.embedding.encoder import float32_of
 from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
-from opus_pipelines.lwm.fine_tuning.task_reader import TaskReader
+from opus_pipelines.lwm.fine_tuning.task_reader import ReadCases, ReaderFitting, TaskReader, fit_reader
+from opus_pipelines.lwm.pointer.candidates import EncodedRequest
+from opus_pipelines.lwm.pointer.learning import NEW_SETS, POINTER_SEED, Learning, train_pointer
+from opus_pipelines.lwm.pointer.model import PointerModel
 from opus_pipelines.lwm.retrieval.case_memory import IndustryMemory
-from opus_pipelines.lwm.training.train_network import LearntNetwork, NetworkJob
-from opus_pipelines.lwm.training.train_reader import ReaderJob, cases_of, learn_reader
+
+
+@dataclass(frozen=True)
+class LearntNetwork:
+    """A network without a task reader, and the mean loss in nats of every epoch."""
+
+    model: PointerModel
+    loss: list[float]
+
+
+@dataclass(frozen=True)
+class NetworkJob:
+    """One training of a network, here or in another process.
+
+    Attributes:
+        memories: the cases of each industry.
+        requests: their requests.
+        lwm: how it is trained.
+        checkpoints: where an interrupted training goes on from.
+    """
+
+    memories: Mapping[str, IndustryMemory]
+    requests: Mapping[str, Sequence[EncodedRequest]]
+    lwm: Lwm
+    checkpoints: Checkpoints
+
+    def run(self, _state: None, _report: Report) -> LearntNetwork:
+        """Returns the network. Raises TrainingError where the loss is not finite."""
+        loss: list[float] = []
+        how = Learning(
+            lambda _, mean: loss.append(round(mean, 6)),
+            POINTER_SEED,
+            self.checkpoints,
+            NEW_SETS,
+            perceptrons=self.lwm.perceptrons,
+        )
+        histories = [(memory.memory, self.requests[name]) for name, memory in self.memories.items()]
+        # more threads add up in another order: the bytes would depend on the number of cores
+        with threadpool_limits(1, user_api="blas"):
+            return LearntNetwork(train_pointer(histories, how), loss)
+
+    def __str__(self) -> str:
+        return "the network"
+
+
+@dataclass(frozen=True)
+class ReaderJob:
+    """One training of a task reader, here or in another process; it has one thread, so both make the same bytes.
+
+    Attributes:
+        cases: what is learnt from.
+        encoder: name of the sentence encoder.
+        checkpoints: where an interrupted training goes on from; None: it starts anew.
+        of: what stands before the lines of progress.
+    """
+
+    cases: ReadCases
+    encoder: str
+    checkpoints: Checkpoints | None = None
+    of: str = ""
+
+    def run(self, _state: None, report: Report) -> TaskReader:
+        """Returns the reader.
+
+        Raises FineTuningError where the loss is not finite, and SettingsError where the encoder cannot be fine-tuned.
+        """
+        report(f"{self.of}the sentence encoder is fine-tuned on {len(self.cases.texts):,} cases")
+        told = lambda epoch, loss: report(f"{self.of}epoch {epoch}: {loss:.3f} nats a case")
+        return fit_reader(self.cases, float32_of(self.encoder), ReaderFitting(told, checkpoints=self.checkpoints))
+
+    def __str__(self) -> str:
+        return "the task reader"
+
+
+def learn_reader(
+    memories: Mapping[str, IndustryMemory],
+    encoder: str,
+    report: Callable[[str], None],
+    checkpoints: Checkpoints | None = None,
+) -> TaskReader | None:
+    """Returns a task reader of the cases of these industries; None where none of them has names that cases share.
+
+    `encoder` names the sentence encoder; an interrupted training goes on from its checkpoint. Raises FineTuningError
+    where the loss is not finite, and SettingsError where the encoder cannot be fine-tuned.
+    """
+    cases = cases_of(memories)
+    return None if cases is None else ReaderJob(cases, encoder, checkpoints).run(None, report)
+
+
+def cases_of(memories: Mapping[str, IndustryMemory]) -> ReadCases | None:
+    """Returns the cases of the industries whose tasks have names that cases share; None where there is none."""
+    named = [memories[name].memory for name in sorted(memories) if memories[name].memory.has_names]
+    return joined([memory.read_cases for memory in named]) if named else None
+
+
+def joined(industries: list[ReadCases]) -> ReadCases:
+    """Returns the cases of several industries as one set; a task of several industries is one task."""
+    vectors = {task: v for one in industries for task, v in zip(one.tasks, one.vectors, strict=True)}
+    place = {task: n for n, task in enumerate(vectors)}
+    holds = np.zeros((sum(len(one.texts) for one in industries), len(place)), np.float32)
+    begin = 0
+    for one in industries:
+        holds[begin : begin + len(one.texts), [place[task] for task in one.tasks]] = one.holds
+        begin += len(one.texts)
+    texts = [text for one in industries for text in one.texts]
+    return ReadCases(texts, holds, tuple(place), np.stack(list(vectors.values())))
+
 
 _LEAST_CASES = 1_500  # fewer are trained on in less time than a process takes to start
 

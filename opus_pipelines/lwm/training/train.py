@@ -20,8 +20,8 @@ from opus_pipelines.core.settings import Lwm as LwmSettings
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
-from opus_pipelines.lwm.next_step import network
-from opus_pipelines.lwm.pointer.clauses import EncodedRequest
+from opus_pipelines.lwm.next_step import BATCH, DROPOUT, HIDDEN, LEARNING_RATE, WEIGHT_DECAY
+from opus_pipelines.lwm.pointer.candidates import EncodedRequest
 from opus_pipelines.lwm.pointer.learning import MOST_LISTS, NEW_SETS, POINTER_SEED
 from opus_pipelines.lwm.pointer.model import POINTER_VERSION, READER_WEIGHT, PointerModel
 from opus_pipelines.lwm.pointer.store import KIND, Champion, keep, model_id_of, opened, store_of
@@ -29,14 +29,10 @@ from opus_pipelines.lwm.retrieval.case_memory import LEAST_CASES, IndustryMemory
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.lwm.step_writing.store import KIND as WRITER_KIND
 from opus_pipelines.lwm.step_writing.store import store_of as writers_of
-from opus_pipelines.lwm.training.ahead import Ahead
-from opus_pipelines.lwm.training.judging import HeldOut, is_improvable
-from opus_pipelines.lwm.training.logged_models import logged_pointer, logged_writer
-from opus_pipelines.lwm.training.promotion import HELD_OUT, Figures, Judged, Promotion, promotion
-from opus_pipelines.lwm.training.tracking import DataHash, Tracking
+from opus_pipelines.lwm.training.ahead import Ahead, NetworkJob, learn_reader
+from opus_pipelines.lwm.training.judging import HELD_OUT, Figures, HeldOut, Judged, Promotion, is_improvable, promotion
+from opus_pipelines.lwm.training.tracking import DataHash, Tracking, logged_pointer, logged_writer
 from opus_pipelines.lwm.training.train_intention import LearntEncoder, learn_encoder, publish_encoder, record_encoder
-from opus_pipelines.lwm.training.train_network import NetworkJob
-from opus_pipelines.lwm.training.train_reader import learn_reader
 from opus_pipelines.lwm.training.train_writer import LearntWriter, learn_writer, publish_writer
 
 Report = Callable[[str], None]
@@ -149,11 +145,11 @@ class _Training:
             "features": POINTER_VERSION,
             "seed": POINTER_SEED,
             "perceptrons": self.options.lwm.perceptrons,
-            "hidden units": network.HIDDEN,
-            "learning rate": network.LEARNING_RATE,
-            "weight decay": network.WEIGHT_DECAY,
-            "dropout": network.DROPOUT,
-            "batch": network.BATCH,
+            "hidden units": HIDDEN,
+            "learning rate": LEARNING_RATE,
+            "weight decay": WEIGHT_DECAY,
+            "dropout": DROPOUT,
+            "batch": BATCH,
             "prefixes at most": MOST_LISTS,
             "cases asked as of a new set of tasks": NEW_SETS,
             "held out": f"1 of {HELD_OUT} by hash of the request",

@@ -36,13 +36,10 @@ from opus_pipelines.lwm.language_models.causal_model import LanguageModel, apply
 from opus_pipelines.lwm.language_models.prompts import PROMPT_VERSION, Prompt, prompt_of, validated
 from opus_pipelines.lwm.retrieval.case_memory import IndustryMemory
 from opus_pipelines.lwm.retrieval.consensus import f1
-from opus_pipelines.lwm.retrieval.routing import Router
+from opus_pipelines.lwm.retrieval.routing import Router, subgraphs_of
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
-from opus_pipelines.lwm.retrieval.subgraphs import subgraphs_of
-from opus_pipelines.lwm.training.judging import by_similar_cases, held_out
-from opus_pipelines.lwm.training.logged_models import logged_adapter
-from opus_pipelines.lwm.training.promotion import HELD_OUT, Figures, beyond
-from opus_pipelines.lwm.training.tracking import DataHash
+from opus_pipelines.lwm.training.judging import HELD_OUT, Figures, beyond, by_similar_cases, held_out
+from opus_pipelines.lwm.training.tracking import DataHash, logged_adapter
 from opus_pipelines.lwm.training.train import Trained, TrainingOptions, memories_of
 from opus_pipelines.workflow.metrics.intervals import interval
 

@@ -35,9 +35,8 @@ from opus_pipelines.lwm.fine_tuning.encoder_training import (
 )
 from opus_pipelines.lwm.retrieval.similar_cases import latest
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
-from opus_pipelines.lwm.training.logged_models import logged_encoder
-from opus_pipelines.lwm.training.promotion import ServesBeyond
-from opus_pipelines.lwm.training.tracking import DataHash, Tracking
+from opus_pipelines.lwm.training.judging import ServesBeyond
+from opus_pipelines.lwm.training.tracking import DataHash, Tracking, logged_encoder
 from opus_pipelines.workflow.metrics.intervals import interval
 
 _LEAST_CASES = 50  # of an industry

@@ -13,8 +13,8 @@ import numpy as np
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
+from opus_pipelines.lwm.retrieval.case_memory import RememberedVectors, text_cases
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
-from opus_pipelines.lwm.retrieval.text_memory import RememberedVectors, text_cases
 from opus_pipelines.lwm.step_writing.memory import Encode, TextCase, TextMemory, encoded
 from opus_pipelines.lwm.step_writing.model import StepWriter, train_step_writer
 from opus_pipelines.lwm.step_writing.store import (
@@ -25,7 +25,7 @@ from opus_pipelines.lwm.step_writing.store import (
     store_of,
     writer_id,
 )
-from opus_pipelines.lwm.training.promotion import Promotion, ServesBeyond, beyond, is_held_out
+from opus_pipelines.lwm.training.judging import Promotion, ServesBeyond, beyond, is_held_out
 from opus_pipelines.workflow.metrics.intervals import interval
 from opus_pipelines.workflow.metrics.opus_metrics import best_matches
 

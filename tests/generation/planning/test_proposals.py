@@ -13,10 +13,9 @@ from opus_pipelines.generation.planning.ranking_context import Draft, Evidence, 
 from opus_pipelines.generation.planning.search_constraints import binding
 from opus_pipelines.intakes.contract_settings import Review
 from opus_pipelines.intakes.intake import Intake
-from opus_pipelines.lwm.merging.sequence_dag import chain
-from opus_pipelines.lwm.merging.workflow_graph import workflow_graph
-from opus_pipelines.lwm.retrieval.constraints_from_rules import RuleConstraints
+from opus_pipelines.lwm.retrieval.rule_constraints import RuleConstraints
 from opus_pipelines.lwm.retrieval.task_names import TaskNames
+from opus_pipelines.lwm.workflow_graph import chain, workflow_graph
 from opus_pipelines.wkg.graph import Edge, ExecutionMode, Task, WorkGraph
 from opus_pipelines.workflow.constraints import Constraints
 

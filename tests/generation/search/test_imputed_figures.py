@@ -16,7 +16,7 @@ from opus_pipelines.generation.search.imputed_figures import imputed_usd, of_ano
 from opus_pipelines.generation.search.label_search import best_paths
 from opus_pipelines.generation.search.node_cost import NodeCost, node_cost
 from opus_pipelines.generation.search.problem import Limit, Problem
-from opus_pipelines.lwm.merging.workflow_graph import WFG, WfgEdge, WfgNode
+from opus_pipelines.lwm.workflow_graph import WFG, WfgEdge, WfgNode
 from opus_pipelines.wkg.graph import ExecutionMode, Task, WorkGraph
 from opus_pipelines.workflow.evaluation.reward import evaluate
 from opus_pipelines.workflow.model import INPUT, OUTPUT, InputNode, OutputNode, TaskNode, Workflow

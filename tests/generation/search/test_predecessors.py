@@ -10,7 +10,7 @@ from opus_pipelines.generation.search.local_search import LocalSearch
 from opus_pipelines.generation.search.plan_states import PlanSpace, PlanState
 from opus_pipelines.generation.search.predecessors import behind, errors
 from opus_pipelines.generation.search.problem import Contains, Problem
-from opus_pipelines.lwm.plan_shape import OrderFacts
+from opus_pipelines.lwm.precedence import OrderFacts
 from opus_pipelines.wkg.graph import PairShift
 from opus_pipelines.workflow.model import INPUT, OUTPUT, InputNode, OutputNode, TaskNode, TaskOrder
 from tests.generation.search.test_label_search import wfg_of

@@ -15,7 +15,7 @@ from opus_pipelines.generation.search.diversity import steps_of, swaps
 from opus_pipelines.generation.search.local_search import LocalSearch
 from opus_pipelines.generation.search.plan_states import PlanSpace, PlanState
 from opus_pipelines.generation.search.variations import Variations
-from opus_pipelines.lwm.plan_shape import OrderFacts
+from opus_pipelines.lwm.precedence import OrderFacts
 from opus_pipelines.workflow.evaluation.reward import evaluate
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, TaskOrder, review_id
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
-from opus_pipelines.lwm.next_step.network import Fitting, Network, TrainingError, fit_network
+from opus_pipelines.lwm.next_step import Fitting, Network, TrainingError, fit_network
 
 DRAW = np.random.default_rng(0)
 LISTS = [DRAW.normal(size=(4, 3)) for _ in range(300)]

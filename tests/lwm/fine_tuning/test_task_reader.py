@@ -10,16 +10,20 @@ from opus_pipelines.core.errors import OpusError, SettingsError
 from opus_pipelines.core.settings import Encoder as EncoderSettings
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.encoder import Encoder
-from opus_pipelines.lwm.fine_tuning.task_reader import BIASES, MOST_LOG_ODDS, QUERIES, SCALES, TaskReader
-from opus_pipelines.lwm.fine_tuning.training import (
+from opus_pipelines.lwm.fine_tuning.task_reader import (
+    BIASES,
+    MOST_LOG_ODDS,
+    QUERIES,
+    SCALES,
     FineTuningError,
     ReadCases,
     ReaderFitting,
+    TaskReader,
     fit_reader,
     weights_by_set,
 )
-from opus_pipelines.lwm.next_step.writing import Written
-from opus_pipelines.lwm.pointer.clauses import EncodedRequest, clauses_of
+from opus_pipelines.lwm.next_step import Written
+from opus_pipelines.lwm.pointer.candidates import EncodedRequest, clauses_of
 from opus_pipelines.lwm.pointer.learning import train_pointer
 from opus_pipelines.lwm.pointer.memory import CaseMemory
 from opus_pipelines.lwm.pointer.model import PointerModel, weighted

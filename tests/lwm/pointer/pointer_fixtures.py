@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.sparse import csr_array
 
-from opus_pipelines.lwm.pointer.clauses import EncodedRequest, clauses_of, plain
+from opus_pipelines.lwm.pointer.candidates import EncodedRequest, clauses_of, plain
 from opus_pipelines.lwm.pointer.memory import CaseMemory, IndustryGraph
 
 VERBS, THINGS = ("open", "close", "check", "send"), ("account", "invoice")

@@ -12,11 +12,9 @@ from opus_pipelines.core.settings import Paths, Settings
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.lwm.interface import version_of
-from opus_pipelines.lwm.next_step.network import Fitting, Network, TrainingError, fit_network
-from opus_pipelines.lwm.next_step.writing import systematic
+from opus_pipelines.lwm.next_step import Fitting, Network, TrainingError, fit_network, systematic
 from opus_pipelines.lwm.pointer.backend import PointerBackend
-from opus_pipelines.lwm.pointer.candidates import FEATURES
-from opus_pipelines.lwm.pointer.clauses import clauses_of, plain
+from opus_pipelines.lwm.pointer.candidates import FEATURES, clauses_of, plain
 from opus_pipelines.lwm.pointer.learning import pointer_examples, train_pointer
 from opus_pipelines.lwm.pointer.memory import CaseMemory, IndustryGraph
 from opus_pipelines.lwm.pointer.model import PointerModel

@@ -2,7 +2,7 @@ from typing import Any
 
 from opus_pipelines.core.settings import Generation
 from opus_pipelines.lwm.interface import SimilarCase
-from opus_pipelines.lwm.retrieval.critical_tasks import critical_tasks as needed_by
+from opus_pipelines.lwm.retrieval.completeness import critical_tasks as needed_by
 
 
 def cases(

@@ -3,7 +3,7 @@
 import pytest
 
 from opus_pipelines.language.grammar.reader import statements_of
-from opus_pipelines.lwm.retrieval.intake_facts import IntakeFacts
+from opus_pipelines.lwm.retrieval.rule_constraints import IntakeFacts
 
 INVOICE = """Purchase order invoice for packaging
 Total net 3,608.00 USD    Tax 20 % 721.60 USD    Total 4,329.60 USD

@@ -7,7 +7,7 @@ from opus_pipelines.generation.results.lacking import conditional_steps, lacking
 from opus_pipelines.intakes.procedures.reading import ParsedProcedure, ProcedureStep
 from opus_pipelines.lwm.interface import SimilarCase
 from opus_pipelines.lwm.retrieval.completeness import LEAST_COSINE
-from opus_pipelines.lwm.retrieval.likeness import HeldOutRequests, Likeness
+from opus_pipelines.lwm.retrieval.intentions import HeldOutRequests, Likeness
 
 
 def case(similarity: float) -> SimilarCase:

@@ -4,9 +4,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opus_pipelines.lwm.dependency import precedence_counts
 from opus_pipelines.lwm.interface import SimilarCase
-from opus_pipelines.lwm.retrieval.precedence import independent_pairs, order_facts, stable_precedence, violates
+from opus_pipelines.lwm.precedence import independent_pairs, order_facts, precedence_counts, stable_precedence, violates
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
 
 

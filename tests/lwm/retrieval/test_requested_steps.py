@@ -9,10 +9,9 @@ import pytest
 from opus_pipelines.core.settings import Cost, Priors
 from opus_pipelines.generation.search.node_cost import node_cost
 from opus_pipelines.intakes.procedures.reading import ParsedProcedure, ProcedureStep
-from opus_pipelines.lwm.dependency import precedence_counts
 from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.lwm.interface import LwmRequest, SimilarCase
-from opus_pipelines.lwm.retrieval.precedence import predecessors
+from opus_pipelines.lwm.precedence import precedence_counts, predecessors
 from opus_pipelines.lwm.retrieval.requested_steps import (
     required_groups,
     required_precedence,

@@ -12,8 +12,7 @@ import pytest
 from opus_pipelines.core.schemas import CASES
 from opus_pipelines.intakes.elements import Element
 from opus_pipelines.intakes.intake import Intake
-from opus_pipelines.lwm.retrieval.attribute_similarity import Features
-from opus_pipelines.lwm.retrieval.similar_cases import IndustryCases
+from opus_pipelines.lwm.retrieval.similar_cases import Features, IndustryCases
 
 BEGAN = datetime(2024, 1, 1, tzinfo=UTC)
 

@@ -8,8 +8,12 @@ import pytest
 from opus_pipelines.core.errors import SettingsError
 from opus_pipelines.core.settings import Cost, Settings
 from opus_pipelines.intakes.contract_settings import ContractSettings, prices
-from opus_pipelines.lwm.retrieval.stated_names import refuse_misspelt_tasks, refuse_unknown_prices, unknown_demands
-from opus_pipelines.lwm.retrieval.task_names import TaskNames
+from opus_pipelines.lwm.retrieval.task_names import (
+    TaskNames,
+    refuse_misspelt_tasks,
+    refuse_unknown_prices,
+    unknown_demands,
+)
 from opus_pipelines.wkg.graph import ExecutionMode, Task, WorkGraph
 from opus_pipelines.workflow.constraints import Constraints
 

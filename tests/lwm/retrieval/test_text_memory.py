@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from opus_pipelines.lwm.retrieval.text_memory import RememberedVectors, is_open
+from opus_pipelines.lwm.retrieval.case_memory import RememberedVectors, is_open
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,14 @@ from opus_pipelines.intakes.elements import Element
 from opus_pipelines.intakes.requirements.rules import clauses_of, rules_of
 from opus_pipelines.language.embedding.encoder import Encoder
 from opus_pipelines.lwm.interface import ProcessDemand, SimilarCase
-from opus_pipelines.lwm.merging.sequence_dag import chain
-from opus_pipelines.lwm.merging.workflow_graph import workflow_graph
-from opus_pipelines.lwm.retrieval.constraint_resolution import ProcessHistory, ResolutionContext
-from opus_pipelines.lwm.retrieval.constraints_from_rules import rule_constraints
-from opus_pipelines.lwm.retrieval.intake_facts import IntakeStatements
-from opus_pipelines.lwm.retrieval.task_matcher import TaskMatcher
-from opus_pipelines.lwm.retrieval.task_names import TaskNames
+from opus_pipelines.lwm.retrieval.rule_constraints import (
+    IntakeStatements,
+    ProcessHistory,
+    ResolutionContext,
+    rule_constraints,
+)
+from opus_pipelines.lwm.retrieval.task_names import TaskMatcher, TaskNames
+from opus_pipelines.lwm.workflow_graph import chain, workflow_graph
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
 from opus_pipelines.workflow.constraints import Constraints
 

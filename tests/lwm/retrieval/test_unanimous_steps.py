@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from opus_pipelines.intakes.procedures.reading import ParsedProcedure, ProcedureStep
-from opus_pipelines.lwm.retrieval.requested_steps import required_groups, required_reason
-from opus_pipelines.lwm.retrieval.unanimous_steps import with_unanimous_steps
+from opus_pipelines.lwm.retrieval.requested_steps import required_groups, required_reason, with_unanimous_steps
 from opus_pipelines.wkg.graph import Task
 
 TASKS = {t: Task(t, t.upper()) for t in "abcxg"}

@@ -7,10 +7,23 @@ import numpy as np
 import pytest
 
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lwm.next_step.network import TrainingError
+from opus_pipelines.lwm.next_step import TrainingError
 from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.lwm.pointer.store import WEIGHTS
-from opus_pipelines.lwm.step_writing.memory import TEXT_FEATURES, TextCase, TextMemory
+from opus_pipelines.lwm.step_writing.memory import (
+    CLAUSE,
+    LISTED,
+    SENTENCE,
+    SIMILAR,
+    TEXT_FEATURES,
+    TextCase,
+    TextMemory,
+    clauses,
+    exchanges_of,
+    of_request,
+    rewritten,
+    sentences,
+)
 from opus_pipelines.lwm.step_writing.model import (
     WRITER_WIDTH,
     StepWriter,
@@ -19,17 +32,6 @@ from opus_pipelines.lwm.step_writing.model import (
     train_step_writer,
 )
 from opus_pipelines.lwm.step_writing.store import keep_writer, opened, store_of
-from opus_pipelines.lwm.step_writing.texts import (
-    CLAUSE,
-    LISTED,
-    SENTENCE,
-    SIMILAR,
-    clauses,
-    exchanges_of,
-    of_request,
-    rewritten,
-    sentences,
-)
 from tests.lwm.step_writing.household import WORDS, encode, household
 
 pytestmark = pytest.mark.long

@@ -10,8 +10,7 @@ from opus_pipelines.core.settings import Lwm
 from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lwm.pointer.store import model_id_of
 from opus_pipelines.lwm.retrieval.case_memory import IndustryMemory
-from opus_pipelines.lwm.training.ahead import Ahead
-from opus_pipelines.lwm.training.train_network import NetworkJob
+from opus_pipelines.lwm.training.ahead import Ahead, NetworkJob
 from tests.lwm.pointer.pointer_fixtures import asks_for, memory, plans, request
 
 pytestmark = pytest.mark.long

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from opus_pipelines.lwm.fine_tuning.task_reader import TaskReader
-from opus_pipelines.lwm.next_step.writing import Written
+from opus_pipelines.lwm.next_step import Written
 from opus_pipelines.lwm.retrieval.case_memory import IndustryMemory
-from opus_pipelines.lwm.training.judging import HeldOut, is_improvable
-from opus_pipelines.lwm.training.promotion import Figures, Judged, is_held_out
+from opus_pipelines.lwm.training.judging import Figures, HeldOut, Judged, is_held_out, is_improvable
 from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans, request
 
 CASES = plans(40, 3)

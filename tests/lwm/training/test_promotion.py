@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from opus_pipelines.lwm.training.promotion import Figures, Judged, promotion
+from opus_pipelines.lwm.training.judging import Figures, Judged, promotion
 
 TEXTS = tuple(f"request {n}" for n in range(40))
 

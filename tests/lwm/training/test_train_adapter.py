@@ -16,8 +16,7 @@ from opus_pipelines.lwm.language_models.causal_model import adapter_of, apply_ad
 from opus_pipelines.lwm.language_models.prompts import prompt_of
 from opus_pipelines.lwm.retrieval.case_memory import memory_of
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
-from opus_pipelines.lwm.training.logged_models import logged_adapter
-from opus_pipelines.lwm.training.tracking import Tracking
+from opus_pipelines.lwm.training.tracking import Tracking, logged_adapter
 from opus_pipelines.lwm.training.train import TrainingOptions
 from opus_pipelines.lwm.training.train_adapter import train_adapter
 from opus_pipelines.wkg.snapshot import Snapshot

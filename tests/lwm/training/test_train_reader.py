@@ -12,12 +12,11 @@ from opus_pipelines.cli.main import main
 from opus_pipelines.core.settings import Encoder as EncoderSettings
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.encoder import Encoder
-from opus_pipelines.lwm.fine_tuning.training import ReadCases
+from opus_pipelines.lwm.fine_tuning.task_reader import ReadCases
 from opus_pipelines.lwm.pointer.memory import CaseMemory
 from opus_pipelines.lwm.pointer.store import opened, store_of
 from opus_pipelines.lwm.retrieval.case_memory import IndustryMemory
-from opus_pipelines.lwm.training.ahead import Ahead
-from opus_pipelines.lwm.training.train_reader import joined, learn_reader
+from opus_pipelines.lwm.training.ahead import Ahead, joined, learn_reader
 from tests.lwm.fine_tuning.tiny_encoder import write_tiny_encoder
 from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans
 

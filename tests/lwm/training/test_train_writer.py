@@ -9,13 +9,12 @@ from opus_pipelines.cli.main import main
 from opus_pipelines.core.settings import MLflow
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
-from opus_pipelines.lwm.next_step.network import Network
+from opus_pipelines.lwm.next_step import Network
 from opus_pipelines.lwm.step_writing.memory import TextMemory
 from opus_pipelines.lwm.step_writing.model import StepWriter, train_step_writer
 from opus_pipelines.lwm.step_writing.store import WriterChampion, opened, store_of, writer_id
-from opus_pipelines.lwm.training.logged_models import logged_writer
-from opus_pipelines.lwm.training.promotion import Promotion
-from opus_pipelines.lwm.training.tracking import DataHash, Tracking
+from opus_pipelines.lwm.training.judging import Promotion
+from opus_pipelines.lwm.training.tracking import DataHash, Tracking, logged_writer
 from opus_pipelines.lwm.training.train_writer import LearntWriter, WriterFigures, judged, publish_writer
 from tests.lwm.step_writing.household import encode, household
 

@@ -6,14 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from opus_pipelines.lwm.stitching.link_scorer import (
-    FEWEST_EDGES,
-    LinkGraph,
-    link_chances,
-    links_of,
-    masked,
-    pair_features,
-)
+from opus_pipelines.lwm.stitching import FEWEST_EDGES, LinkGraph, link_chances, links_of, masked, pair_features
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
 
 # Two processes of six tasks each, whose tasks are done in any order, and one task that both of them do.

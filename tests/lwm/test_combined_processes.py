@@ -11,9 +11,9 @@ from opus_pipelines.core.settings import Generation
 from opus_pipelines.intakes.elements import Element
 from opus_pipelines.intakes.requirements.rules import rules_of
 from opus_pipelines.lwm.interface import ProcessDemand
-from opus_pipelines.lwm.retrieval.case_retriever import CaseRetriever
+from opus_pipelines.lwm.retrieval.routing import CaseRetriever
 from opus_pipelines.lwm.retrieval.task_names import TaskNames
-from opus_pipelines.lwm.stitching.combined_processes import combined_precedence, combined_processes, critical_groups
+from opus_pipelines.lwm.stitching import combined_precedence, combined_processes, critical_groups
 from opus_pipelines.wkg.graph import Task, WorkGraph
 from opus_pipelines.workflow.constraints import Constraints
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opus_pipelines.lwm.stitching.industry_counts import IndustryCounts
-from opus_pipelines.lwm.stitching.plan import Demand, Stitched, ordered, stitched
+from opus_pipelines.lwm.stitching import Demand, IndustryCounts, Stitched, ordered, stitched
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
 
 # Both processes register (r), inspect (i) and pay (p); one checks the weather (w), the other dries (d) and airs (a).

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opus_pipelines.lwm.next_step.writing import NextStep, sampled
+from opus_pipelines.lwm.next_step import NextStep, sampled
 
 
 def model_of(likely: np.ndarray) -> NextStep:

@@ -2,9 +2,7 @@
 
 from typing import Any
 
-from opus_pipelines.lwm.merging.join_components import connected_components, join_components
-from opus_pipelines.lwm.merging.sequence_dag import chain
-from opus_pipelines.lwm.merging.workflow_graph import workflow_graph
+from opus_pipelines.lwm.workflow_graph import chain, connected_components, join_components, workflow_graph
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
 from opus_pipelines.workflow.model import INPUT, OUTPUT
 

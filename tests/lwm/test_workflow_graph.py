@@ -6,8 +6,7 @@ import random
 import pytest
 
 from opus_pipelines.core.errors import WorkflowError
-from opus_pipelines.lwm.merging.sequence_dag import Dag, chain, linear_extensions
-from opus_pipelines.lwm.merging.workflow_graph import WfgEdge, WfgNode, workflow_graph
+from opus_pipelines.lwm.workflow_graph import Dag, WfgEdge, WfgNode, chain, linear_extensions, workflow_graph
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
 
 

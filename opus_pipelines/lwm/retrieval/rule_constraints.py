@@ -1,22 +1,150 @@
-"""Constraint resolution: whether a demand of a rule becomes a constraint, and if not, why.
+"""The constraints of the search: what settings state, and what process and contract documents demand.
 
-A demand becomes a constraint only where it certainly concerns a task or limit of this Intention. A person can state a
-missed rule in contract.toml, but a rule that is read wrongly would spoil every workflow.
+Stated constraints (contract.toml, intake.toml) override what is read. Sentences of process and contract documents bind
+where they concern the work (`intakes.requirements.rules`) and can be resolved. The client input and the wanted output
+set no constraint. A demand becomes a constraint only where it certainly concerns a task or limit of this Intention. A
+person can state a missed rule in contract.toml, but a rule that is read wrongly would spoil every workflow.
+
+The facts of an intake on which a rule may depend are amounts with currencies, measures, and the words of the client. A
+condition that the facts do not decide stays undecided, and the rule that depends on it is not applied.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
+from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.intakes.requirements.rules import Rule, RuleDemand, without_agent
-from opus_pipelines.intakes.requirements.sentences import Sentence
-from opus_pipelines.language.grammar.figures import Figure, hours
-from opus_pipelines.language.word_stems import same, stems, within
-from opus_pipelines.lwm.dependency import Pair
+from opus_pipelines.intakes.requirements.sentences import Sentence, split_sentences
+from opus_pipelines.language.grammar.figures import NUMBER, Figure, figure_of, hours, money_in, number, with_tokens
+from opus_pipelines.language.grammar.statements import Condition
+from opus_pipelines.language.word_stems import same, stem, stem_set, stems, within
 from opus_pipelines.lwm.interface import ProcessDemand
-from opus_pipelines.lwm.merging.workflow_graph import WFG
-from opus_pipelines.lwm.retrieval.intake_facts import IntakeFacts, IntakeStatements
-from opus_pipelines.lwm.retrieval.task_matcher import TaskMatcher
-from opus_pipelines.workflow.constraints import StepDeadline, Unit
+from opus_pipelines.lwm.precedence import Pair
+from opus_pipelines.lwm.retrieval.task_names import TaskMatcher
+from opus_pipelines.lwm.workflow_graph import WFG
+from opus_pipelines.workflow.constraints import Constraints, StepDeadline, Unit, folded
+
+_MEASURE = re.compile(rf"(?P<n>{NUMBER})\s*-?(?P<u>[a-z°]+)")
+_NEGATIVE = re.compile(r"\b(?:no|not|never|without|nobody|nothing|none|n't)\b|n't\b")
+_SAID = {">": "above", ">=": "from", "<": "below", "<=": "up to"}
+_COMPARE = {">": lambda a, b: a > b, ">=": lambda a, b: a >= b, "<": lambda a, b: a < b, "<=": lambda a, b: a <= b}
+
+
+@dataclass(frozen=True)
+class IntakeStatements:
+    """What an intake states itself.
+
+    `request_text`: title and client input. `constraints`: those of contract.toml and intake.toml. `documents`: the
+    name of each document by element id. `answers`: the activity that a person gave for a phrase.
+    """
+
+    request_text: str
+    constraints: Constraints
+    documents: Mapping[str, str]
+    answers: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, intake: Intake, inputs: Sequence[str] | None = None) -> "IntakeStatements":
+        """Return the statements of an intake; `inputs` has the client input of one Intention, None: that of all."""
+        if inputs is None:
+            inputs = [e.text or "" for e in intake.elements if e.role == "input"]
+        documents = {e.element_id: f"{e.role}/{e.name}" for e in intake.elements}
+        return cls("\n".join([intake.title or "", *inputs]), intake.constraints, documents, intake.answers)
+
+
+class IntakeFacts:
+    """The facts in the title and the client input of one intake."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    @cached_property
+    def money(self) -> tuple[Figure, ...]:
+        """Return every amount of money in the text."""
+        return money_in(self.text)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Return the stems of all words."""
+        return stem_set(self.text)
+
+    @cached_property
+    def sentences(self) -> tuple[tuple[tuple[str, ...], bool], ...]:
+        """Return the stems of each sentence, and whether the sentence has a negation."""
+        return tuple((stems(text.casefold()), bool(_NEGATIVE.search(text.casefold()))) for text in self._texts)
+
+    @cached_property
+    def _texts(self) -> tuple[str, ...]:
+        """Return the sentences as they are written, in the same order."""
+        return tuple(text for line in self.text.splitlines() for _, text in split_sentences(line))
+
+    def unmet(self, conditions: Iterable[Condition]) -> tuple[str | None, bool]:
+        """Return why a rule with these conditions is not applied, and whether the facts decide that.
+
+        The reason is None where all conditions are met.
+        """
+        return next((unmet for c in conditions if (unmet := self._unmet(c))[0]), (None, False))
+
+    def _unmet(self, condition: Condition) -> tuple[str | None, bool]:
+        text = condition.text
+        if text:
+            met = self._mentions(text, condition.is_scope)
+            if condition.negated and not condition.op:
+                return (f"it holds unless {text!r}, which this intake states", True) if met else (None, False)
+            if not met and not condition.is_scope:
+                return f"it depends on {text!r}, which this intake does not state", False
+            if not met:
+                return f"it is about {text!r}, which this intake does not mention", True
+        return self._unmet_figure(condition) if condition.op else (None, False)
+
+    def _unmet_figure(self, condition: Condition) -> tuple[str | None, bool]:
+        limit = condition.amount or 0.0
+        bound = f"{'not ' if condition.negated else ''}{_SAID[condition.op]} {limit:,.2f} {condition.unit}"
+        own, others = self._figures(condition.unit, condition.of)
+        if condition.of and not own:
+            return f"it holds for {condition.of} {bound}, and the client input states no such figure of them", False
+        if not own:
+            more = f" in {condition.unit}, only in {', '.join(others)}" if others else ""
+            return f"it holds for amounts {bound}, and the client input states no amount{more}", False
+        largest = max(own)
+        if _COMPARE[condition.op](largest, limit) != condition.negated:
+            return None, False
+        return f"it holds for amounts {bound}; the largest of the client input is {largest:,.2f} {condition.unit}", True
+
+    def _figures(self, unit: str, of: str) -> tuple[list[float], list[str]]:
+        """Return the amounts in the unit and, for money, the other currencies; of the sentences that name `of`."""
+        if unit.isupper():
+            money = money_in(self._sentences_about(of)) if of else self.money
+            own = [f.amount for f in money if f.unit == unit]
+            return own, sorted({f.unit for f in money if f.unit != unit})
+        text = with_tokens(self._sentences_about(of) if of else self.text).casefold()
+        figures = [figure_of(token) for token in re.findall(r"⟦[^⟧]*⟧", text)]
+        if unit == "percent" or any(f.unit == unit for f in figures):
+            return [f.amount for f in figures if f.unit == unit], []
+        counted = [(number(m["n"]), m["u"]) for m in _MEASURE.finditer(text)]
+        return [n for n, noun in counted if n is not None and stem(noun) == stem(unit)], []
+
+    def _sentences_about(self, noun: str) -> str:
+        """Return the sentences that have the last word of a noun phrase, one a line."""
+        head = stem(noun.split()[-1])
+        return "\n".join(text for text, (words, _) in zip(self._texts, self.sentences, strict=True) if head in words)
+
+    def _mentions(self, text: str, is_scope: bool) -> bool:
+        """Return whether the intake states the text.
+
+        The name of a kind of case may be anywhere in it; a clause must be in one sentence, and both or neither
+        negated.
+        """
+        wanted = stems(text)
+        if not wanted:
+            return False
+        if is_scope:
+            return within(wanted, tuple(self.words))
+        denies = bool(_NEGATIVE.search(text))
+        return any(within(wanted, words) and denied == denies for words, denied in self.sentences)
+
 
 IN_FORCE = "in force"
 NO_ACTIVITY = "none"  # the answer that a phrase means no activity
@@ -383,3 +511,105 @@ def _reaches(pairs: "set[Pair] | Mapping[Pair, object]", start: str, end: str) -
                 seen.add(node)
                 unvisited.append(node)
     return False
+
+
+@dataclass(frozen=True)
+class RuleConstraints:
+    """The constraints in force, and every stated or read rule with its effect."""
+
+    constraints: Constraints
+    rules: tuple[ResolvedRule, ...] = ()
+
+    def precedence(self, stable: frozenset[Pair]) -> frozenset[Pair]:
+        """Return the demanded precedence, and the stable precedence that does not contradict it."""
+        demanded = {
+            (d.tasks[0], d.tasks[1]) for d in self.rules if d.is_in_force and d.kind == "before" and len(d.tasks) == 2
+        }
+        return frozenset({(a, b) for a, b in stable if (b, a) not in demanded} | demanded)
+
+    @property
+    def not_applied(self) -> int:
+        """Return the number of sentences and stated constraints that may concern this intake and have no effect."""
+        in_force = {(d.sentence or d.value, d.place) for d in self.rules if d.is_in_force}
+        left = {(d.sentence or d.value, d.place) for d in self.rules if d.status == "not applied"}
+        return len(left - in_force)
+
+    def with_source(self, violation: str) -> str:
+        """Return a violation with the place of the sentence that it violates, where one was read."""
+        kind, _, rest = violation.partition(": ")
+        for rule in self.rules:
+            if rule.is_in_force and rule.sentence and rule.kind == kind and (kind in LIMITS or _names(rule, rest)):
+                return f"{violation} ({rule.place})"
+        return violation
+
+
+def rule_constraints(rules: Sequence[Rule], context: ResolutionContext) -> RuleConstraints:
+    """Resolve every demand of the rules, and merge the result with the stated constraints."""
+    read = ConstraintResolution(context).resolve(rules)
+    return RuleConstraints(_merged(context, read), (*_stated(context), *read))
+
+
+def _names(rule: ResolvedRule, text: str) -> bool:
+    if rule.kind == "deadlines":
+        return text.startswith(f"{rule.value}:")
+    return all(repr(name) in text for name in rule.value.split(" or " if rule.kind in CHOICES else " before "))
+
+
+def _merged(context: ResolutionContext, read: Sequence[ResolvedRule]) -> Constraints:
+    """Return the stated constraints and the read ones in force; of several limits, the tightest."""
+    stated = context.intake.constraints
+    new: dict[str, object] = {}
+
+    def title(task: str) -> str:
+        return context.matcher.graph.tasks[task].title
+
+    for kind, tightest in LIMITS.items():
+        values = [float(d.value) for d in read if d.is_in_force and d.kind == kind]
+        if values:
+            new[kind] = tightest(values)
+    for kind in ("must_contain", "must_not_contain"):
+        names = [title(d.tasks[0]) for d in read if d.is_in_force and d.kind == kind]
+        new[kind] = tuple(dict.fromkeys((*getattr(stated, kind), *names)))
+    orders = [(title(d.tasks[0]), title(d.tasks[1])) for d in read if d.is_in_force and d.kind == "before"]
+    new["before"] = tuple(dict.fromkeys((*stated.before, *orders)))
+    for kind in CHOICES:
+        groups = [tuple(map(title, d.tasks)) for d in read if d.is_in_force and d.kind == kind]
+        new[kind] = tuple(dict.fromkeys((*getattr(stated, kind), *groups)))
+    deadlines = [deadline_of(d.figure, *map(title, d.tasks)) for d in read if d.is_in_force and d.figure]
+    new["deadlines"] = tuple(dict.fromkeys((*stated.deadlines, *deadlines)))
+    return stated.model_copy(update={k: v for k, v in new.items() if v != getattr(stated, k)})
+
+
+def _stated(context: ResolutionContext) -> list[ResolvedRule]:
+    """Return the constraints of contract.toml and intake.toml as resolved rules.
+
+    One that names a task which nobody knows holds for every workflow, because no workflow has that task; it is shown
+    as not applied, for the task may be known by another name.
+    """
+    stated, names, tasks_by_id = context.intake.constraints, context.matcher.names, context.matcher.graph.tasks
+    own = {folded(tasks_by_id[node.task_id].title) for node in context.wfg.nodes.values() if node.task_id}
+
+    def effect(*tasks: str | None) -> str:
+        unknown = [t for t in tasks if t and not names.tasks(t) and folded(t) not in own]
+        return f"no task of history is called {unknown[0]!r}" if unknown else IN_FORCE
+
+    rules = [
+        ResolvedRule(k, f"{getattr(stated, k):g}", IN_FORCE, STATED) for k in LIMITS if getattr(stated, k) is not None
+    ]
+    rules += [
+        ResolvedRule(k, name, effect(name), STATED)
+        for k in ("must_contain", "must_not_contain")
+        for name in getattr(stated, k)
+    ]
+    rules += [
+        ResolvedRule(kind, " or ".join(group), IN_FORCE, STATED) for kind in CHOICES for group in getattr(stated, kind)
+    ]
+    rules += [
+        ResolvedRule("deadlines", deadline.text, effect(deadline.step, deadline.after), STATED)
+        for deadline in stated.deadlines
+    ]
+    for a, b in stated.before:
+        ids = [sorted(names.tasks(n) & context.wfg.nodes.keys()) for n in (a, b)]
+        tasks = (ids[0][0], ids[1][0]) if all(len(i) == 1 for i in ids) else ()
+        rules.append(ResolvedRule("before", f"{a} before {b}", effect(a, b), STATED, tasks=tasks))
+    return rules

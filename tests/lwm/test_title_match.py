@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from opus_pipelines.lwm.next_step.title_match import TitleMatch, TitlePieces, letters, words
+from opus_pipelines.lwm.pointer.candidates import TitleMatch, TitlePieces, letters, words
 
 TITLES = ("clock alarm cancel", "clock alarm change", "pay card")
 
