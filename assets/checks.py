@@ -34,10 +34,10 @@ from opus_pipelines.core.schemas import (
 )
 from opus_pipelines.generation.results import checks as result_checks
 from opus_pipelines.generation.results.contract import TABLES
-from opus_pipelines.wkg.checks import checks, drift, figure_checks, loss
-from opus_pipelines.wkg.checks.checks import EMBEDDED_DATASETS, MINED_DATASETS, RECALL
-from opus_pipelines.wkg.checks.drift import DRIFT_CHECKS
-from opus_pipelines.wkg.checks.figure_checks import FIGURE_CHECKS
+from opus_pipelines.wkg.checks.checks import DATASET_MEANINGS, EMBEDDED_DATASETS, MINED_DATASETS, RECALL, added_checks
+from opus_pipelines.wkg.checks.drift import DRIFT_CHECKS, DRIFT_MEANINGS
+from opus_pipelines.wkg.checks.figure_checks import FIGURE_CHECKS, FIGURE_MEANINGS
+from opus_pipelines.wkg.checks.loss import LOSS, LOSS_MEANINGS
 
 
 def check_name(text: str) -> str:
@@ -95,8 +95,8 @@ FAILED_INTAKES = declared(
 )
 
 HISTORY_CHECKS = _blocking(
-    {loss.LOSS: [SOURCES], "records add up": [SOURCES], "implementations as counted": [SOURCES]},
-    checks.MEANINGS | loss.MEANINGS,
+    {LOSS: [SOURCES], "records add up": [SOURCES], "implementations as counted": [SOURCES]},
+    DATASET_MEANINGS | LOSS_MEANINGS,
 )
 MINED_CHECKS = _blocking(
     {
@@ -116,7 +116,7 @@ MINED_CHECKS = _blocking(
             name: [dataset] for name, dataset in DRIFT_CHECKS.items()
         },  # a result of severity WARN does not block, whatever the check is
     },
-    checks.MEANINGS | figure_checks.MEANINGS | drift.MEANINGS,
+    DATASET_MEANINGS | FIGURE_MEANINGS | DRIFT_MEANINGS,
 )
 EMBEDDED_CHECKS = _blocking(
     {
@@ -127,7 +127,7 @@ EMBEDDED_CHECKS = _blocking(
         RECALL: [EMBEDDINGS],
         "the index holds every vector": [EMBEDDINGS],
     },
-    checks.MEANINGS,
+    DATASET_MEANINGS,
 )
 RESULT_CHECKS = _blocking(
     {
@@ -146,7 +146,7 @@ def _added(datasets: Iterable[Dataset], **more: Any) -> list[dg.AssetCheckSpec]:
     """Returns the checks that installed distributions add; one that is not blocking gives a result of severity WARN."""
     return [
         declared(check_name(c.name), c.dataset, c.meaning, blocking=True, **more)
-        for c in checks.added_checks(dataset.name for dataset in datasets)
+        for c in added_checks(dataset.name for dataset in datasets)
     ]
 
 

@@ -14,7 +14,7 @@ from opus_pipelines.core.ids import digest
 from opus_pipelines.core.progress import Ticker
 from opus_pipelines.flows.batches.batch import contract_batch, newest
 from opus_pipelines.flows.batches.inputs import METHOD
-from opus_pipelines.lake import input_folders
+from opus_pipelines.lake.input_folders import record_inputs
 from resources.bulk import contracts_by_key
 from resources.encoder import EncoderResource
 from resources.lake import LakeRun
@@ -50,7 +50,7 @@ def write_flows(
 
     The version of the data is that of the newest batches, whether this run wrote them or not.
     """
-    input_folders.record(run.lake.root, "intakes", run.typed.paths.intakes)
+    record_inputs(run.lake.root, "intakes", run.typed.paths.intakes)
     contracts = contracts_by_key(run.lake, run.typed.paths.intakes)
     wanted = context.selected_asset_check_keys
     done: dict[str, tuple[str, Mapping[str, int]]] = {}

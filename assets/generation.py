@@ -32,7 +32,8 @@ from opus_pipelines.generation.results.checks import check_result
 from opus_pipelines.generation.results.contract import ContractResult, publish_contract
 from opus_pipelines.generation.results.staleness import failed_intakes, is_current, next_attempt
 from opus_pipelines.intakes.discover import ContractFolder
-from opus_pipelines.lake import disk_space, input_folders
+from opus_pipelines.lake.disk_space import require_free_space
+from opus_pipelines.lake.input_folders import record_inputs
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.results import ResultKey
 from opus_pipelines.reporting.contract_tables import report_tables
@@ -116,10 +117,10 @@ def generate(
     A run is usually of one contract. In a run of several, a contract that fails fails no other: the finished ones are
     recorded one by one, and the run fails at its end.
     """
-    input_folders.record(run.lake.root, "intakes", run.typed.paths.intakes)
+    record_inputs(run.lake.root, "intakes", run.typed.paths.intakes)
     contracts = contracts_by_key(run.lake, run.typed.paths.intakes)
     needed = needed_for_contracts(contracts.get(partition) for partition in context.partition_keys)
-    disk_space.require(run.lake.root, needed, run.typed.disk.reserve_mb, "this generation")
+    require_free_space(run.lake.root, needed, run.typed.disk.reserve_mb, "this generation")
     done: dict[str, _Done] = {}
     checks: dict[str, list[CheckResult]] = {}
     failures: list[str] = []

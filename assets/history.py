@@ -13,7 +13,7 @@ from assets.specs import POOL, made, spec
 from assets.tables import sources_table
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.versions import versions_of
-from opus_pipelines.lake import input_folders
+from opus_pipelines.lake.input_folders import record_inputs
 from opus_pipelines.reporting.views import write_views_sql
 from opus_pipelines.wkg.checks.loss import CasesLost
 from opus_pipelines.wkg.nightly import steps
@@ -50,7 +50,7 @@ def history(
     """Reads the sources whose files changed."""
     run.lake.ensure_empty()
     write_views_sql(run.lake)
-    input_folders.record(run.lake.root, "history", run.typed.paths.history)
+    record_inputs(run.lake.root, "history", run.typed.paths.history)
     damaged = require_sound_for_rebuild(run.lake)
     options = ReadOptions(config.full, config.allow_loss, spark.session)
     try:

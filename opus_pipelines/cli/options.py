@@ -7,7 +7,7 @@ from typing import Any
 
 from opus_pipelines.core.errors import OpusError, SettingsError
 from opus_pipelines.core.settings import Settings, load
-from opus_pipelines.lake.input_folders import recorded
+from opus_pipelines.lake.input_folders import recorded_inputs
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.object_store.folders import is_remote, local_root, root_without_store
 
@@ -46,7 +46,9 @@ class Options:
         stated = loaded.paths.model_copy(update={"lake": lake})
         paths = stated.model_copy(update={name: path.expanduser().absolute() for name, path in stated})
         kept = {
-            name: folder for name, folder in recorded(paths.lake).items() if name not in loaded.paths.model_fields_set
+            name: folder
+            for name, folder in recorded_inputs(paths.lake).items()
+            if name not in loaded.paths.model_fields_set
         }
         paths = paths.model_copy(update=kept)
         for name in ("history", "intakes"):

@@ -19,8 +19,8 @@ import click
 from opus_pipelines.core.errors import LakeError, OpusError
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.intakes.discover import ContractFolder
-from opus_pipelines.lake import input_folders
 from opus_pipelines.lake.databases import require_openable
+from opus_pipelines.lake.input_folders import record_inputs, recorded_inputs
 from opus_pipelines.lake.layout import Lake, write_atomically
 from opus_pipelines.lake.lock import this_process
 from opus_pipelines.lake.object_store.folders import has_unpublished
@@ -252,10 +252,10 @@ def publish_what_is_left(settings: Settings) -> None:
 def record_intakes_folder(settings: Settings) -> None:
     """Keeps in the lake which intakes folder was named, where no run does it because every result is up to date."""
     lake = Lake(settings.paths.lake)
-    if input_folders.recorded(lake.root).get("intakes") == settings.paths.intakes.absolute():
+    if recorded_inputs(lake.root).get("intakes") == settings.paths.intakes.absolute():
         return
     with contextlib.suppress(LakeError), lake.lock():  # a live run has the lake: it records the folder of its own
-        input_folders.record(lake.root, "intakes", settings.paths.intakes)
+        record_inputs(lake.root, "intakes", settings.paths.intakes)
 
 
 def _raise_problems(problems: list[str]) -> None:

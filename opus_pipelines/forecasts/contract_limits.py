@@ -6,7 +6,7 @@ from opus_pipelines.forecasts.limits import COST, LEAD_TIME, SECONDS_PER_HOUR, S
 from opus_pipelines.intakes.discover import discover
 from opus_pipelines.workflow.constraints import Constraints
 
-HOURS = {"hours": 1.0, "days": 24.0}  # of the units of a deadline that need no calendar
+_HOURS = {"hours": 1.0, "days": 24.0}  # of the units of a deadline that need no calendar
 
 
 def contract_limits(intakes: Path) -> dict[tuple[str, str], Limits]:
@@ -16,16 +16,18 @@ def contract_limits(intakes: Path) -> dict[tuple[str, str], Limits]:
     """
     if not intakes.is_dir():
         return {}
-    found = {(c.client, c.contract): limits_of(c.settings.constraints) for c in discover(intakes) if not c.problem}
+    found = {
+        (c.client, c.contract): _limits_of_contract(c.settings.constraints) for c in discover(intakes) if not c.problem
+    }
     return {key: limits for key, limits in found.items() if limits}
 
 
-def limits_of(constraints: Constraints) -> Limits:
+def _limits_of_contract(constraints: Constraints) -> Limits:
     """The limits of lead time and cost, and the deadlines of single steps as service levels."""
     hours = constraints.max_lead_time_hours
     whole = stated([(LEAD_TIME, None if hours is None else hours * SECONDS_PER_HOUR), (COST, constraints.max_cost_usd)])
     return whole + tuple(
-        Limit(SERVICE_LEVEL, d.within * HOURS[d.unit] * SECONDS_PER_HOUR, d.step, d.after)
+        Limit(SERVICE_LEVEL, d.within * _HOURS[d.unit] * SECONDS_PER_HOUR, d.step, d.after)
         for d in constraints.deadlines
-        if d.unit in HOURS
+        if d.unit in _HOURS
     )

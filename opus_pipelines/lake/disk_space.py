@@ -9,7 +9,7 @@ from opus_pipelines.core.errors import LakeError
 MB = 1_000_000
 
 
-def require(root: Path, needed: int, reserve_mb: float, what: str) -> None:
+def require_free_space(root: Path, needed: int, reserve_mb: float, what: str) -> None:
     """Raises LakeError where the file system of `root` has less than `needed` bytes plus the reserve free.
 
     `what` names the run in the message.
@@ -24,6 +24,6 @@ def require(root: Path, needed: int, reserve_mb: float, what: str) -> None:
         )
 
 
-def size_of(folder: Path) -> int:
+def bytes_below(folder: Path) -> int:
     """Returns the bytes of all files below `folder`, 0 where there is no such folder."""
     return sum(os.lstat(Path(place, name)).st_size for place, _, names in os.walk(folder) for name in names)

@@ -120,10 +120,10 @@ def _entries(folder: Path) -> dict[str, FileEntry]:
 
 def _write_list(staged: Path, folder: Path, entries: Mapping[str, FileEntry]) -> None:
     try:
-        is_complete = file_lists.is_complete(folder)
+        whole = file_lists.is_complete(folder)
     except LakeError:
-        is_complete = False
-    text = file_lists.text_of(entries, is_complete)
+        whole = False
+    text = file_lists.text_of(entries, whole)
     _show(staged, folder / file_lists.NAME, lambda path: path.write_text(text, "utf-8"))
 
 

@@ -16,7 +16,7 @@ from opus_pipelines.core.schemas import DATASETS
 from opus_pipelines.lake.atomic_files import read_json, write_atomically, write_json
 
 FORMAT = 2
-NAME = "lake.json"
+_NAME = "lake.json"
 # A lake without lake.json has one of these folders; a folder without them is no lake yet.
 _FOLDERS_OF_A_LAKE = ("wkg", "history", ".empty")
 
@@ -31,12 +31,12 @@ def format_of(root: Path) -> int | None:
 
     Raises LakeError where this version does not know the format.
     """
-    known = read_json(root / NAME)
+    known = read_json(root / _NAME)
     if known is None:
         return 1 if any((root / name).exists() for name in _FOLDERS_OF_A_LAKE) else None
     lake_format = known.get("format")
     if not isinstance(lake_format, int):
-        raise LakeError(f"{root / NAME} names no format; was it edited by hand?")
+        raise LakeError(f"{root / _NAME} names no format; was it edited by hand?")
     if lake_format > FORMAT:
         raise LakeError(
             f"{root} is a lake of format {lake_format}; this version reads up to {FORMAT}: "
@@ -47,12 +47,12 @@ def format_of(root: Path) -> int | None:
 
 def has_these_columns(root: Path) -> bool:
     """Returns whether the empty typed files of the lake match the datasets that this version declares."""
-    return (read_json(root / NAME) or {}).get("schemas") == schemas_hash()
+    return (read_json(root / _NAME) or {}).get("schemas") == schemas_hash()
 
 
 def stamp(root: Path, with_columns: bool = True) -> None:
     """Writes the format of this version to `lake.json`; `with_columns` says that the empty typed files are there."""
-    write_json(root / NAME, {"format": FORMAT, "schemas": schemas_hash() if with_columns else None})
+    write_json(root / _NAME, {"format": FORMAT, "schemas": schemas_hash() if with_columns else None})
 
 
 def write_empty(folder: Path) -> None:

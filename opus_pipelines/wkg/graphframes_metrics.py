@@ -46,7 +46,7 @@ class GraphFrames:
 
     def _within(self, vertices: "DataFrame", edges: "DataFrame", rounds: int) -> "DataFrame":
         """The edges between vertices of one label."""
-        labels = propagated(vertices, edges, rounds)
+        labels = propagated_by_spark(vertices, edges, rounds)
         return self.spark.sql(
             "SELECT src, dst FROM {edges} JOIN {labels} AS a ON a.id = src JOIN {labels} AS b ON b.id = "
             "dst WHERE a.label = b.label",
@@ -66,7 +66,7 @@ def has_jvm_half(spark: "SparkSession") -> bool:
     return True
 
 
-def propagated(vertices: "DataFrame", edges: "DataFrame", rounds: int) -> "DataFrame":
+def propagated_by_spark(vertices: "DataFrame", edges: "DataFrame", rounds: int) -> "DataFrame":
     """Id and label after label propagation; needs nothing of GraphFrames."""
     spark = vertices.sparkSession
     query = (files("sql") / "wkg" / "labels.sql").read_text("utf-8")

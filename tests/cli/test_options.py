@@ -7,7 +7,7 @@ import pytest
 
 from opus_pipelines.cli.main import main
 from opus_pipelines.cli.options import Options
-from opus_pipelines.lake.input_folders import record, recorded
+from opus_pipelines.lake.input_folders import record_inputs, recorded_inputs
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A lake that was made from two folders, and a working directory elsewhere."""
     for name in ("history", "intakes"):
         (tmp_path / "client" / name).mkdir(parents=True)
-        record(tmp_path / "lake", name, tmp_path / "client" / name)
+        record_inputs(tmp_path / "lake", name, tmp_path / "client" / name)
     (tmp_path / "elsewhere" / "history").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "elsewhere")
     return tmp_path
@@ -38,11 +38,11 @@ def test_what_is_stated_wins(made: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_a_folder_that_is_gone_and_a_lake_that_knows_none(made: Path) -> None:
     (made / "client" / "intakes").rmdir()
-    assert recorded(made / "lake") == {"history": made / "client" / "history"}
+    assert recorded_inputs(made / "lake") == {"history": made / "client" / "history"}
     assert Options(made / "lake").settings().paths.intakes == made / "elsewhere" / "intakes"
     assert Options(made / "new").settings().paths.history == made / "elsewhere" / "history"
     with pytest.raises(ValueError, match="'lake' is no input of a lake"):
-        record(made / "lake", "lake", made)
+        record_inputs(made / "lake", "lake", made)
 
 
 def test_the_ui_has_the_folders_that_the_lake_was_made_from(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:

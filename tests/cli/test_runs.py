@@ -6,7 +6,7 @@ import pytest
 
 from opus_pipelines.cli.runs import failure_of, record_intakes_folder, record_unchanged
 from opus_pipelines.core.settings import Paths, Settings
-from opus_pipelines.lake.input_folders import recorded
+from opus_pipelines.lake.input_folders import recorded_inputs
 
 
 @pytest.mark.long
@@ -47,4 +47,4 @@ def test_a_named_intakes_folder_is_kept_though_every_result_is_up_to_date(tmp_pa
     settings = Settings(paths=Paths(lake=tmp_path / "lake", intakes=tmp_path / "intakes"))
     settings.paths.intakes.mkdir()
     record_intakes_folder(settings)
-    assert recorded(settings.paths.lake) == {"intakes": settings.paths.intakes}
+    assert recorded_inputs(settings.paths.lake) == {"intakes": settings.paths.intakes}

@@ -33,10 +33,10 @@ def free(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
 def test_what_is_needed_what_is_free_and_where(tmp_path: Path, free: Callable[[int], None]) -> None:
     free(299_000_000)
-    disk_space.require(tmp_path / "lake", 99_000_000, 200, "this rebuild")
+    disk_space.require_free_space(tmp_path / "lake", 99_000_000, 200, "this rebuild")
     free(298_000_000)
     with pytest.raises(LakeError) as found:
-        disk_space.require(tmp_path / "lake", 99_000_000, 200, "this rebuild")
+        disk_space.require_free_space(tmp_path / "lake", 99_000_000, 200, "this rebuild")
     said = str(found.value)
     assert said.startswith("this rebuild needs about 99 MB")
     assert all(part in said for part in ("200 MB", "[disk] reserve_mb", f"{tmp_path}/lake has 298 MB", "[retention]"))

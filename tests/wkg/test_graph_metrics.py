@@ -196,7 +196,11 @@ def test_two_colours_do_not_swap_for_ever(size: int, edges: Edges) -> None:
 def test_label_propagation_on_spark_needs_no_graphframes(spark: Any) -> None:
     size, edges = joined(random_graph(1, 20, 30), (6, CLIQUES), (3, {}))
     graph = graph_metrics.Graph.of(pa.array([f"t{v:04}" for v in range(size)]), table(edges))
-    rows = graphframes_metrics.propagated(*graphframes_metrics.frames(spark, graph), rounds=4).toArrow().sort_by("id")
+    rows = (
+        graphframes_metrics.propagated_by_spark(*graphframes_metrics.frames(spark, graph), rounds=4)
+        .toArrow()
+        .sort_by("id")
+    )
     assert rows["label"].to_pylist() == graph_metrics.propagated(graph, 4).tolist()
 
 

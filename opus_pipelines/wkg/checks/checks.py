@@ -40,7 +40,7 @@ MINED_DATASETS = (TASKS, TASK_IMPLEMENTATIONS, EDGES, WAITS, NEEDS, ALIASES, VAR
 EMBEDDED_DATASETS = (EMBEDDINGS, IMPLEMENTATION_VECTORS, PROCEDURES, PROCEDURE_VECTORS)
 RECALL = "recall at 10 against exact search"
 SNAPSHOT_DATASETS = (*MINED_DATASETS, *EMBEDDED_DATASETS)
-MEANINGS = {  # what must hold, by check; the reference of the checks and Dagster show it
+DATASET_MEANINGS = {  # what must hold, by check; the reference of the checks and Dagster show it
     "records add up": "In every source file, the records used, the records that are no work and the rejected "
     "records add up to "
     "the records read.",
@@ -87,7 +87,7 @@ def _misfit(name: str, added: Any) -> str:
         return f"{added.dataset!r} is no dataset of a snapshot or of a result"
     if unknown := set(added.columns) - set(dataset.schema.names):
         return f"{added.dataset} has no column {', '.join(sorted(unknown))}"
-    if added.name in MEANINGS:
+    if added.name in DATASET_MEANINGS:
         return f"{added.name!r} is the name of a built-in check"
     return takes(added.offenders, "table")
 

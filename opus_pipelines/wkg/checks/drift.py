@@ -168,7 +168,7 @@ TASK_DRIFT, GONE, EDGE_DRIFT, SHARE_DRIFT = (
     "drift of transition shares",
 )
 DRIFT_CHECKS: dict[str, Dataset] = {TASK_DRIFT: TASKS, GONE: TASKS, EDGE_DRIFT: EDGES, SHARE_DRIFT: EDGES}
-MEANINGS = {  # what must hold, by check; `checks.drift` says whether a failure warns, blocks, or is not looked for
+DRIFT_MEANINGS = {  # what must hold, by check; `checks.drift` says whether a failure warns, blocks, or is not looked for
     TASK_DRIFT: "The share of tasks that came or went since the last snapshot is at most `checks.drift_tasks`.",
     GONE: "Every industry and every source of the last snapshot is still there.",
     EDGE_DRIFT: "The edges that came or went since the last snapshot have at most the share "

@@ -68,7 +68,7 @@ FIGURE_CHECKS: dict[str, tuple[Dataset, ...]] = {
     EXPLAINED: tuple(REASONS),
     TOLD: tuple(REASONS),
 }
-MEANINGS = {  # what must hold, by check
+FIGURE_MEANINGS = {  # what must hold, by check
     FINITE: "No figure is infinite or not a number.",
     ORDERED: "A lower bound is at most its estimate, an estimate at most its upper bound, and a median "
     "at most its 90th percentile.",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from opus_pipelines.history.ingestion.ingest import SourceState
 
 LOSS = "cases are not lost"
-MEANINGS = {
+LOSS_MEANINGS = {
     LOSS: "History has at most the share `checks.max_lost_share` fewer cases than the history behind the current "
     "snapshot, and not none at all. `opus rebuild --allow-loss` allows a loss for one run."
 }
@@ -65,7 +65,7 @@ def loss_of(home: Lake, sources: "Iterable[SourceState]") -> Loss | None:
     if snapshot is None or not (home.snapshot_folder(snapshot) / "manifest.json").is_file():
         return None
     parts = home.manifest(snapshot)["inputs"]["sources"]
-    before = {part["source"]: _rows(home.root / part["folder"]) for part in parts if "folder" in part}
+    before = {part["source"]: _stored_rows(home.root / part["folder"]) for part in parts if "folder" in part}
     return Loss(before, {source.source: source.implementations for source in sources})
 
 
@@ -83,7 +83,7 @@ def check_loss(loss: Loss | None, max_lost_share: float, is_allowed: bool) -> Ch
     raise CasesLost(CheckResult(LOSS, False, f"{loss}; {advice}", SOURCES.name))
 
 
-def _rows(folder: Path) -> int:
+def _stored_rows(folder: Path) -> int:
     try:
         return sum(pq.ParquetFile(file).metadata.num_rows for file in sorted(folder.glob("*.parquet")))
     except OSError as error:

@@ -14,7 +14,7 @@ _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
 _MACROS = "CREATE MACRO get(list, place) AS list[place + 1]"
 
 
-def mine(
+def mine_with_duckdb(
     sources: list[Source], aliases: pa.Table, names: tuple[str, ...], spill: Path, memory: str
 ) -> dict[str, pa.Table]:
     """Returns the rows of these aggregates of all sources.
@@ -27,10 +27,10 @@ def mine(
         connection.execute("SET preserve_insertion_order = false")
         connection.execute("SET TimeZone = 'UTC'")
         connection.register("aliases", aliases)
-        return {name: _mined(connection, name, files) for name in names}
+        return {name: _mined_by_duckdb(connection, name, files) for name in names}
 
 
-def _mined(connection: duckdb.DuckDBPyConnection, name: str, files: list[Path]) -> pa.Table:
+def _mined_by_duckdb(connection: duckdb.DuckDBPyConnection, name: str, files: list[Path]) -> pa.Table:
     batches = observations(files, name)
     first = next(batches)
     connection.register("observations", pa.RecordBatchReader.from_batches(first.schema, batches))

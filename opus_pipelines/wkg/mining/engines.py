@@ -32,8 +32,8 @@ def mine(
     rows = [(source.name, *alias) for source in sources for alias in source.aliases]
     aliases = pa.Table.from_pylist([dict(zip(_ALIASES.names, row, strict=True)) for row in rows], schema=_ALIASES)
     if takes_spark(sources, rules):
-        return spark_engine.mine(sources, aliases, names, session(), rules.shared_files)
-    return duckdb_engine.mine(sources, aliases, names, spill, memory_limit(rules.driver_memory))
+        return spark_engine.mine_with_spark(sources, aliases, names, session(), rules.shared_files)
+    return duckdb_engine.mine_with_duckdb(sources, aliases, names, spill, memory_limit(rules.driver_memory))
 
 
 def takes_spark(sources: list[Source], rules: Spark) -> bool:

@@ -22,16 +22,16 @@ ACTOR_GROUP = f"IF(coalesce(t.actor_kind, 'human') = 'human', coalesce({_STATED}
 _TYPES = {int: "BIGINT", str: "STRING"}
 
 
-def mine(
+def mine_with_spark(
     sources: list[Source], aliases: pa.Table, names: tuple[str, ...], spark: "SparkSession", shared: bool = True
 ) -> dict[str, pa.Table]:
     """Returns the rows of these aggregates of all sources. `shared`: executors can read the files of the sources."""
     paths = [str(file) for source in sources for file in source.files]
     spark.createDataFrame(aliases).createOrReplaceTempView("aliases")
-    return {name: _mined(spark, name, paths, shared) for name in names}
+    return {name: _mined_by_spark(spark, name, paths, shared) for name in names}
 
 
-def _mined(spark: "SparkSession", name: str, paths: list[str], shared: bool) -> pa.Table:
+def _mined_by_spark(spark: "SparkSession", name: str, paths: list[str], shared: bool) -> pa.Table:
     _implementations(spark, paths, STEP_FIELDS[name], shared).createOrReplaceTempView("implementations")
     spark.sql(spark_observations(name)).createOrReplaceTempView("observations")
     text, parameters = query(name), dict[str, Any]()

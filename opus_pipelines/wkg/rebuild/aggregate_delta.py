@@ -105,7 +105,7 @@ def combined(name: str, keys: tuple[str, ...], delta: Delta, most_texts: int) ->
     """Returns the rows of one aggregate in no order; None when it must be mined from all cases."""
     old, removed, added = delta
     if name == "variants":
-        return _variants(old, removed, added)
+        return _changed_variants(old, removed, added)
     if name not in _COUNT or (name == "texts" and any(_may_lack_texts(table, keys, most_texts) for table in delta)):
         return None
     least = [column for column in old.schema.names if column.startswith("first_") or column.endswith("_min")]
@@ -178,7 +178,7 @@ def _joined(totals: pa.Table, extremes: pa.Table, keys: tuple[str, ...]) -> pa.T
     return totals
 
 
-def _variants(old: pa.Table, removed: pa.Table, added: pa.Table) -> pa.Table | None:
+def _changed_variants(old: pa.Table, removed: pa.Table, added: pa.Table) -> pa.Table | None:
     counts: dict[str, Counter[str]] = {}
     rows: dict[str, dict[str, Any]] = {}
     for table, sign in ((old, 1), (removed, -1), (added, 1)):

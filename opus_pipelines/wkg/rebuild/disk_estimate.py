@@ -6,7 +6,7 @@ from opus_pipelines.core.schemas import IMPLEMENTATIONS
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.history.ingestion.plan import FilePlan, SourcePlan, plan_history
 from opus_pipelines.history.records.forgotten_clients import private_key
-from opus_pipelines.lake import disk_space
+from opus_pipelines.lake.disk_space import bytes_below, require_free_space
 from opus_pipelines.lake.layout import PART, Lake
 
 # Bytes in the lake - implementations, aggregates, and a source's share of the snapshot and the embedding cache - for
@@ -24,7 +24,7 @@ def plan_within_disk_space(work: Lake, home: Lake, settings: Settings) -> list[S
     """
     private_key(work)  # a plan's hashes are of it
     plans = plan_history(settings.paths.history, settings.currency.usd_per_unit, work)
-    disk_space.require(home.root, needed_for_rebuild(work, home, plans), settings.disk.reserve_mb, "this rebuild")
+    require_free_space(home.root, needed_for_rebuild(work, home, plans), settings.disk.reserve_mb, "this rebuild")
     return plans
 
 
@@ -36,7 +36,7 @@ def needed_for_rebuild(work: Lake, home: Lake, plans: Iterable[SourcePlan]) -> i
     changed = (plan for plan in plans if not _is_there(work, plan))
     snapshot = home.current_snapshot()
     return int(sum(_in_lake(f) for plan in changed for f in plan.files)) + (
-        disk_space.size_of(home.snapshot_folder(snapshot)) if snapshot else 0
+        bytes_below(home.snapshot_folder(snapshot)) if snapshot else 0
     )
 
 

@@ -71,7 +71,7 @@ def write_tables(resolved: ResolvedHistory, context: RebuildContext) -> tuple[di
     sequences = Sequences(read_aggregate(lake, parts, "variants"))
     edge_variants = sequences.edge_variants()
     lambda_ = rule.value or choose_lambda(merge.gamma_counts(edges, edge_variants, rule.unit))
-    edge_rows = merge.edge_rows(edges, edge_variants, rule.unit, lambda_ or 1.0, edge_waits(waits))
+    rows_of_edges = merge.edge_rows(edges, edge_variants, rule.unit, lambda_ or 1.0, edge_waits(waits))
     # An outcome that the activities decide tells which cases to follow, and not how well a step of them is done.
     judging = [part for part in parts if not part.by_activities]
     judged = sequences if judging == list(parts) else Sequences(read_aggregate(lake, judging, "variants"))
@@ -85,7 +85,7 @@ def write_tables(resolved: ResolvedHistory, context: RebuildContext) -> tuple[di
     tables: dict[Dataset, pa.Table] = {
         TASKS: tasks,
         TASK_IMPLEMENTATIONS: mode_table,
-        EDGES: _edges(edge_rows, pairs, tasks, mode_table),
+        EDGES: _edges(rows_of_edges, pairs, tasks, mode_table),
         WAITS: table_of(WAITS, wait_rows(waits)),
         NEEDS: table_of(NEEDS, critical),
         ALIASES: resolved.resolution.aliases,

@@ -12,7 +12,7 @@ from opus_pipelines.wkg.graph import WorkGraph
 Seed = tuple[str, float]
 Reach = tuple[int, float, float]
 Near = dict[str, tuple[float, float]]  # neighbours of a task, with the cost of the edge
-KEPT = 10_000  # tasks whose neighbours are kept: most intakes of a contract ask for the same ones
+_NEIGHBOURS_KEPT = 10_000  # tasks whose neighbours are kept: most intakes of a contract ask for the same ones
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def undirected(graph: WorkGraph, task: str) -> Near:
     return _undirected(SameObject(graph), task)
 
 
-@lru_cache(KEPT)
+@lru_cache(_NEIGHBOURS_KEPT)
 def _undirected(whole: SameObject[WorkGraph], task: str) -> Near:
     graph, near = whole.value, Near()
     around = [(v, (task, v)) for v in graph.successors.get(task, ())] + [

@@ -18,8 +18,8 @@ from opus_pipelines.wkg.subgraphs.neighbourhoods import undirected
 
 Cost = tuple[float, float]
 Link = tuple[str, str]
-Near = dict[str, dict[str, Cost]]
-KEPT = 256  # trees: most intakes of a contract ask for the same ones
+_Adjacency = dict[str, dict[str, Cost]]
+_TREES_KEPT = 256  # trees: most intakes of a contract ask for the same ones
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def steiner(graph: WorkGraph, terminals: Collection[str], within: Collection[str
     return _steiner(SameObject(graph), tuple(ends), frozenset(within))
 
 
-@lru_cache(KEPT)
+@lru_cache(_TREES_KEPT)
 def _steiner(whole: SameObject[WorkGraph], ends: tuple[str, ...], within: frozenset[str]) -> SubWKG:
     graph = whole.value
     near = _adjacency(graph, within.union(ends))
@@ -63,12 +63,12 @@ def _steiner(whole: SameObject[WorkGraph], ends: tuple[str, ...], within: frozen
     return SubWKG(roles, tuple(sorted(edges, key=lambda e: (e.src, e.dst))), tuple(sorted(tree)))
 
 
-def _adjacency(graph: WorkGraph, tasks: frozenset[str]) -> Near:
+def _adjacency(graph: WorkGraph, tasks: frozenset[str]) -> _Adjacency:
     """The undirected graph among `tasks`."""
     return {t: {other: cost for other, cost in undirected(graph, t).items() if other in tasks} for t in tasks}
 
 
-def _paths(near: Near, terminals: Sequence[str]) -> set[Link]:
+def _paths(near: _Adjacency, terminals: Sequence[str]) -> set[Link]:
     """Links of the shortest paths behind the spanning tree of the metric closure."""
     back = {t: _shortest(near, t, terminals) for t in terminals}
     closure = [(back[a][b][0], a, b) for i, a in enumerate(terminals) for b in terminals[i + 1 :] if b in back[a]]
@@ -82,7 +82,7 @@ def _paths(near: Near, terminals: Sequence[str]) -> set[Link]:
     return links
 
 
-def _shortest(near: Near, source: str, targets: Collection[str]) -> dict[str, tuple[Cost, str]]:
+def _shortest(near: _Adjacency, source: str, targets: Collection[str]) -> dict[str, tuple[Cost, str]]:
     """Cost from `source` and the task before, for every task that is no farther than the farthest target it reaches."""
     heap: list[tuple[Cost, str, str]] = [((0.0, 0.0), source, source)]
     found: dict[str, tuple[Cost, str]] = {}
@@ -99,7 +99,7 @@ def _shortest(near: Near, source: str, targets: Collection[str]) -> dict[str, tu
     return found
 
 
-def _tree_of(near: Near, links: set[Link]) -> set[Link]:
+def _tree_of(near: _Adjacency, links: set[Link]) -> set[Link]:
     """The minimum spanning tree of all links among the tasks that `links` touch."""
     tasks = set[str]().union(*links)
     return _kruskal((cost, a, b) for a in tasks for b, cost in near[a].items() if a < b and b in tasks)

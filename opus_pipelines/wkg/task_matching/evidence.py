@@ -23,7 +23,13 @@ NEIGHBOURS_KEPT = 16  # most frequent predecessors, and successors, of a key
 LONGEST = 1_000  # characters of a value
 WHOLE_SOURCE = ""  # the scope of what was carried out; a process model is a scope of its own
 _FIELDS = ("task_key", "description", "instructions", "predecessors")
-COLUMNS = ["implementation_id", "industry", "kind", "weight", *(f"tasks.list.element.{name}" for name in _FIELDS)]
+_EVIDENCE_COLUMNS = [
+    "implementation_id",
+    "industry",
+    "kind",
+    "weight",
+    *(f"tasks.list.element.{name}" for name in _FIELDS),
+]
 
 
 def count_evidence(folder: Path) -> dict[str, pa.Table]:
@@ -50,7 +56,7 @@ def count_evidence(folder: Path) -> dict[str, pa.Table]:
 
 
 def _counted(file: pq.ParquetFile) -> Iterator[dict[str, pa.Table]]:
-    for batch in file.iter_batches(columns=COLUMNS):
+    for batch in file.iter_batches(columns=_EVIDENCE_COLUMNS):
         yield {"said": _said(batch), "follows": _follows(batch), "scopes": _scopes(batch)}
 
 

@@ -17,7 +17,7 @@ from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.wkg.task_matching.name_nodes import Identity, order
 
-SCHEMA = pa.schema(
+LEDGER_SCHEMA = pa.schema(
     [
         *((name, pa.string()) for name in ("industry", "identity", "task_id")),
         ("former", pa.list_(pa.string())),
@@ -148,4 +148,4 @@ def ledger_rows(ledger: Mapping[Identity, Entry]) -> list[dict[str, Any]]:
 
 def ledger_table(ledger: Mapping[Identity, Entry]) -> pa.Table:
     """The rows as they are kept."""
-    return pa.Table.from_pylist(ledger_rows(ledger), schema=SCHEMA)
+    return pa.Table.from_pylist(ledger_rows(ledger), schema=LEDGER_SCHEMA)

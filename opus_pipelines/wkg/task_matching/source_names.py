@@ -11,10 +11,10 @@ from opus_pipelines.core.versions import versions_of
 from opus_pipelines.lake.layout import Lake, slug
 from opus_pipelines.wkg.task_matching.evidence import EVIDENCE, count_evidence
 
-SCHEMA = pa.schema(
+NAMES_SCHEMA = pa.schema(
     [("industry", pa.string()), ("task_key", pa.string()), ("title", pa.string()), ("count", pa.int64())]
 )
-COLUMNS = ["industry", "weight", "tasks.list.element.task_key", "tasks.list.element.title"]
+_NAME_COLUMNS = ["industry", "weight", "tasks.list.element.task_key", "tasks.list.element.title"]
 
 
 def names_of(lake: Lake, source: str, content: str, folder: Path) -> pa.Table:
@@ -47,9 +47,9 @@ def count_names(folder: Path) -> pa.Table:
     parts = [
         _count(batch)
         for file in sorted(folder.glob("*.parquet"))
-        for batch in pq.ParquetFile(file).iter_batches(columns=COLUMNS)
+        for batch in pq.ParquetFile(file).iter_batches(columns=_NAME_COLUMNS)
     ]
-    return _summed(pa.concat_tables(parts)) if parts else SCHEMA.empty_table()
+    return _summed_names(pa.concat_tables(parts)) if parts else NAMES_SCHEMA.empty_table()
 
 
 def _count(batch: pa.RecordBatch) -> pa.Table:
@@ -58,10 +58,14 @@ def _count(batch: pa.RecordBatch) -> pa.Table:
     step = pc.list_flatten(tasks)
     key = pc.struct_field(step, "task_key")
     title = pc.coalesce(pc.struct_field(step, "title"), key)
-    return _summed(pa.table([batch["industry"].take(case), key, title, batch["weight"].take(case)], schema=SCHEMA))
+    return _summed_names(
+        pa.table([batch["industry"].take(case), key, title, batch["weight"].take(case)], schema=NAMES_SCHEMA)
+    )
 
 
-def _summed(table: pa.Table) -> pa.Table:
+def _summed_names(table: pa.Table) -> pa.Table:
     keys = ["industry", "task_key", "title"]
     summed = table.group_by(keys).aggregate([("count", "sum")]).rename_columns([*keys, "count"])
-    return summed.take(pc.sort_indices(summed, sort_keys=[(k, "ascending", "at_start") for k in keys])).cast(SCHEMA)
+    return summed.take(pc.sort_indices(summed, sort_keys=[(k, "ascending", "at_start") for k in keys])).cast(
+        NAMES_SCHEMA
+    )

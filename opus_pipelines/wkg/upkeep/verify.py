@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from opus_pipelines.core.errors import LakeError
-from opus_pipelines.lake import databases
 from opus_pipelines.lake.damage import damaged_results, snapshot_damage
+from opus_pipelines.lake.databases import NEEDED, damaged_databases
 from opus_pipelines.lake.file_lists import COPIES, NAME, Damage, FileEntry, damage_in, entries_of, freshen
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.replaced_files import REPAIR
@@ -71,7 +71,7 @@ def verify(lake: Lake, progress: Callable[[int], None] = lambda files: None) -> 
         progress(found.files)
     for one in _missing(lake):
         damage.setdefault(one.file, one)
-    damage.update((one.file, one) for one in databases.damaged_databases(lake))
+    damage.update((one.file, one) for one in damaged_databases(lake))
     found.damage = [damage[file] for file in sorted(damage)]
     folders = (folder for pattern in _LISTED for folder in lake.root.glob(pattern))
     found.unlisted = sorted(f for f in folders if f.is_dir() and not (f / NAME).exists() and f not in damage)
@@ -85,7 +85,7 @@ def require_sound_for_rebuild(lake: Lake) -> list[str]:
     snapshot, of the history or of the aggregates, a kept file, or a database that every run needs is damaged.
     """
     found = [one for one in verify(lake).damage if not one.is_folder]
-    databases_needed = {lake.dagster_home / name for name in databases.NEEDED}
+    databases_needed = {lake.dagster_home / name for name in NEEDED}
     needed = [
         one for one in found if one.file.relative_to(lake.root).parts[0] in _OF_REBUILD or one.file in databases_needed
     ]
