@@ -12,7 +12,7 @@ import dagster as dg
 
 from assets.partitions import CONTRACTS
 from assets.specs import key
-from opus_pipelines.core.check_results import CheckResult
+from opus_pipelines.core.errors import CheckResult
 from opus_pipelines.core.schemas import (
     ALIASES,
     CASES,
@@ -34,10 +34,18 @@ from opus_pipelines.core.schemas import (
 )
 from opus_pipelines.generation.results import checks as result_checks
 from opus_pipelines.generation.results.contract import TABLES
-from opus_pipelines.wkg.checks.checks import DATASET_MEANINGS, EMBEDDED_DATASETS, MINED_DATASETS, RECALL, added_checks
-from opus_pipelines.wkg.checks.drift import DRIFT_CHECKS, DRIFT_MEANINGS
-from opus_pipelines.wkg.checks.figure_checks import FIGURE_CHECKS, FIGURE_MEANINGS
-from opus_pipelines.wkg.checks.loss import LOSS, LOSS_MEANINGS
+from opus_pipelines.wkg.checks import (
+    DATASET_MEANINGS,
+    EMBEDDED_DATASETS,
+    FIGURE_CHECKS,
+    FIGURE_MEANINGS,
+    LOSS,
+    LOSS_MEANINGS,
+    MINED_DATASETS,
+    RECALL,
+    added_checks,
+)
+from opus_pipelines.wkg.drift import DRIFT_CHECKS, DRIFT_MEANINGS
 
 
 def check_name(text: str) -> str:

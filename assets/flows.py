@@ -10,11 +10,11 @@ from assets.failing import reason_first
 from assets.partitions import CONTRACTS
 from assets.specs import POOL, finished, key, made, spec
 from opus_pipelines.core.errors import InputError, OpusError
+from opus_pipelines.core.formatting import Ticker
 from opus_pipelines.core.ids import digest
-from opus_pipelines.core.progress import Ticker
 from opus_pipelines.flows.batches.batch import contract_batch, newest
 from opus_pipelines.flows.batches.inputs import METHOD
-from opus_pipelines.lake.input_folders import record_inputs
+from opus_pipelines.lake.version import record_inputs
 from resources.bulk import contracts_by_key
 from resources.encoder import EncoderResource
 from resources.lake import LakeRun

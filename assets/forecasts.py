@@ -7,8 +7,8 @@ import dagster as dg
 
 from assets.failing import reason_first
 from assets.specs import POOL, made, spec
-from opus_pipelines.forecasts import nightly
-from opus_pipelines.forecasts.contract_limits import contract_limits
+from opus_pipelines.forecasts import publish
+from opus_pipelines.forecasts.limits import contract_limits
 from opus_pipelines.forecasts.publish import VERSION
 from resources.lake import LakeRun
 
@@ -26,9 +26,9 @@ DATASETS = ("forecasts/cases", "forecasts/next_steps", "forecasts/limits")
 def forecasts(context: dg.AssetExecutionContext, run: LakeRun) -> Iterator[dg.MaterializeResult[None]]:
     """Refreshes the forecasts of open cases; a source that fails keeps its earlier forecasts and fails nothing."""
     settings, current = run.typed.forecasts, run.lake.current_snapshot()
-    done = nightly.Refreshed({}, (), {})
+    done = publish.Refreshed({}, (), {})
     if settings.nightly and current is not None:
-        done = nightly.refresh(run.lake, settings, contract_limits(run.typed.paths.intakes))
+        done = publish.refresh(run.lake, settings, contract_limits(run.typed.paths.intakes))
     facts: dict[str, Any] = {"cases": done.cases, "unchanged": list(done.unchanged), "failed": done.failed}
     results = [made(name, current or "", **(facts if name == DATASETS[0] else {})) for name in DATASETS]
     yield from (one for one in results if one.asset_key in context.selected_asset_keys)

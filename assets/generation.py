@@ -20,8 +20,7 @@ from assets.inputs import INTAKES
 from assets.partitions import CONTRACTS
 from assets.specs import POOL, finished, key, made, spec
 from assets.tables import best_table, page_of
-from opus_pipelines.core.check_results import CheckResult
-from opus_pipelines.core.errors import CheckFailed, InputError, OpusError
+from opus_pipelines.core.errors import CheckFailed, CheckResult, InputError, OpusError
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.schemas import DATASETS, OPTIMIZED
 from opus_pipelines.core.versions import versions_of
@@ -32,10 +31,10 @@ from opus_pipelines.generation.results.checks import check_result
 from opus_pipelines.generation.results.contract import ContractResult, publish_contract
 from opus_pipelines.generation.results.staleness import failed_intakes, is_current, next_attempt
 from opus_pipelines.intakes.discover import ContractFolder
-from opus_pipelines.lake.disk_space import require_free_space
-from opus_pipelines.lake.input_folders import record_inputs
+from opus_pipelines.lake.atomic_files import require_free_space
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.results import ResultKey
+from opus_pipelines.lake.version import record_inputs
 from opus_pipelines.reporting.contract_tables import report_tables
 from opus_pipelines.wkg.snapshot import Snapshot
 from opus_pipelines.wkg.upkeep.retention import prune_results

@@ -13,9 +13,9 @@ from assets.specs import POOL, made, spec
 from assets.tables import sources_table
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.versions import versions_of
-from opus_pipelines.lake.input_folders import record_inputs
+from opus_pipelines.lake.version import record_inputs
 from opus_pipelines.reporting.views import write_views_sql
-from opus_pipelines.wkg.checks.loss import CasesLost
+from opus_pipelines.wkg.checks import CasesLost
 from opus_pipelines.wkg.nightly import steps
 from opus_pipelines.wkg.rebuild.stages import ReadOptions, require_passed
 from opus_pipelines.wkg.upkeep.verify import require_sound_for_rebuild

@@ -12,8 +12,8 @@ from assets.inputs import SETTINGS
 from assets.partitions import register
 from assets.specs import POOL, key, made, spec
 from assets.summary import shown, summary
-from opus_pipelines.core.check_results import CheckResult
-from opus_pipelines.core.progress import Ticker
+from opus_pipelines.core.errors import CheckResult
+from opus_pipelines.core.formatting import Ticker
 from opus_pipelines.core.versions import ALGORITHM_VERSIONS, versions_of
 from opus_pipelines.generation.bulk.contracts import contract_keys
 from opus_pipelines.lake.layout import Lake, read_json

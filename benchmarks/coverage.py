@@ -28,10 +28,10 @@ from opus_pipelines.core.statistics import Estimate
 from opus_pipelines.history.ingestion.ingest import read_history
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.quality.sample import write_sample
-from opus_pipelines.wkg.estimates.case_sequences import Sequences
 from opus_pipelines.wkg.estimates.critical_tasks import critical_task_rows, lacking
-from opus_pipelines.wkg.estimates.success_probabilities import COUNTS, SuccessModel, from_cases
-from opus_pipelines.wkg.rebuild import merge
+from opus_pipelines.wkg.estimates.sequences import Sequences
+from opus_pipelines.wkg.estimates.success import COUNTS, SuccessModel, from_cases
+from opus_pipelines.wkg.rebuild import tables
 from opus_pipelines.wkg.rebuild.aggregates import mine_missing, read_aggregate
 from opus_pipelines.wkg.rebuild.records import HistoryRead
 from opus_pipelines.wkg.rebuild.stages import begin, resolve
@@ -87,7 +87,7 @@ def compared(
     ways: pa.Table, sequences: Sequences, needed: list[Row], names: dict[str, str], truth: Row, settings: Settings
 ) -> Iterator[Measured]:
     """Every estimate with its truth."""
-    by_way, by_task = merge.ways_and_tasks(ways)
+    by_way, by_task = tables.ways_and_tasks(ways)
     model = SuccessModel(
         settings.priors, by_task, by_way, from_cases(sequences, lacking(sequences, needed), by_task, settings.priors)
     )

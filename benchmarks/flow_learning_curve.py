@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from opus_pipelines.core.errors import OpusError
-from opus_pipelines.core.model_settings import CausalLm
+from opus_pipelines.core.settings_sections import CausalLm
 from opus_pipelines.flows.batches.scoring import alike_by, folds_of
 from opus_pipelines.flows.from_text.demonstrations import Demonstrations
 from opus_pipelines.flows.from_text.flow_folder import FlowFolder, FlowTask, read_folder

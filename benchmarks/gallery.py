@@ -34,7 +34,7 @@ from gallery_sources import Source, sources, write_intakes
 from measuring import Family
 
 from opus_pipelines.cli.main import opus as commands
-from opus_pipelines.core.safe_text import clean
+from opus_pipelines.core.formatting import clean
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.graphs.swimlane_svg import swimlane_svg
 from opus_pipelines.reporting.views import connect

@@ -7,7 +7,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from opus_pipelines.core import formatting
-from opus_pipelines.core.safe_text import clean
+from opus_pipelines.core.formatting import clean
 
 if TYPE_CHECKING:
     from gallery import Ran

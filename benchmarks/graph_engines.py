@@ -17,8 +17,7 @@ import numpy as np
 
 from opus_pipelines.core.settings import Graph as Rules
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.wkg.graph_metrics import Engine, Graph, Local, Metrics
-from opus_pipelines.wkg.graphframes_metrics import GraphFrames
+from opus_pipelines.wkg.graph_metrics import Engine, Graph, GraphFrames, Local, Metrics
 from resources.spark import SparkResource
 
 

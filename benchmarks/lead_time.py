@@ -32,7 +32,7 @@ from opus_pipelines.core.schemas import CASES
 from opus_pipelines.generation.planning.lead_times import LeadTimes
 from opus_pipelines.history.ingestion.ingest import read_history
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.wkg.estimates.step_times import StepTimes
+from opus_pipelines.wkg.estimates.times import StepTimes
 from opus_pipelines.wkg.rebuild.cases import case_batches
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 

@@ -30,7 +30,7 @@ from opus_pipelines.history.ingestion.ingest import read_history
 from opus_pipelines.lake.layout import Lake, read_table, write_table
 from opus_pipelines.language.embedding.cache import CachedEncoder
 from opus_pipelines.language.embedding.encoder import Encoder
-from opus_pipelines.wkg.task_matching.nightly import NightlyResolution
+from opus_pipelines.wkg.task_matching.resolve import NightlyResolution
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 Tasks = dict[str, str]  # source/task key → task

@@ -25,11 +25,9 @@ import pyarrow as pa
 from measuring import own_peak_mib
 
 from opus_pipelines.wkg.task_matching.duplicate_detection import DuplicateDetector
-from opus_pipelines.wkg.task_matching.evidence import FOLLOWS, SAID, SCOPES
-from opus_pipelines.wkg.task_matching.merging import merges_of
-from opus_pipelines.wkg.task_matching.name_nodes import SourceNames, nodes_of
+from opus_pipelines.wkg.task_matching.names import FOLLOWS, SAID, SCOPES, SourceNames, nodes_of
 from opus_pipelines.wkg.task_matching.pins import Pins
-from opus_pipelines.wkg.task_matching.resolve import identify
+from opus_pipelines.wkg.task_matching.resolve import identify, merges_of
 
 SOURCES, INDUSTRY, DIMENSION = 20, "services", 64
 SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "er", "il")]

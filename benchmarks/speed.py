@@ -193,7 +193,7 @@ from opus_pipelines.core.settings import Paths, Settings
 from opus_pipelines.language.embedding.encoder import encoder_of
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.wkg.mining.engines import mine
-from opus_pipelines.wkg.mining.queries import Source
+from opus_pipelines.wkg.mining.engines import Source
 from opus_pipelines.wkg.nightly import steps
 from resources.spark import SparkResource
 root = Path(sys.argv[1])

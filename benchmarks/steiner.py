@@ -10,7 +10,7 @@ import statistics
 import sys
 
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
-from opus_pipelines.wkg.subgraphs.steiner_tree import steiner
+from opus_pipelines.wkg.subgraphs import steiner
 from tests.wkg.subgraphs.exact_steiner_tree import least_weight, steiner_weight
 
 

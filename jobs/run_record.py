@@ -12,10 +12,10 @@ import dagster as dg
 from assets.checks import NOT_LOOKED_AT
 from jobs.generate import PARTITION
 from opus_pipelines.core.settings import Settings
+from opus_pipelines.lake import run_storage
 from opus_pipelines.lake.layout import Lake, unslug
 from opus_pipelines.lake.object_store.folders import origin_of_root
-from opus_pipelines.lake.runs import run_storage
-from opus_pipelines.lake.runs.runs import MOST_FINDING, RunRecord, Stage
+from opus_pipelines.lake.runs import MOST_FINDING, RunRecord, Stage
 from opus_pipelines.reporting.status import reason_of
 from resources.usage import CPU, MEMORY
 

@@ -8,9 +8,9 @@ import dagster as dg
 from assets.tables import page_link
 from jobs.run_record import FAILED, run_record
 from opus_pipelines.core.settings import Settings
+from opus_pipelines.lake import runs
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lake.runs import report
-from opus_pipelines.lake.runs.runs import RunRecord, is_recorded
+from opus_pipelines.lake.runs import RunRecord, is_recorded
 
 ASSET = dg.AssetKey(["ops", "runs"])
 SECONDS = 30
@@ -45,7 +45,7 @@ def report_run(instance: dg.DagsterInstance, run_id: str, settings: Settings) ->
     if is_recorded(Lake(settings.paths.lake), run_id):
         return
     record = run_record(instance, run_id, settings)
-    if record is not None and report.report(settings, record) and record.job != "generate":
+    if record is not None and runs.report(settings, record) and record.job != "generate":
         instance.report_runless_asset_event(_event(record, settings.ops.pages_url))
 
 

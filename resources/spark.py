@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opus_pipelines.core.errors import SettingsError
-from opus_pipelines.core.workers.package_archive import executor_conf, write_archive
+from opus_pipelines.core.workers.carried_jobs import executor_conf, write_archive
 from resources.settings import WithSettings
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class SparkResource(WithSettings):
         """
         from pyspark import SparkContext
 
-        from opus_pipelines.wkg.graphframes_metrics import has_jvm_half
+        from opus_pipelines.wkg.graph_metrics import has_jvm_half
 
         was_running = SparkContext._active_spark_context is not None
         session = self._start(with_graphframes=True)

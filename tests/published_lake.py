@@ -24,8 +24,8 @@ from opus_pipelines.core.schemas import (
 from opus_pipelines.generation.results.contract import TABLES, ContractResult, publish_contract, result_table
 from opus_pipelines.lake.layout import PART, Lake, dataset_folder, table_of, write_json, write_table
 from opus_pipelines.reporting.views import write_views_sql
-from opus_pipelines.wkg.checks.checks import SNAPSHOT_DATASETS
-from opus_pipelines.wkg.upkeep.published import point
+from opus_pipelines.wkg.checks import SNAPSHOT_DATASETS
+from opus_pipelines.wkg.upkeep.rollback import point
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 SNAPSHOT = "w" + "1" * 16

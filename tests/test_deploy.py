@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from opus_pipelines.core.settings import load
-from opus_pipelines.lake.runs.run_storage import PORT, VARIABLES, instance_file
+from opus_pipelines.lake.run_storage import PORT, VARIABLES, instance_file
 
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"

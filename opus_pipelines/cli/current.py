@@ -10,8 +10,8 @@ from opus_pipelines.generation.results.staleness import changes_since, failed_in
 from opus_pipelines.intakes.catalogues.file_names import catalogue_files
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.lake.damage import damaged_results, require_sound
+from opus_pipelines.lake.file_lists import REPAIR
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lake.replaced_files import REPAIR
 
 
 def damaged_lines(lake: Lake) -> list[str]:

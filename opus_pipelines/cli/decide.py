@@ -13,7 +13,7 @@ import click
 from opus_pipelines.cli.options import Options
 from opus_pipelines.cli.show import note
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.core.safe_text import clean
+from opus_pipelines.core.formatting import clean
 
 LONGEST = 2_000  # characters of a reason, which stands in tables and on pages
 

@@ -176,8 +176,8 @@ def compare(
       opus errors samples.jsonl --html errors.html
     """
     from opus_pipelines.cli import show
+    from opus_pipelines.core.formatting import Ticker
     from opus_pipelines.core.ids import digest
-    from opus_pipelines.core.progress import Ticker
     from opus_pipelines.flows.enterprise.catalogue import read_catalogue
     from opus_pipelines.flows.enterprise.flow_examples import HELD_OUT, known, read_examples
     from opus_pipelines.flows.enterprise.world.examples import examples, world_catalogue

@@ -16,7 +16,7 @@ from pathlib import Path
 import click
 
 from opus_pipelines.core.errors import STOPPED, OpusError
-from opus_pipelines.core.safe_text import clean, printable
+from opus_pipelines.core.formatting import clean, printable
 
 DONE, FAILED, USAGE = 0, 1, 2
 _DAMAGE = "a file of the lake may be damaged; `opus verify` names it, and `opus verify --repair` mends it"

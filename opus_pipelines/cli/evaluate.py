@@ -9,7 +9,7 @@ import click
 from opus_pipelines.cli import show
 from opus_pipelines.cli.options import Options
 from opus_pipelines.cli.show import note
-from opus_pipelines.core.progress import Ticker
+from opus_pipelines.core.formatting import Ticker
 from opus_pipelines.core.settings import Settings
 
 if TYPE_CHECKING:

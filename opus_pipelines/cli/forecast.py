@@ -65,9 +65,7 @@ def forecast(
       opus forecast --source claims --open status=running --limit-hours 72
       opus query forecasts
     """
-    from opus_pipelines.forecasts.contract_limits import contract_limits
-    from opus_pipelines.forecasts.history_traces import OpenRule, export_records
-    from opus_pipelines.forecasts.limits import COST, LEAD_TIME, STEPS, limits_of, stated
+    from opus_pipelines.forecasts.limits import COST, LEAD_TIME, STEPS, contract_limits, limits_of, stated
     from opus_pipelines.forecasts.publish import (
         ForecastOptions,
         LimitSources,
@@ -76,6 +74,7 @@ def forecast(
         request_of,
         sources_of,
     )
+    from opus_pipelines.forecasts.traces import OpenRule, export_records
 
     if export is not None and not export.exists():
         raise InputError(f"{export}: no such file or folder; name an export of running cases")

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from opus_pipelines.lake import run_storage
 from opus_pipelines.lake.layout import Lake, slug
-from opus_pipelines.lake.runs import run_storage
 from opus_pipelines.lake.search import Finding, Word, search, unpacked
 from opus_pipelines.wkg.upkeep.erasure import Removed
 

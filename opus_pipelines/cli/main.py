@@ -10,7 +10,7 @@ import click
 
 from opus_pipelines.cli.error_lines import guarded
 from opus_pipelines.cli.options import Options
-from opus_pipelines.core.safe_text import printable
+from opus_pipelines.core.formatting import printable
 
 MODULES = {  # the commands of each module of this package; a module is imported when one of its commands is used
     "decide": ("decide",),

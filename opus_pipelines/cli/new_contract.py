@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.core.toml_text import quoted
+from opus_pipelines.core.settings_files import quoted
 from opus_pipelines.intakes.contract_settings import load_contract, load_intake
 
 EXAMPLE = "example"

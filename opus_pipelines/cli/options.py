@@ -7,9 +7,9 @@ from typing import Any
 
 from opus_pipelines.core.errors import OpusError, SettingsError
 from opus_pipelines.core.settings import Settings, load
-from opus_pipelines.lake.input_folders import recorded_inputs
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.object_store.folders import is_remote, local_root, root_without_store
+from opus_pipelines.lake.version import recorded_inputs
 
 
 @dataclass(frozen=True)

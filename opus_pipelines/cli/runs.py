@@ -19,12 +19,12 @@ import click
 from opus_pipelines.core.errors import LakeError, OpusError
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.intakes.discover import ContractFolder
-from opus_pipelines.lake.databases import require_openable
-from opus_pipelines.lake.input_folders import record_inputs, recorded_inputs
+from opus_pipelines.lake import run_storage
+from opus_pipelines.lake.damage import require_openable
 from opus_pipelines.lake.layout import Lake, write_atomically
 from opus_pipelines.lake.lock import this_process
 from opus_pipelines.lake.object_store.folders import has_unpublished
-from opus_pipelines.lake.runs import run_storage
+from opus_pipelines.lake.version import record_inputs, recorded_inputs
 from opus_pipelines.reporting.status import has_unfinished_runs, reason_of
 
 if TYPE_CHECKING:
@@ -195,8 +195,7 @@ def recorded_where_damage_stops_it(settings: Settings, job: str, key: str | None
             raise
         from jobs.generate import PARTITION
         from jobs.run_record import repeat_of
-        from opus_pipelines.lake.runs.report import report
-        from opus_pipelines.lake.runs.runs import RunRecord
+        from opus_pipelines.lake.runs import RunRecord, report
 
         tags, ended = _settings_tag() | ({PARTITION: key} if key else {}), datetime.now(UTC)
         repeat = repeat_of(job, tags, lake.root)

@@ -18,8 +18,7 @@ from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.object_store.folders import origin_in
 
 if TYPE_CHECKING:
-    from opus_pipelines.wkg.upkeep.repair import Repair
-    from opus_pipelines.wkg.upkeep.verify import Verification
+    from opus_pipelines.wkg.upkeep.verify import Repair, Verification
 
 
 @click.command()
@@ -59,7 +58,7 @@ def verify(options: Options, repair: bool, history: Path | None, intakes: Path |
 
 
 def _check(lake: Lake) -> "Verification":
-    from opus_pipelines.core.progress import Ticker
+    from opus_pipelines.core.formatting import Ticker
     from opus_pipelines.wkg.upkeep.verify import freshen_lists, verify
 
     began, progress = time.monotonic(), Ticker("files checked", note)
@@ -78,7 +77,7 @@ def _lacking(lake: Lake) -> list[tuple[str, str]]:
     """Returns what the object store of a lake lacks, with a reason each, and shows it; nothing for other lakes."""
     if (origin := origin_in(lake.root)) is None:
         return []
-    from opus_pipelines.lake.object_store.stored_files import missing
+    from opus_pipelines.lake.object_store.trees import missing
 
     if found := missing(lake.root):
         show.table(("file", "damage"), found, f"Damaged objects of {origin.url}")
@@ -87,7 +86,7 @@ def _lacking(lake: Lake) -> list[tuple[str, str]]:
 
 def _fetch(lake: Lake, found: "Verification", lacking: list[tuple[str, str]]) -> None:
     """Fetches damaged files from the object store, and sends those that the store lacks."""
-    from opus_pipelines.lake.object_store.stored_files import mend
+    from opus_pipelines.lake.object_store.trees import mend
 
     names = [one.file.relative_to(lake.root).as_posix() for one in found.damage if not one.is_folder]
     fetched = mend(lake.root, names, [path for path, _ in lacking])
@@ -105,7 +104,7 @@ def _show(lake: Lake, found: "Verification") -> None:
 
 
 def _repair(lake: Lake, settings: Settings, found: "Verification") -> None:
-    from opus_pipelines.wkg.upkeep.repair import repair
+    from opus_pipelines.wkg.upkeep.verify import repair
 
     with lake.lock():
         work = repair(lake, found.damage, datetime.now(UTC))

@@ -75,7 +75,7 @@ def rebuild(
       opus --lake demo/lake rebuild --history demo/history
     """
     from opus_pipelines.cli import runs
-    from opus_pipelines.wkg.nightly.unchanged import unchanged_history, versions_since
+    from opus_pipelines.wkg.rebuild.unchanged import unchanged_history, versions_since
 
     settings = options.settings(paths__history=history)
     if not settings.paths.history.is_dir():

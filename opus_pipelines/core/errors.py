@@ -1,7 +1,13 @@
-"""The errors whose message a person reads: what is wrong, where, and what to do.
+"""The errors whose message a person reads, and the results of checks that rebuilds, generation and assets share.
 
-The CLI prints them without a traceback.
+The errors whose message a person reads: what is wrong, where, and what to do. The CLI prints them without a traceback.
 """
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from opus_pipelines.core.schemas import Dataset
 
 STOPPED = "stopped; what was published before stays as it is"  # the line of whoever pressed Ctrl-C
 
@@ -36,3 +42,34 @@ class WorkflowError(OpusError, ValueError):
 
 class PluginError(OpusError, RuntimeError):
     """An installed distribution declares an extension that cannot be used."""
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """The result of one check of staged data.
+
+    It has the name of the check, whether it passed, what was seen (with the first offenders when it failed), and the
+    dataset. A check that is not `blocking` only warns.
+    """
+
+    name: str
+    passed: bool
+    detail: str
+    dataset: str
+    blocking: bool = True
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the manifest."""
+        return asdict(self)
+
+
+def result(name: str, dataset: Dataset, offenders: Iterable[Any], good: str, blocking: bool = True) -> CheckResult:
+    """Passed where there are no offenders; `good` is then the detail."""
+    off = list(offenders)
+    detail = f"{len(off)} wrong: {', '.join(map(str, off[:5]))}" if off else good
+    return CheckResult(name, not off, detail, dataset.name, blocking)
+
+
+def equal(name: str, dataset: Dataset, found: int, expected: int) -> CheckResult:
+    """Passed where two counts agree."""
+    return result(name, dataset, [] if found == expected else [f"{found} instead of {expected}"], str(expected))

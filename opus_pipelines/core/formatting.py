@@ -1,6 +1,14 @@
-"""Formats figures for people. An unknown figure is a dash, never 0."""
+"""Text for people: figures, progress, and text from outside made safe for files that others open.
 
-from collections.abc import Mapping
+Formats figures for people. An unknown figure is a dash, never 0.
+
+Makes text from outside safe for files that others open, and says how XML from outside is parsed. Control characters
+and direction overrides are removed, and characters are escaped that could be taken for syntax.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from time import monotonic
 from typing import Any
 
 
@@ -97,3 +105,93 @@ def grid(rows: list[list[str]], indent: str = "  ") -> list[str]:
     return [
         indent + "  ".join([*(c.ljust(w) for c, w in zip(row, widths, strict=False)), row[-1]]).rstrip() for row in rows
     ]
+
+
+# The options of every parser of XML from outside: nothing else is fetched (no network, no external DTD), entities stay
+# unexpanded, and libxml2 keeps its limits on depth and on the length of a text.
+SAFE_XML: dict[str, Any] = {"resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": False}
+# Characters that XML forbids, and those that change the direction of the text after them.
+_FORBIDDEN = re.compile(
+    "[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]"
+)
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# Characters that Mermaid, Markdown or HTML may read as syntax.
+_SPECIAL = re.compile(r"[\"'#&;<>%{}\[\]()`|\\*_~$]")
+
+
+def clean(text: str) -> str:
+    """Returns one line of text that XML may hold, without control characters and direction overrides.
+
+    An empty text becomes a dash.
+    """
+    return " ".join(_FORBIDDEN.sub(" ", text).split()) or "–"
+
+
+def printable(text: str) -> str:
+    """Returns text for a terminal: its lines as they are, without control characters and direction overrides."""
+    return _FORBIDDEN.sub(" ", text)
+
+
+def xml_text(text: str) -> str:
+    """Returns the text with each character that XML cannot hold replaced by U+FFFD."""
+    return _NOT_XML.sub("\ufffd", text)
+
+
+def mermaid_text(text: str) -> str:
+    """Returns one quoted line of text in which characters of Mermaid, Markdown and HTML syntax are character codes."""
+    return '"' + _SPECIAL.sub(lambda match: f"#{ord(match[0])};", clean(text)) + '"'
+
+
+def mermaid_comment(text: str) -> str:
+    """Returns one line of text for a Mermaid comment, without the braces that begin a directive."""
+    return re.sub(r"[{}]", "", clean(text))
+
+
+EVERY_SECONDS = 10.0
+
+
+class Ticker:
+    """Reports progress when it is called with (done, of): at most one line every `every` seconds, and one at the end.
+
+    `of` is None where the total is unknown; then no time left is reported. Another `of` begins another piece of work.
+    """
+
+    def __init__(
+        self,
+        label: str,
+        say: Callable[[str], None],
+        every: float = EVERY_SECONDS,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self._label, self._say, self._every, self._clock = label, say, every, clock
+        self._began = self._said = clock()
+        self._of: int | None = None
+
+    def __call__(self, done: int, of: int | None = None) -> None:
+        """Reports a line where one is due; `done` and `of` count records."""
+        now = self._clock()
+        if of != self._of:
+            self._began, self._of = self._said if self._of is None else now, of
+        if now - self._said < self._every and done != of:
+            return
+        self._said = now
+        self._say(f"{self._label}: {_progress(done, of, now - self._began)}")
+
+
+def _progress(done: int, of: int | None, seconds: float) -> str:
+    parts = [f"{done:,}" if of is None else f"{done:,} of {of:,}"]
+    if done and seconds >= 1:
+        parts.append(f"{done / seconds:,.0f} a second")
+        if of is not None and of > done:
+            parts.append(f"{duration(seconds * (of - done) / done)} left")
+    return ", ".join(parts)
+
+
+def duration(seconds: float) -> str:
+    """Formats seconds: 45 s, 3 min 20 s, 2 h 05 min."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02} min"

@@ -5,7 +5,6 @@
 never 0, never "".
 """
 
-from opus_pipelines.core.tables.decisions import DECISIONS, OPS_RUNS
 from opus_pipelines.core.tables.declaration import DATASETS, DIMENSION, Column, Dataset
 from opus_pipelines.core.tables.evaluations import (
     EVALUATION_FLOWS,
@@ -20,7 +19,6 @@ from opus_pipelines.core.tables.evaluations import (
     PROGRAM_SEARCHES,
     PROGRAM_STEPS,
 )
-from opus_pipelines.core.tables.forecasts import FORECAST_CASES, FORECAST_LIMITS, FORECAST_STEPS
 from opus_pipelines.core.tables.generation import (
     INTAKES,
     INTENTIONS,
@@ -32,7 +30,15 @@ from opus_pipelines.core.tables.generation import (
     WFG_EDGES,
     WFG_NODES,
 )
-from opus_pipelines.core.tables.history import IMPLEMENTATIONS, REJECTS, SOURCES, TASK_IMPLEMENTATION
+from opus_pipelines.core.tables.history import (
+    FORECAST_CASES,
+    FORECAST_LIMITS,
+    FORECAST_STEPS,
+    IMPLEMENTATIONS,
+    REJECTS,
+    SOURCES,
+    TASK_IMPLEMENTATION,
+)
 from opus_pipelines.core.tables.wkg import (
     ALIASES,
     CASES,
@@ -51,7 +57,9 @@ from opus_pipelines.core.tables.wkg import (
 )
 from opus_pipelines.core.tables.workflows import (
     COST_REPORT,
+    DECISIONS,
     EXPECTED_FLOW,
+    OPS_RUNS,
     OPTIMIZED,
     REWARD_REPORT,
     WORKFLOW_CHANGES,

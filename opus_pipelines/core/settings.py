@@ -20,31 +20,29 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from opus_pipelines.core.errors import SettingsError
-from opus_pipelines.core.model_settings import (
-    Alerts,
-    CausalLm,
-    FlowBackendName,
-    Flows,
-    ForecastLimits,
-    Forecasts,
-    Lwm,
-    MLflow,
-    ObjectStore,
-    OpenaiCompatible,
-    Ops,
-)
+from opus_pipelines.core.formatting import clean
 from opus_pipelines.core.registry import declared
-from opus_pipelines.core.safe_text import clean
 from opus_pipelines.core.settings_files import stated_toml, warn_of_removed_variables, without_removed
 from opus_pipelines.core.settings_sections import (
+    Alerts,
+    CausalLm,
     Checks,
     Cost,
     Currency,
     Disk,
     Encoder,
+    FlowBackendName,
+    Flows,
+    ForecastLimits,
+    Forecasts,
     Generation,
     Graph,
     History,
+    Lwm,
+    MLflow,
+    ObjectStore,
+    OpenaiCompatible,
+    Ops,
     Paths,
     Priors,
     Query,

@@ -6,18 +6,19 @@ nesting, and memory that grows with the square of a dotted key, so a small file 
 Keys that a version took away are listed in `REMOVED`: whoever still states one is told so once, and it is ignored.
 """
 
+import json
 import logging
 import os
 import re
 import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from opus_pipelines.core.errors import SettingsError
-from opus_pipelines.core.safe_text import clean
+from opus_pipelines.core.formatting import clean
 
 logger = logging.getLogger("opus_pipelines.core.settings")
 
@@ -188,3 +189,18 @@ def _check_structure(text: str) -> None:
             raise ValueError(f"line {line}: more than {MAX_DEPTH} brackets stand inside each other")
         if keys > MAX_KEYS:
             raise ValueError(f"line {line}: there are more than {MAX_KEYS:,} keys and tables")
+
+
+def quoted(value: str) -> str:
+    """Returns a text as a TOML string."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def listed(values: Iterable[str]) -> str:
+    """Returns texts as a TOML list on one line."""
+    return "[" + ", ".join(map(quoted, values)) + "]"
+
+
+def lines(values: dict[str, str | list[str]]) -> list[str]:
+    """Returns one `key = value` line for each item."""
+    return [f"{key} = {quoted(value) if isinstance(value, str) else listed(value)}" for key, value in values.items()]

@@ -1,19 +1,21 @@
 """Limits of running cases, and which of them each similar past case would break.
 
 A limit is of the whole case (its lead time, cost or number of steps) or a service level: by when one activity is done,
-counted from the first event or from another activity. They are stated on the command line, by the contract of the case,
-or for its source in the settings; of each kind the first of these counts.
+counted from the first event or from another activity. They are stated on the command line, by the contract of the
+case, or for its source in the settings; of each kind the first of these counts.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from opus_pipelines.core.settings import ForecastLimits
 from opus_pipelines.forecasts.similar_prefixes import SimilarPrefixes, quantile
 from opus_pipelines.forecasts.traces import TraceTable, Vocabulary
-from opus_pipelines.workflow.constraints import folded
+from opus_pipelines.intakes.discover import discover
+from opus_pipelines.workflow.constraints import Constraints, folded
 
 LEAD_TIME, COST, STEPS, SERVICE_LEVEL = "lead time", "cost", "steps", "service level"
 UNITS = {LEAD_TIME: "ms", COST: "usd", STEPS: "steps", SERVICE_LEVEL: "ms"}
@@ -176,3 +178,30 @@ def by_contract(limits: Mapping[tuple[str, str], Limits], client: str | None, co
 def stated(limits: Sequence[tuple[str, float | None]]) -> Limits:
     """Limits of the whole case as (kind, value); those without a value are left out."""
     return tuple(Limit(kind, float(value)) for kind, value in limits if value is not None)
+
+
+_HOURS = {"hours": 1.0, "days": 24.0}  # of the units of a deadline that need no calendar
+
+
+def contract_limits(intakes: Path) -> dict[tuple[str, str], Limits]:
+    """The limits of every usable contract below the folder, by client and contract; none where there is no folder.
+
+    Deadlines in working time are left out: a forecast counts all hours.
+    """
+    if not intakes.is_dir():
+        return {}
+    found = {
+        (c.client, c.contract): _limits_of_contract(c.settings.constraints) for c in discover(intakes) if not c.problem
+    }
+    return {key: limits for key, limits in found.items() if limits}
+
+
+def _limits_of_contract(constraints: Constraints) -> Limits:
+    """The limits of lead time and cost, and the deadlines of single steps as service levels."""
+    hours = constraints.max_lead_time_hours
+    whole = stated([(LEAD_TIME, None if hours is None else hours * SECONDS_PER_HOUR), (COST, constraints.max_cost_usd)])
+    return whole + tuple(
+        Limit(SERVICE_LEVEL, d.within * _HOURS[d.unit] * SECONDS_PER_HOUR, d.step, d.after)
+        for d in constraints.deadlines
+        if d.unit in _HOURS
+    )

@@ -10,11 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opus_pipelines.forecasts.context_counts import MAX_DEPTH, ContextCounts
-from opus_pipelines.forecasts.features import FeatureOptions, features, gap_symbols
-from opus_pipelines.forecasts.lake_contexts import NextCounts
+from opus_pipelines.forecasts.context_counts import MAX_DEPTH, ContextCounts, NextCounts
 from opus_pipelines.forecasts.similar_prefixes import grown_on, prefix_weights
-from opus_pipelines.forecasts.traces import TraceTable
+from opus_pipelines.forecasts.traces import FeatureOptions, TraceTable, features, gap_symbols
 
 FOLDS = 5  # of cases: the counts that a history row sees as features hold no event of its own case
 SMALL_DEPTH, GAP_DEPTH = 3, 4  # of contexts of activity and resource, and of activity and waiting time

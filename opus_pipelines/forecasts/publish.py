@@ -1,20 +1,36 @@
-"""Forecasts of one source's running cases: learnt, turned into rows, and published in the lake."""
+"""Forecasts of one source's running cases: learnt, turned into rows, and published in the lake.
 
+The nightly refresh: the cases that are still open in history are forecast again where anything changed.
+"""
+
+import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
+
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import digest, make_id
-from opus_pipelines.core.schemas import FORECAST_CASES, FORECAST_LIMITS, FORECAST_STEPS
+from opus_pipelines.core.schemas import CASES, FORECAST_CASES, FORECAST_LIMITS, FORECAST_STEPS
+from opus_pipelines.core.settings import Forecasts
+from opus_pipelines.forecasts.context_counts import LakeContexts
 from opus_pipelines.forecasts.forecaster import Forecast, Forecaster, StepOutlook
-from opus_pipelines.forecasts.history_traces import CaseRecord, OpenRule, history_records
-from opus_pipelines.forecasts.lake_contexts import LakeContexts
-from opus_pipelines.forecasts.limits import LEAD_TIME, UNITS, Limit, LimitOutlook, Limits, by_contract, in_force
-from opus_pipelines.forecasts.traces import END, Trace
-from opus_pipelines.lake.layout import Lake, slug, table_of, write_table
+from opus_pipelines.forecasts.limits import (
+    LEAD_TIME,
+    UNITS,
+    Limit,
+    LimitOutlook,
+    Limits,
+    by_contract,
+    in_force,
+    limits_of,
+)
+from opus_pipelines.forecasts.traces import END, PROBABLY_ENDED, CaseRecord, OpenRule, Trace, history_records
+from opus_pipelines.lake.layout import Lake, dataset_folder, read_table, slug, table_of, write_table
 
 VERSION = 5  # of the forecasts: raise it when they change for the same input
 MIN_SIMILAR = 20  # similar prefixes with an activity, from which its success is compared
@@ -305,3 +321,61 @@ def _limit_rows(one: Forecast, stated: LimitSources) -> list[dict[str, Any]]:
 
 def _named(activity: str) -> str | None:
     return None if activity == END else activity
+
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Refreshed:
+    """What a refresh did: forecast cases by source, sources whose forecast was up to date, and why others failed."""
+
+    cases: dict[str, int]
+    unchanged: tuple[str, ...]
+    failed: dict[str, str]
+
+
+def refresh(
+    lake: Lake, settings: Forecasts, contract_limits: Mapping[tuple[str, str], Limits] | None = None
+) -> Refreshed:
+    """Forecasts the open cases of every source that has some, and publishes them. The caller holds the lock.
+
+    `contract_limits`: the limits of contracts, by client and contract; those of a source stand in the settings.
+    A source that fails is named and logged; the forecasts of the others, and its earlier ones, stay as they are.
+    """
+    cases: dict[str, int] = {}
+    unchanged, failed = [], {}
+    asked = _with_open_cases(lake, settings)
+    if not asked:
+        return Refreshed({}, (), {})
+    # Here, so that a night without open cases does not load scikit-learn.
+
+    for source, rule in asked.items():
+        try:
+            own = settings.limits.get(source)
+            limits = LimitSources((), contract_limits or {}, limits_of(own) if own else ())
+            options = ForecastOptions(rule, limits)
+            if is_published(lake, source, forecast_id(lake, source, None, options)):
+                unchanged.append(source)
+                continue
+            request = request_of(lake, source, None, options)
+            if not request.running:
+                continue
+            publish(lake, forecast_source(lake, request))
+            cases[source] = len(request.running)
+        except Exception as error:  # the snapshot is published already: no forecast may fail the night
+            failed[source] = f"{type(error).__name__}: {error}"
+            logger.warning("the open cases of %s were not forecast: %s", source, failed[source])
+    return Refreshed(cases, tuple(unchanged), failed)
+
+
+def _with_open_cases(lake: Lake, settings: Forecasts) -> dict[str, OpenRule | None]:
+    """The sources that may have open cases, with the rule of each that has one.
+
+    Of the others the snapshot knows which cases have probably not ended, so that nothing else is read.
+    """
+    folder = lake.snapshot_folder(lake.required_snapshot())
+    known = read_table(CASES, dataset_folder(folder, CASES), columns=["source", "p_ended"])
+    silent = Counter(known.filter(pc.less(known["p_ended"], PROBABLY_ENDED))["source"].to_pylist())
+    rules = {source: OpenRule.of(rule) for source, rule in settings.open_cases.items()}
+    return {source: rules.get(source) for source in sorted({*silent, *rules})}

@@ -45,7 +45,7 @@ from opus_pipelines.lwm.stitching import (
     demanded_tasks,
     stitch,
 )
-from opus_pipelines.wkg.subgraphs.steiner_tree import SubWKG
+from opus_pipelines.wkg.subgraphs import SubWKG
 
 _ALONE = {Part.COMPOSITION, Part.SIMILAR_CASES}  # without either, no further process is looked up in cases
 

@@ -4,6 +4,5 @@ In: rows and a root folder. Out: Parquet files that readers see whole or not at 
 
 Inside:
 - `object_store`: a lake in a bucket of an S3-compatible store, with a working folder on this machine;
-- `models`: the trained models of a lake: their weights, their cards, and which one serves;
-- `runs`: the record of each run of the jobs, where Dagster keeps its own, and who is told of a run.
+- `models`: the trained models of a lake: their weights, their cards, and which one serves.
 """

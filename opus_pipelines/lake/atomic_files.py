@@ -3,6 +3,8 @@
 A rename is atomic, but not durable: after a power cut a name may point to a file whose bytes were never written. So
 every file and folder is synced before the rename that shows it, and the folder that holds the new name is synced after
 it.
+
+Checks that the disk has enough space for a run before it begins, because a run that fails half-way costs a night.
 """
 
 import errno
@@ -17,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from opus_pipelines.core.errors import LakeError
-from opus_pipelines.core.safe_text import clean
+from opus_pipelines.core.formatting import clean
 
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{32}")
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -145,3 +147,26 @@ def is_full(error: BaseException) -> bool:
     C++ libraries and the JVM raise errors without a number, so their text is searched too.
     """
     return getattr(error, "errno", None) in _FULL or any(text in str(error) for text in _FULL_TEXTS)
+
+
+MB = 1_000_000
+
+
+def require_free_space(root: Path, needed: int, reserve_mb: float, what: str) -> None:
+    """Raises LakeError where the file system of `root` has less than `needed` bytes plus the reserve free.
+
+    `what` names the run in the message.
+    """
+    place = next(p for p in (root, *root.parents) if p.exists())
+    free = shutil.disk_usage(place).free
+    if free < needed + reserve_mb * MB:
+        raise LakeError(
+            f"{what} needs about {needed / MB:,.0f} MB, and {reserve_mb:,.0f} MB are to stay free "
+            f"([disk] reserve_mb), but the disk of {root} has {free / MB:,.0f} MB left; nothing was begun: "
+            "free some, or keep less ([retention])"
+        )
+
+
+def bytes_below(folder: Path) -> int:
+    """Returns the bytes of all files below `folder`, 0 where there is no such folder."""
+    return sum(os.lstat(Path(place, name)).st_size for place, _, names in os.walk(folder) for name in names)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.schemas import SOURCES, Dataset
-from opus_pipelines.lake import file_lists, replaced_files, version
+from opus_pipelines.lake import file_lists, version
 from opus_pipelines.lake.atomic_files import (
     full_disk_named,
     move_into_place,
@@ -107,11 +107,11 @@ class Lake:
         Raises LakeError where it is damaged.
         """
         path = self.root / "wkg" / "current.json"
-        replaced_files.require_sound(path)
+        file_lists.require_sound(path)
         pointer = read_json(path) or {}
         name = pointer.get("snapshot", "-")
         if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise LakeError(f"{path} names no snapshot; {replaced_files.REPAIR}")
+            raise LakeError(f"{path} names no snapshot; {file_lists.REPAIR}")
         return pointer
 
     def required_snapshot(self) -> str:
@@ -132,7 +132,7 @@ class Lake:
         if manifest is None:
             raise LakeError(f"snapshot {snapshot} is not in {self.root}; `opus rebuild` makes one")
         if not _names_parts(manifest):
-            raise LakeError(f"{path} is no manifest of a snapshot; {replaced_files.REPAIR}")
+            raise LakeError(f"{path} is no manifest of a snapshot; {file_lists.REPAIR}")
         return manifest
 
     def pointer_path(self, client: str, contract: str) -> Path:
@@ -141,14 +141,14 @@ class Lake:
 
     def result_pointer(self, client: str, contract: str) -> dict[str, Any] | None:
         """Returns the pointer of a contract, None where it has no result, or where the pointer is damaged."""
-        return replaced_files.sound_pointer(self.pointer_path(client, contract))
+        return file_lists.sound_pointer(self.pointer_path(client, contract))
 
     def results(self) -> list[dict[str, Any]]:
         """Returns the pointer of every contract: client, contract, result, snapshot, model_version, published_at.
 
         A damaged pointer is left out: `lake.damage` names it.
         """
-        return [pointer for file in self.pointers() if (pointer := replaced_files.sound_pointer(file)) is not None]
+        return [pointer for file in self.pointers() if (pointer := file_lists.sound_pointer(file)) is not None]
 
     def pointers(self) -> list[Path]:
         """Returns the files that name the current results of contracts."""
@@ -219,16 +219,16 @@ class Lake:
         killed in between leaves the old or the new file, and a list that fits both.
         """
         with self.staging() as staged:
-            replaced_files.replace(staged, final, write, copy)
+            file_lists.replace(staged, final, write, copy)
 
     def replace_json(self, final: Path, value: Mapping[str, Any], copy: bool = True) -> None:
         """Replaces a JSON file as `replace` does."""
-        self.replace(final, lambda path: path.write_text(replaced_files.json_text(value), "utf-8"), copy)
+        self.replace(final, lambda path: path.write_text(file_lists.json_text(value), "utf-8"), copy)
 
     def withdraw(self, file: Path) -> None:
         """Removes a file with its entry in the list of its folder and its copy."""
         with self.staging() as staged:
-            replaced_files.withdraw(staged, file)
+            file_lists.withdraw(staged, file)
 
     def remove(self, folder: Path) -> None:
         """Removes a published folder in one step, so that no reader sees half of it.

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from opus_pipelines.lake.layout import Lake, slug
-from opus_pipelines.lake.object_store.files import STATE
+from opus_pipelines.lake.object_store.folders import STATE
 
 _WORDS_PER_PATTERN = 40  # words in one pattern: RE2 grows with them
 _SQLITE = b"SQLite format 3\0"

@@ -1,9 +1,12 @@
-"""Reads and writes the format version of a lake. Older formats are taken over with a log line, newer ones are refused.
+"""Reads and writes the format version of a lake, and which input folders it was made from.
 
+Reads and writes the format version of a lake. Older formats are taken over with a log line, newer ones are refused.
 `<lake>/lake.json` has `format`, the layout of folders, pointers and kept files, and `schemas`, a hash of every
 dataset's columns and of where the typed files without rows are. A lake without that file has format 1. Tables with
 other columns need no migration: a missing column reads as NULL, by the typed files without rows that `write_empty`
 writes.
+
+Keeps in the lake which history and intakes folders it was made from, for commands that state none.
 """
 
 import io
@@ -73,3 +76,28 @@ def _contents() -> dict[str, bytes]:
         pq.write_table(pa.Table.from_batches([], dataset.schema), written)
         contents[dataset.empty_file] = written.getvalue()
     return contents
+
+
+_INPUTS = "folders.json"
+INPUTS = ("history", "intakes")
+
+
+def record_inputs(lake: Path, name: str, folder: Path) -> None:
+    """Stores in the lake that it was made from `folder`; `name` is history or intakes.
+
+    The caller holds the lake's lock.
+
+    Raises ValueError for any other name.
+    """
+    if name not in INPUTS:
+        raise ValueError(f"{name!r} is no input of a lake: {', '.join(INPUTS)}")
+    known = read_json(lake / _INPUTS) or {}
+    folders = {**known, name: str(folder.absolute())}
+    if folders != known:
+        write_json(lake / _INPUTS, folders)
+
+
+def recorded_inputs(lake: Path) -> dict[str, Path]:
+    """Returns the folders that the lake was last made from, by name, without those that no longer exist."""
+    known = read_json(lake / _INPUTS) or {}
+    return {name: Path(known[name]) for name in INPUTS if name in known and Path(known[name]).is_dir()}

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from opus_pipelines.core.versions import history_backend_version
 from opus_pipelines.lwm.interface import LwmRequest, SimilarCase, TaskSequence
 from opus_pipelines.wkg.graph import WorkGraph
-from opus_pipelines.wkg.subgraphs.steiner_tree import SubWKG
+from opus_pipelines.wkg.subgraphs import SubWKG
 
 _WIDTH = 12
 MAX_LENGTH = 60

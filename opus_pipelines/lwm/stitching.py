@@ -9,7 +9,7 @@ Each demand has its own part of the WKG: the tasks that the cases with its goal 
 
 - from cases, by naive Bayes: log-odds(t | all demands) = log-odds(t) + Σ_k [log-odds(t | demand k) - log-odds(t)];
 - from the graph: the probability that a walk along its edges visits t, given that it visits the goals
-  (`wkg.subgraphs.walks`).
+  (`wkg.subgraphs`).
 
 The plan has the tasks with the highest expected F1 under these chances. Its order agrees best with what cases did
 before what (the dependency measure); for two tasks that no case did together, with the flow of data, and where there is
@@ -51,8 +51,7 @@ from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.lwm.retrieval.task_names import TaskMatcher
 from opus_pipelines.lwm.workflow_graph import WFG, Dag, Similarity, join_components, workflow_graph
 from opus_pipelines.wkg.graph import WorkGraph
-from opus_pipelines.wkg.subgraphs.steiner_tree import SubWKG, steiner
-from opus_pipelines.wkg.subgraphs.walks import Walks
+from opus_pipelines.wkg.subgraphs import SubWKG, Walks, steiner
 from opus_pipelines.workflow.model import INPUT, OUTPUT
 
 _MOST_CASES = 5_000  # the latest ones

@@ -9,6 +9,7 @@ import duckdb
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.formatting import (
     assumed,
+    clean,
     deadline,
     hours,
     is_on_assumed_success,
@@ -17,7 +18,6 @@ from opus_pipelines.core.formatting import (
     success,
     within,
 )
-from opus_pipelines.core.safe_text import clean
 from opus_pipelines.intakes.decisions.text import decision_text
 from opus_pipelines.reporting.tasks import select
 from opus_pipelines.reporting.views import only_results_of

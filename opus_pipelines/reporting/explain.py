@@ -9,6 +9,7 @@ import duckdb
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.formatting import (
     assumed,
+    clean,
     costs_of_unknown_kind,
     grid,
     hours,
@@ -21,7 +22,6 @@ from opus_pipelines.core.formatting import (
     usd,
     within,
 )
-from opus_pipelines.core.safe_text import clean
 from opus_pipelines.intakes.decisions.text import decision_text
 from opus_pipelines.reporting.tasks import Row, nearest, rows
 from opus_pipelines.reporting.views import only_results_with

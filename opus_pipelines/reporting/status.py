@@ -13,8 +13,8 @@ import duckdb
 
 from opus_pipelines.core import errors
 from opus_pipelines.core.errors import STOPPED, LakeError
+from opus_pipelines.lake import run_storage
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lake.runs import run_storage
 from opus_pipelines.reporting.tasks import select
 
 NO_REASON = "the run failed"

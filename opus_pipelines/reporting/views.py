@@ -24,9 +24,9 @@ from opus_pipelines.core.errors import InputError, LakeError
 from opus_pipelines.core.schemas import DATASETS, OPTIMIZED, WORKFLOW_CHANGES, Dataset
 from opus_pipelines.core.settings_sections import Query
 from opus_pipelines.lake import damage, version
+from opus_pipelines.lake.file_lists import REPAIR
 from opus_pipelines.lake.layout import Lake, slug, write_atomically
 from opus_pipelines.lake.object_store.folders import Origin
-from opus_pipelines.lake.replaced_files import REPAIR
 from opus_pipelines.lake.results import columns_of_results
 from opus_pipelines.reporting import querying
 
@@ -93,7 +93,7 @@ def store_views_sql(lake: Lake, origin: Origin) -> str:
 
     It names the files of one commit, so what is published later is not in it. It needs a DuckDB that reads `s3://`.
     """
-    from opus_pipelines.lake.object_store.stored_files import addresses
+    from opus_pipelines.lake.object_store.trees import addresses
 
     known = addresses(lake.root, origin)
     (files,) = connect(lake).execute("SELECT getvariable('files')").fetchone() or ({},)

@@ -19,7 +19,7 @@ from opus_pipelines.lake.layout import read_json
 from opus_pipelines.reporting.graphs.model import SIGNS, Change, Picture, PictureEdge, PictureNode
 from opus_pipelines.reporting.graphs.svg import svg
 from opus_pipelines.reporting.tasks import Row, rows
-from opus_pipelines.wkg.checks.drift import Drift
+from opus_pipelines.wkg.drift import Drift
 from opus_pipelines.wkg.rebuild.records import CheckedGraph
 
 SHORT_BASIS = {"observed": "", "estimated": " est.", "prior": " prior"}

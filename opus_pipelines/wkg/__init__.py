@@ -8,8 +8,6 @@ Inside:
 - `mining`: the aggregates of sources, counted by DuckDB in this process or by Spark;
 - `estimates`: from counts to figures with intervals;
 - `rebuild`: the stages of a rebuild, their records, and the tables, vectors and manifest that they write;
-- `checks`: what must hold before a snapshot is published, and its drift from the last one;
 - `nightly`: the steps of a rebuild, each of which finds in the lake what earlier steps left there;
-- `subgraphs`: neighbourhoods, Steiner trees and walks on the graph;
 - `upkeep`: the pointer, retention, rollback, the erasure of a client, and the comparison with a rebuild in full.
 """

@@ -1,4 +1,4 @@
--- Measures of tasks, a row per source, way of carrying a task out, measure and bin (opus_pipelines/wkg/estimates/histograms.py). Sums are exact:
+-- Measures of tasks, a row per source, way of carrying a task out, measure and bin (opus_pipelines/wkg/estimates/figures.py). Sums are exact:
 -- of microseconds and of millionths, weighted by how often the implementation was carried out. Only :binned measures have bins.
 -- `observations`: a row per step and known measure.
 WITH measured AS (

@@ -1,5 +1,5 @@
 -- Waiting time before a task, a row per source, pair of tasks, way in which the later one was done, and bin
--- (opus_pipelines/wkg/estimates/histograms.py): from the end of the earlier task to the start of the later one, in microseconds, or as the
+-- (opus_pipelines/wkg/estimates/figures.py): from the end of the earlier task to the start of the later one, in microseconds, or as the
 -- source states it. `with_work`: the later task has no known duration, as in logs that only record completions, so that its work is
 -- part of the time between the two. `observations`: a row per step and step directly before it.
 WITH valued AS (

@@ -16,8 +16,7 @@ import pytest
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.views import connect
-from opus_pipelines.wkg.upkeep.repair import repair
-from opus_pipelines.wkg.upkeep.verify import verify
+from opus_pipelines.wkg.upkeep.verify import repair, verify
 from tests.published_lake import CONTRACTS, NOW, published_files
 from tests.published_lake import publish as publish_lake
 

@@ -21,11 +21,10 @@ from pydantic import BaseModel, ValidationError
 from opus_pipelines.cli import start
 from opus_pipelines.cli.error_lines import DONE, FAILED, USAGE, guarded, line_of
 from opus_pipelines.core import errors
-from opus_pipelines.core.check_results import CheckResult
-from opus_pipelines.core.errors import STOPPED
+from opus_pipelines.core.errors import STOPPED, CheckResult
 from opus_pipelines.flows.enterprise.encoded_queries import QueryError
 from opus_pipelines.flows.programs.tools import ToolError
-from opus_pipelines.wkg.checks.loss import CasesLost
+from opus_pipelines.wkg.checks import CasesLost
 
 
 def classes(base: type[BaseException]) -> Iterator[type[BaseException]]:

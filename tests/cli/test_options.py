@@ -7,7 +7,7 @@ import pytest
 
 from opus_pipelines.cli.main import main
 from opus_pipelines.cli.options import Options
-from opus_pipelines.lake.input_folders import record_inputs, recorded_inputs
+from opus_pipelines.lake.version import record_inputs, recorded_inputs
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from opus_pipelines.cli.runs import failure_of, record_intakes_folder, record_unchanged
 from opus_pipelines.core.settings import Paths, Settings
-from opus_pipelines.lake.input_folders import recorded_inputs
+from opus_pipelines.lake.version import recorded_inputs
 
 
 @pytest.mark.long

@@ -11,7 +11,7 @@ from opus_pipelines.cli.main import main
 from opus_pipelines.core.schemas import DECISIONS, OPTIMIZED, RUNS
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.results import ResultKey
-from opus_pipelines.lake.runs.runs import latest
+from opus_pipelines.lake.runs import latest
 from opus_pipelines.wkg.upkeep.erasure import remove_decisions
 from tests.published_lake import SNAPSHOT, as_older_version
 from tests.published_lake import publish as publish_lake

@@ -1,6 +1,6 @@
 import pytest
 
-from opus_pipelines.core.progress import Ticker, duration
+from opus_pipelines.core.formatting import Ticker, duration
 
 
 @pytest.mark.parametrize(

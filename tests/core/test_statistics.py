@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from opus_pipelines.core.settings import Retention, Wkg
 from opus_pipelines.core.statistics import beta_interval, lift, rate_of, smoothed, wilson
-from opus_pipelines.wkg.gamma import choose_lambda, gamma, lambda_rule
+from opus_pipelines.wkg.graph import choose_lambda, gamma, lambda_rule
 from opus_pipelines.wkg.upkeep.retention import expired
 
 

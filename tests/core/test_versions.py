@@ -12,8 +12,8 @@ from opus_pipelines.history.ingestion.ingest import read_history
 from opus_pipelines.intakes.discover import discover
 from opus_pipelines.lake.layout import Lake, write_json
 from opus_pipelines.lwm.history_backend import HistoryBackend
-from opus_pipelines.wkg.nightly.unchanged import versions_since
-from opus_pipelines.wkg.task_matching.nightly import NightlyResolution
+from opus_pipelines.wkg.rebuild.unchanged import versions_since
+from opus_pipelines.wkg.task_matching.resolve import NightlyResolution
 from tests.rebuilding import resolved_history
 
 WKG = ALGORITHM_VERSIONS["wkg"]

@@ -26,12 +26,12 @@ from opus_pipelines.intakes.documents.read import preprocess
 from opus_pipelines.lake.layout import dataset_folder, table_of, write_table
 from opus_pipelines.language.embedding.encoder import Encoder, encoder_of
 from opus_pipelines.lwm.interface import LwmRequest, SimilarCase, TaskSequence, backend_of
-from opus_pipelines.wkg.checks.checks import check_snapshot
+from opus_pipelines.wkg.checks import check_snapshot
 from opus_pipelines.wkg.graph import Task, WorkGraph
 from opus_pipelines.wkg.graph_metrics import Local, choose, task_metrics
 from opus_pipelines.wkg.rebuild.manifest import settings_that_matter
 from opus_pipelines.wkg.rebuild.stages import require_passed
-from opus_pipelines.wkg.subgraphs.steiner_tree import SubWKG
+from opus_pipelines.wkg.subgraphs import SubWKG
 from opus_pipelines.workflow.blocks.expressions import FlowError
 from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir
 from opus_pipelines.workflow.blocks.formats.registry import flow_format, written

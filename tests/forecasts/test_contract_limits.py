@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from opus_pipelines.forecasts.contract_limits import contract_limits
-from opus_pipelines.forecasts.limits import COST, LEAD_TIME, SERVICE_LEVEL, Limit
+from opus_pipelines.forecasts.limits import COST, LEAD_TIME, SERVICE_LEVEL, Limit, contract_limits
 
 CONTRACT = """[constraints]
 max_lead_time_hours = 2

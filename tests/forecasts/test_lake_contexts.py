@@ -4,12 +4,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from opus_pipelines.forecasts.context_counts import MAX_DEPTH, ContextCounts
-from opus_pipelines.forecasts.lake_contexts import LakeContexts
+from opus_pipelines.forecasts.context_counts import MAX_DEPTH, ContextCounts, LakeContexts
 from opus_pipelines.forecasts.traces import Trace, TraceTable, Vocabulary
 from opus_pipelines.wkg.estimates.aggregate_columns import VARIANTS
-from opus_pipelines.wkg.estimates.case_sequences import Sequences
-from opus_pipelines.wkg.estimates.deep_contexts import context_table
+from opus_pipelines.wkg.estimates.sequences import Sequences, context_table
 
 CASES = ["abcb", "abd", "aab", "d"]
 

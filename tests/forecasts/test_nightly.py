@@ -8,7 +8,7 @@ import pytest
 from opus_pipelines.core.schemas import CASES, FORECAST_CASES, FORECAST_LIMITS, IMPLEMENTATIONS
 from opus_pipelines.core.settings import Forecasts
 from opus_pipelines.forecasts.limits import COST, Limit
-from opus_pipelines.forecasts.nightly import refresh
+from opus_pipelines.forecasts.publish import refresh
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_table, table_of, write_json, write_table
 from tests.forecast_fixtures import claims_lake
 

@@ -7,7 +7,6 @@ import pytest
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.schemas import FORECAST_CASES, FORECAST_LIMITS, FORECAST_STEPS, IMPLEMENTATIONS
 from opus_pipelines.forecasts.forecaster import StepOutlook
-from opus_pipelines.forecasts.history_traces import OpenRule, history_records
 from opus_pipelines.forecasts.limits import COST, LEAD_TIME, SERVICE_LEVEL, STEPS, Limit
 from opus_pipelines.forecasts.publish import (
     ForecastOptions,
@@ -18,7 +17,7 @@ from opus_pipelines.forecasts.publish import (
     request_of,
     sources_of,
 )
-from opus_pipelines.forecasts.traces import END
+from opus_pipelines.forecasts.traces import END, OpenRule, history_records
 from opus_pipelines.lake.layout import Lake, read_table
 from tests.forecast_fixtures import BEGIN, claims_lake
 

@@ -3,7 +3,7 @@ import random
 import numpy as np
 import pytest
 
-from opus_pipelines.forecasts.suffix_choice import SuffixTable, medoid
+from opus_pipelines.forecasts.forecaster import SuffixTable, medoid
 
 
 def restricted_distance(x: tuple[int, ...], y: tuple[int, ...]) -> int:

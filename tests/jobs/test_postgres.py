@@ -17,7 +17,7 @@ from opus_pipelines.cli.forget_record import clean_record
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.schemas import DATASETS, RUNS
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lake.runs.run_storage import findings
+from opus_pipelines.lake.run_storage import findings
 from opus_pipelines.lake.search import Word
 from opus_pipelines.reporting.status import last_runs
 from tests.credentials import CREDENTIALS, found_below

@@ -19,8 +19,8 @@ from opus_pipelines.core.settings import Checks, Paths, Settings
 from opus_pipelines.lake import file_lists
 from opus_pipelines.lake.atomic_files import read_json, read_json_value, write_json
 from opus_pipelines.lake.layout import PART, Lake, write_table
-from opus_pipelines.wkg.checks.figure_checks import COUNTED, ORDER, QUANTILES, REASONS
-from opus_pipelines.wkg.estimates.unknown_figures import NOT_COMPUTED
+from opus_pipelines.wkg.checks import COUNTED, ORDER, QUANTILES, REASONS
+from opus_pipelines.wkg.estimates.figures import NOT_COMPUTED
 from tests.nightly_jobs import run, write_history
 
 pytestmark = pytest.mark.spark

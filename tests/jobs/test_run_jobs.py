@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from opus_pipelines.cli.current import changes
-from opus_pipelines.core.check_results import CheckResult
+from opus_pipelines.core.errors import CheckResult
 from opus_pipelines.core.settings import Paths, Settings
 from opus_pipelines.generation.results.checks import check_result
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.views import connect
-from opus_pipelines.wkg.nightly.unchanged import unchanged_history
+from opus_pipelines.wkg.rebuild.unchanged import unchanged_history
 from tests.staleness import observe, stale
 
 pytestmark = [pytest.mark.spark, pytest.mark.model]

@@ -16,7 +16,7 @@ from opus_pipelines.core.errors import CheckFailed
 from opus_pipelines.core.settings import ObjectStore, Paths, Settings
 from opus_pipelines.lake.layout import Lake, write_json
 from opus_pipelines.lake.object_store.folders import ORIGIN, origin_of
-from opus_pipelines.lake.runs.runs import latest
+from opus_pipelines.lake.runs import latest
 from resources.lake import LakeRun
 
 CASES, REJECTS = dg.AssetKey(["history", "implementations"]), dg.AssetKey(["history", "rejects"])

@@ -11,11 +11,10 @@ import pytest
 from opus_pipelines.cli import runs
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.settings import Paths, Settings
-from opus_pipelines.lake.databases import NEEDED, damaged_databases, databases, require_openable
+from opus_pipelines.lake.damage import NEEDED, damaged_databases, databases, require_openable
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.status import has_unfinished_runs, last_runs
-from opus_pipelines.wkg.upkeep.repair import repair
-from opus_pipelines.wkg.upkeep.verify import require_sound_for_rebuild, verify
+from opus_pipelines.wkg.upkeep.verify import repair, require_sound_for_rebuild, verify
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 RUNS = "CREATE TABLE runs (id INTEGER, pipeline_name TEXT, status TEXT, start_time REAL, end_time REAL, run_id TEXT)"

@@ -18,7 +18,7 @@ from opus_pipelines.core.schemas import IMPLEMENTATIONS, REJECTS
 from opus_pipelines.core.settings import Disk, Paths, Settings
 from opus_pipelines.generation.bulk.contracts import needed_for_contracts
 from opus_pipelines.intakes.discover import discover
-from opus_pipelines.lake import atomic_files, disk_space
+from opus_pipelines.lake import atomic_files
 from opus_pipelines.lake.layout import Lake, read_json, read_table, table_of, write_json, write_table
 from opus_pipelines.wkg.rebuild.disk_estimate import plan_within_disk_space
 
@@ -33,10 +33,10 @@ def free(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
 def test_what_is_needed_what_is_free_and_where(tmp_path: Path, free: Callable[[int], None]) -> None:
     free(299_000_000)
-    disk_space.require_free_space(tmp_path / "lake", 99_000_000, 200, "this rebuild")
+    atomic_files.require_free_space(tmp_path / "lake", 99_000_000, 200, "this rebuild")
     free(298_000_000)
     with pytest.raises(LakeError) as found:
-        disk_space.require_free_space(tmp_path / "lake", 99_000_000, 200, "this rebuild")
+        atomic_files.require_free_space(tmp_path / "lake", 99_000_000, 200, "this rebuild")
     said = str(found.value)
     assert said.startswith("this rebuild needs about 99 MB")
     assert all(part in said for part in ("200 MB", "[disk] reserve_mb", f"{tmp_path}/lake has 298 MB", "[retention]"))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from opus_pipelines.core.errors import LakeError
-from opus_pipelines.lake import file_lists, replaced_files
+from opus_pipelines.lake import file_lists
 from opus_pipelines.lake.file_lists import damage_in, entries_of, freshen, list_files
 from opus_pipelines.lake.layout import Lake
 
@@ -85,17 +85,17 @@ def test_a_replaced_file_is_checked_and_restored(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     file = lake.kept / "lambda.json"
     lake.replace_json(file, {"lambda": 1})
-    replaced_files.require_sound(file)
+    file_lists.require_sound(file)
     file.unlink()
     with pytest.raises(LakeError, match=r"lambda.json is missing; `opus verify` names .*`opus verify --repair` mends"):
-        replaced_files.require_sound(file)
+        file_lists.require_sound(file)
     with lake.staging() as staged:
-        assert replaced_files.restored(staged, file)
+        assert file_lists.restored(staged, file)
     assert file.read_text() == '{\n  "lambda": 1\n}\n'
-    replaced_files.copy_of(file).write_text("{}")
+    file_lists.copy_of(file).write_text("{}")
     file.unlink()
     with lake.staging() as staged:
-        assert not replaced_files.restored(staged, file)
+        assert not file_lists.restored(staged, file)
 
 
 def test_a_withdrawn_file_leaves_no_trace(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_the_private_key_and_its_copy_are_the_owners_alone(tmp_path: Path) -> No
     lake = Lake(tmp_path)
     private_key(lake)
     key = lake.kept / "private.key"
-    assert [oct(p.stat().st_mode & 0o777) for p in (key, replaced_files.copy_of(key))] == ["0o600", "0o600"]
+    assert [oct(p.stat().st_mode & 0o777) for p in (key, file_lists.copy_of(key))] == ["0o600", "0o600"]
 
 
 def test_names_of_lists_and_copies_are_those_of_the_module() -> None:

@@ -7,7 +7,7 @@ import pytest
 from opus_pipelines.lwm.history_backend import HistoryBackend, beam, first_occurrences
 from opus_pipelines.lwm.interface import LwmRequest, SimilarCase
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
-from opus_pipelines.wkg.subgraphs.steiner_tree import SubWKG
+from opus_pipelines.wkg.subgraphs import SubWKG
 
 
 def edge(src: str, dst: str, probability: float) -> Any:

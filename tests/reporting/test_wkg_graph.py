@@ -22,7 +22,7 @@ from opus_pipelines.reporting.wkg_graph import (
     opened,
     strongest,
 )
-from opus_pipelines.wkg.checks.drift import compare
+from opus_pipelines.wkg.drift import compare
 
 COUNTS = {("a", "b"): 8, ("b", "c"): 4, ("c", "d"): 2, ("b", "a"): 1, ("x", "y"): 16}
 TITLES = {"a": "Register", "b": "Check invoice", "c": "Approve", "d": "Pay", "x": "Register", "y": "Check order"}

@@ -17,7 +17,7 @@ from opus_pipelines.core.schemas import TASKS
 from opus_pipelines.core.settings import Graph as Rules
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.lake.layout import read_table
-from opus_pipelines.wkg import graph_metrics, graphframes_metrics
+from opus_pipelines.wkg import graph_metrics
 from opus_pipelines.wkg.rebuild.manifest import settings_that_matter
 
 WITHOUT_JVM_HALF = (
@@ -33,9 +33,9 @@ def engine(request: pytest.FixtureRequest) -> graph_metrics.Engine:
     if request.param == "local":
         return graph_metrics.Local()
     spark = request.getfixturevalue("spark")
-    if not graphframes_metrics.has_jvm_half(spark):
+    if not graph_metrics.has_jvm_half(spark):
         pytest.skip(WITHOUT_JVM_HALF)
-    return graphframes_metrics.GraphFrames(spark)
+    return graph_metrics.GraphFrames(spark)
 
 
 def table(edges: Edges) -> pa.Table:
@@ -196,11 +196,7 @@ def test_two_colours_do_not_swap_for_ever(size: int, edges: Edges) -> None:
 def test_label_propagation_on_spark_needs_no_graphframes(spark: Any) -> None:
     size, edges = joined(random_graph(1, 20, 30), (6, CLIQUES), (3, {}))
     graph = graph_metrics.Graph.of(pa.array([f"t{v:04}" for v in range(size)]), table(edges))
-    rows = (
-        graphframes_metrics.propagated_by_spark(*graphframes_metrics.frames(spark, graph), rounds=4)
-        .toArrow()
-        .sort_by("id")
-    )
+    rows = graph_metrics.propagated_by_spark(*graph_metrics.frames(spark, graph), rounds=4).toArrow().sort_by("id")
     assert rows["label"].to_pylist() == graph_metrics.propagated(graph, 4).tolist()
 
 

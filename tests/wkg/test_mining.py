@@ -8,7 +8,7 @@ import pytest
 
 from opus_pipelines.core.schemas import ALIASES, CASES, EDGES, NEEDS, TASK_IMPLEMENTATIONS, TASKS, VARIANTS, Dataset
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_table
-from opus_pipelines.wkg.checks.checks import check_snapshot
+from opus_pipelines.wkg.checks import check_snapshot
 from opus_pipelines.wkg.snapshot import Snapshot
 
 pytestmark = pytest.mark.spark

@@ -1,29 +1,94 @@
 """Runs jobs in parallel on Spark executors that share no folder with the run: a job's files travel with its row.
 
-A row of Arrow holds the job and the files that it reads; the answer's rows hold what it wrote, piece by piece, and then
-what it answered. Jobs, setups and answers are JSON of declared records (`record_json`), and everything travels
+A row of Arrow holds the job and the files that it reads; the answer's rows hold what it wrote, piece by piece, and
+then what it answered. Jobs, setups and answers are JSON of declared records (`record_json`), and everything travels
 compressed: what an executor answers cannot run code in the driver, nor write a file outside of the job's folder. Only
 functions and the names of types are pickled, by Spark, on the way to executors. Each Python worker of Spark has one
 worker process of its own, which a job that fails or is killed does not take along.
+
+The archive by which Spark brings this package to its executors, so that they need only what the package depends on.
+Spark unpacks it in the working directory of each executor, whose Python finds it there first.
 """
 
+import os
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 from uuid import uuid4
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from opus_pipelines.core.errors import OpusError
-from opus_pipelines.core.workers.jobs import Job, Setup
+from opus_pipelines.core.workers.pool import Answer, Job, Setup, Worker
 from opus_pipelines.core.workers.record_json import RecordError, record_json, record_of
-from opus_pipelines.core.workers.spark_tasks import TaskCounter
-from opus_pipelines.core.workers.worker import Answer, Worker
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
+
+
+PACKAGES = ("opus_pipelines", "sql")
+FOLDER = "opus_package"  # in the working directory of an executor
+ARCHIVES, PYTHON_PATH, SAFE_PATH = "spark.archives", "spark.executorEnv.PYTHONPATH", "spark.executorEnv.PYTHONSAFEPATH"
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the first moment that a zip file can state
+
+
+def write_archive(path: Path) -> Path:
+    """Writes the files of this package to an archive and returns its path. The same package gives the same bytes."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    made = path.with_name(f"{path.name}.{os.getpid()}")
+    with ZipFile(made, "w", ZIP_DEFLATED) as archive:
+        for name, file in _files():
+            archive.writestr(ZipInfo(name, _EPOCH), file.read_bytes(), ZIP_DEFLATED)
+    made.replace(path)
+    return path
+
+
+def executor_conf(archive: Path, conf: Mapping[str, str]) -> dict[str, str]:
+    """Returns the Spark settings that bring the archive to executors, added to what `conf` states already."""
+    archives = [one for one in (conf.get(ARCHIVES), f"{archive}#{FOLDER}") if one]
+    paths = [FOLDER, *(one for one in (conf.get(PYTHON_PATH),) if one)]
+    return {ARCHIVES: ",".join(archives), PYTHON_PATH: os.pathsep.join(paths), SAFE_PATH: "1"}
+
+
+def _files() -> Iterator[tuple[str, Path]]:
+    for package in PACKAGES:
+        root = Path(str(files(package)))
+        for file in sorted(root.rglob("*")):
+            if file.is_file() and "__pycache__" not in file.parts:
+                yield f"{package}/{file.relative_to(root).as_posix()}", file
+
+
+_POLL_SECONDS = 1.0
+
+
+class TaskCounter:
+    """Calls `progress` about once a second with the number of finished tasks of the running stage of `count` tasks."""
+
+    def __init__(self, session: "SparkSession", count: int, progress: Callable[[int], None]) -> None:
+        self._tracker = session.sparkContext.statusTracker()
+        self._count, self._progress = count, progress
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._over.wait(_POLL_SECONDS):
+            stages = (self._tracker.getStageInfo(stage) for stage in self._tracker.getActiveStageIds())
+            for stage in stages:
+                if stage is not None and stage.numTasks == self._count:
+                    self._progress(stage.numCompletedTasks)
+
 
 MADE_COLUMNS = "number int, succeeded boolean, name string, size int, content binary"
 CODEC = "zstd"

@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from opus_pipelines.core.errors import OpusError
-from opus_pipelines.core.workers.jobs import Job, Report, Setup
+from opus_pipelines.core.workers.pool import Job, Report, Setup
 from opus_pipelines.core.workers.sandbox import die_with
 
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opus_pipelines.core.errors import InputError, OpusError
+from opus_pipelines.core.formatting import xml_text
 from opus_pipelines.core.ids import digest, file_hash, make_id
-from opus_pipelines.core.safe_text import xml_text
 from opus_pipelines.core.schemas import TASKS
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.settings_files import hard_link_reason

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from opus_pipelines.core.safe_text import clean
+from opus_pipelines.core.formatting import clean
 from opus_pipelines.flows.enterprise.catalogue import Catalogue, Slot, Step
 from opus_pipelines.flows.enterprise.documents import (
     CATCH,

@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from opus_pipelines.core.errors import OpusError, SettingsError
-from opus_pipelines.core.model_settings import CausalLm
 from opus_pipelines.core.settings import Settings
+from opus_pipelines.core.settings_sections import CausalLm
 from opus_pipelines.flows.programs import planning_set
 from opus_pipelines.flows.programs.drafts import Bank, Draft, Edit, applied, draft_of, program_of, random_edit
 from opus_pipelines.flows.programs.policies import RunningMoments

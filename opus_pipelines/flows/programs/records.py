@@ -13,7 +13,7 @@ from typing import Any
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.schemas import PROGRAM_RUNS, PROGRAM_STEPS
-from opus_pipelines.core.toml_text import quoted
+from opus_pipelines.core.settings_files import quoted
 from opus_pipelines.flows.programs.executors import action_of
 from opus_pipelines.flows.programs.interpreter import ProgramRun, ProgramTask, Visit
 from opus_pipelines.flows.programs.tools import TypedValue, plain

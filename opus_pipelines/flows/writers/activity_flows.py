@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from opus_pipelines.core.errors import InputError, LakeError, OpusError
 from opus_pipelines.core.ids import digest
-from opus_pipelines.core.model_settings import OpenaiCompatible
 from opus_pipelines.core.settings import Settings
+from opus_pipelines.core.settings_sections import OpenaiCompatible
 from opus_pipelines.flows.from_text.activities import split_words
 from opus_pipelines.flows.from_text.activity_features import Query
 from opus_pipelines.flows.from_text.activity_retrieval import ActivityRetriever
@@ -46,7 +46,7 @@ from opus_pipelines.lwm.language_models.chat_client import (
     require_prices,
 )
 from opus_pipelines.lwm.language_models.prompts import Prompt
-from opus_pipelines.wkg.upkeep.kept_answers import ANSWERS
+from opus_pipelines.wkg.upkeep.client_traces import ANSWERS
 from opus_pipelines.workflow.blocks.difference import difference
 from opus_pipelines.workflow.blocks.edits import applied, described
 from opus_pipelines.workflow.blocks.expressions import FlowError

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from opus_pipelines.core.errors import OpusError, SettingsError
 from opus_pipelines.core.ids import digest
-from opus_pipelines.core.model_settings import CausalLm, OpenaiCompatible
+from opus_pipelines.core.settings_sections import CausalLm, OpenaiCompatible
 from opus_pipelines.flows.enterprise.catalogue import Catalogue
 from opus_pipelines.flows.enterprise.clauses import LONGEST, clauses
 from opus_pipelines.flows.enterprise.documents import (

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.core.workers.jobs import Report
+from opus_pipelines.core.workers.pool import Report
 from opus_pipelines.core.workers.sandbox import LostWorker, Sandbox
 from opus_pipelines.generation.bulk.intake_outcome import (
     IntakeOutcome,

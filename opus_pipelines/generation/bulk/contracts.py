@@ -8,9 +8,8 @@ from opus_pipelines.core.schemas import DECISIONS
 from opus_pipelines.history.records.forgotten_clients import Forgotten
 from opus_pipelines.intakes.decisions.record import decisions_of
 from opus_pipelines.intakes.discover import ContractFolder, discover
-from opus_pipelines.lake.file_lists import NAME, damage_in
+from opus_pipelines.lake.file_lists import NAME, REPAIR, damage_in
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lake.replaced_files import REPAIR
 
 # Bytes. Measured on the sample: 49 kB a result whatever it holds (15 datasets' files), and 30 kB an intake with its
 # ranked workflows; until the result is published also its text and the vectors of its passages, some 20 kB. Three times

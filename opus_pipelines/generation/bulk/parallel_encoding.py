@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.settings import Encoder as EncoderSettings
+from opus_pipelines.core.workers.carried_jobs import TaskCounter
 from opus_pipelines.core.workers.record_json import record_json, record_of
-from opus_pipelines.core.workers.spark_tasks import TaskCounter
 from opus_pipelines.language.embedding.encoder import TextEncoder, encoder_of
 
 if TYPE_CHECKING:

@@ -15,11 +15,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opus_pipelines.core.progress import Ticker
+from opus_pipelines.core.formatting import Ticker
 from opus_pipelines.core.schemas import RUNS
 from opus_pipelines.core.versions import versions_of
-from opus_pipelines.core.workers.pool import side_by_side
-from opus_pipelines.core.workers.worker import Worker
+from opus_pipelines.core.workers.pool import Worker, side_by_side
 from opus_pipelines.generation.bulk.chunks import ChunkResult, GenerationSetup, ReadChunk, WorkChunk
 from opus_pipelines.generation.bulk.spark_chunks import Chunk, SparkChunks
 from opus_pipelines.generation.results.contract import TABLES, ContractResult

@@ -2,7 +2,7 @@
 back as rows.
 
 Executors read the snapshot by its path. Where they share no folder with the run, Spark brings it to them
-(`wkg.snapshot_archive`), and the documents of intakes are read by the driver's machine.
+(`wkg.snapshot`), and the documents of intakes are read by the driver's machine.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,10 +14,10 @@ from uuid import uuid4
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.workers.carried_jobs import Carried, Tasks, carry
-from opus_pipelines.core.workers.worker import Answer
+from opus_pipelines.core.workers.pool import Answer
 from opus_pipelines.generation.bulk.chunks import GenerationSetup, ReadChunk, WorkChunk
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.wkg.snapshot_archive import brought
+from opus_pipelines.wkg.snapshot import brought
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,7 +11,7 @@ from opus_pipelines.core.ids import SameObject
 from opus_pipelines.generation.search.constraints import DeadlineCheck
 from opus_pipelines.intakes.requirements.stated_limits import DAYS_A_WORKING_DAY
 from opus_pipelines.lwm.retrieval.task_names import TaskNames
-from opus_pipelines.wkg.estimates.step_times import DEPENDENT, StepTimes, WholeCases, is_person
+from opus_pipelines.wkg.estimates.times import DEPENDENT, StepTimes, WholeCases, is_person
 from opus_pipelines.workflow.constraints import StepDeadline, folded
 from opus_pipelines.workflow.evaluation.calendar import Calendar
 from opus_pipelines.workflow.evaluation.lead_time import (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from opus_pipelines.intakes.decisions.record import Decision, Decisions, WorkflowContent
 from opus_pipelines.lwm.interface import TaskSequence
-from opus_pipelines.wkg.subgraphs.steiner_tree import SubWKG
+from opus_pipelines.wkg.subgraphs import SubWKG
 from opus_pipelines.workflow.model import review_id
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from opus_pipelines.core.check_results import CheckResult
+from opus_pipelines.core.errors import CheckResult
 from opus_pipelines.core.schemas import DATASETS, INTAKES, OPTIMIZED, WORKFLOW_EDGES, WORKFLOW_TASKS
 from opus_pipelines.generation.results.contract import ContractResult
 from opus_pipelines.generation.results.staged import columns_of, schemas_of
-from opus_pipelines.wkg.checks.checks import added_checks, run_check
+from opus_pipelines.wkg.checks import added_checks, run_check
 
 MEANINGS = {  # what must hold, by check
     "schema": "Every table has the columns and types of the data dictionary.",

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 from lxml import etree
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.core.safe_text import SAFE_XML
+from opus_pipelines.core.formatting import SAFE_XML
 
 XML_BYTES = 1 << 23  # real models have up to one or two MiB; a parsed document takes ten to twenty times its size
 

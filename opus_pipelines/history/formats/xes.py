@@ -27,8 +27,8 @@ import pyarrow as pa
 from lxml import etree
 
 from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.formatting import SAFE_XML
 from opus_pipelines.core.ids import canonical
-from opus_pipelines.core.safe_text import SAFE_XML
 from opus_pipelines.history.columns.cases import CaseBlocks, Maps, TooLongError
 from opus_pipelines.history.columns.values import NO_TIME, Coded, Level, UnusualError, microseconds
 from opus_pipelines.history.formats.whole_file import broken_xml, refuse_doctype

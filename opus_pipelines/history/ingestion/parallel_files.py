@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, BinaryIO, ClassVar, NamedTuple
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.schemas import IMPLEMENTATIONS, REJECTS
 from opus_pipelines.core.workers.carried_jobs import Carried, carry
-from opus_pipelines.core.workers.jobs import NoSetup
-from opus_pipelines.core.workers.pool import WorkerPool
+from opus_pipelines.core.workers.pool import NoSetup, WorkerPool
 from opus_pipelines.core.workers.sandbox import LostWorker
 from opus_pipelines.history.ingestion.plan import FilePlan, SourcePlan
 from opus_pipelines.history.ingestion.read_file import (

@@ -25,9 +25,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.core.progress import duration
+from opus_pipelines.core.formatting import duration
 from opus_pipelines.core.schemas import IMPLEMENTATIONS, REJECTS, Dataset
-from opus_pipelines.core.workers.jobs import Report
+from opus_pipelines.core.workers.pool import Report
 from opus_pipelines.history.ingestion.plan import FilePlan
 from opus_pipelines.history.records.arrow_arrays import Longs, array, numbers
 from opus_pipelines.history.records.assembler import Assembler, LogFile, OtherFiles, Outlets

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from opus_pipelines.core.safe_text import clean
+from opus_pipelines.core.formatting import clean
 from opus_pipelines.intakes.catalogues.declared import Catalogue
 
 

@@ -9,7 +9,7 @@ from opus_pipelines.intakes.catalogues.declared import Catalogue, DeclaredTask
 from opus_pipelines.intakes.procedures.reading import ParsedProcedure, ProcedureStep
 from opus_pipelines.language.embedding.text_parts import plain
 from opus_pipelines.wkg.graph import ExecutionMode, Task, WorkGraph
-from opus_pipelines.wkg.task_matching.name_similarity import SHARED, opposed, same_words, unmatched
+from opus_pipelines.wkg.task_matching.duplicate_detection import SHARED, opposed, same_words, unmatched
 
 STATEMENT_WORDS = 5  # a shorter description does not identify a task
 
@@ -87,7 +87,7 @@ def resolve(
     """Returns what each tool is. `named` returns the ids of the tasks that have a name.
 
     A tool is a task of history of the same industry where it has one of its names, or other forms of the same words
-    (`wkg.task_matching.name_similarity`), or its very description and no opposed word.
+    (`wkg.task_matching.duplicate_detection`), or its very description and no opposed word.
     """
     known = _Known(graph, owner.industry, named)
     found = {}

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from opus_pipelines.core.formatting import usd
-from opus_pipelines.core.safe_text import clean
+from opus_pipelines.core.formatting import clean, usd
 
 Row = dict[str, Any]
 _NEXT = {

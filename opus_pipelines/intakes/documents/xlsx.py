@@ -14,7 +14,7 @@ from typing import Any
 from lxml import etree
 from openpyxl import load_workbook
 
-from opus_pipelines.core.safe_text import SAFE_XML
+from opus_pipelines.core.formatting import SAFE_XML
 from opus_pipelines.intakes.documents.document import Document, DocumentText, counted
 from opus_pipelines.intakes.documents.limits import MAX_CELLS, MAX_ROWS, MIB
 from opus_pipelines.intakes.documents.office_packages import SHEET, opened

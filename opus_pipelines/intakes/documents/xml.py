@@ -6,7 +6,7 @@ from typing import Any
 from lxml import etree
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.core.safe_text import SAFE_XML
+from opus_pipelines.core.formatting import SAFE_XML
 from opus_pipelines.intakes.documents import html
 from opus_pipelines.intakes.documents.document import Document, DocumentText, counted
 from opus_pipelines.intakes.documents.limits import MAX_TREE_BYTES, MAX_VALUES

@@ -12,7 +12,7 @@ from lxml import etree
 from openpyxl.styles.colors import COLOR_INDEX
 from openpyxl.utils import range_boundaries
 
-from opus_pipelines.core.safe_text import SAFE_XML
+from opus_pipelines.core.formatting import SAFE_XML
 from opus_pipelines.intakes.visibility import unseen
 from opus_pipelines.intakes.visibility.colours import BLACK, WHITE, Colour, is_like, of_hex, tinted
 from opus_pipelines.intakes.visibility.office import THEME, Theme

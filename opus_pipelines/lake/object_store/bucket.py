@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opus_pipelines.core.errors import LakeError
-from opus_pipelines.core.safe_text import clean
+from opus_pipelines.core.formatting import clean
 from opus_pipelines.lake.object_store.folders import Origin
 
 if TYPE_CHECKING:

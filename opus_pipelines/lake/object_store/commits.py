@@ -3,19 +3,29 @@
 Files are objects of their own that nobody changes: their key has the path, the token of the writer that wrote them and
 the beginning of their hash, so that no two writers ever write the same key. A commit is visible from the moment in
 which the head names it, and the head is replaced only by whoever read the one before.
+
+Removes from the store what no commit has that a reader may still be fetching.
 """
 
 import gzip
 import hashlib
+import itertools
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from pathlib import PurePosixPath
-from typing import Any
+from datetime import timedelta
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
 
 from opus_pipelines.core.errors import LakeError
-from opus_pipelines.lake.object_store.bucket import Bucket
+from opus_pipelines.lake.atomic_files import write_atomically
+from opus_pipelines.lake.object_store.bucket import Bucket, Listed
+from opus_pipelines.lake.object_store.folders import STATE
+
+if TYPE_CHECKING:
+    from opus_pipelines.lake.object_store.lease import Lease
+
 
 FORMAT = 1
 HEAD = "head.json"
@@ -125,3 +135,62 @@ def unpacked(data: bytes) -> tuple[dict[str, Entry], dict[str, str]]:
     """Returns the list of files that `packed` wrote, and the further values."""
     facts: dict[str, Any] = json.loads(gzip.decompress(data))
     return {path: Entry(*row) for path, row in facts.pop("files").items()}, facts
+
+
+BASE = "base.json.gz"  # a name that says how it is compressed: the search for a client's name reads it
+
+
+def read_state(root: Path) -> tuple[str, dict[str, Entry]]:
+    """Returns the commit on which a folder is based, empty for none, and its files."""
+    try:
+        files, facts = unpacked((root / STATE / BASE).read_bytes())
+    except FileNotFoundError:
+        return "", {}
+    return facts["commit"], files
+
+
+def write_state(root: Path, commit: str, files: dict[str, Entry]) -> None:
+    """Notes on which commit a folder is based."""
+    data = packed(files, commit=commit)
+    write_atomically(root / STATE / BASE, lambda path: path.write_bytes(data))
+
+
+def prune(bucket: Bucket, head: Head, lease: "Lease", grace_seconds: float) -> int:
+    """Removes commits that were replaced longer ago than the time of grace, and objects that no other commit has.
+
+    All times are the store's. Objects of a later writer are left alone, so a writer whose lease was taken over removes
+    nothing that anybody needs. With a time of grace, nothing is removed while fewer commits can go than must be read
+    because they stay: so each commit is read about once, however many the time of grace covers. Returns how many
+    objects were removed.
+    """
+    now = bucket.written_at(HEAD)
+    if now is None or not head.commit:
+        return 0
+    oldest = now - timedelta(seconds=grace_seconds)
+    commits = sorted(bucket.listed(COMMITS), key=lambda one: one.key)
+    kept = {head.commit}
+    if grace_seconds:  # a list has finer times than the head, so without grace no time is compared
+        kept |= {one.key for one, after in itertools.pairwise(commits) if after.written_at > oldest}
+    if grace_seconds and len(commits) - len(kept) < len(kept):
+        return 0
+    needed = set[str]()
+    for commit in sorted(kept):
+        files = read_files(bucket, head if commit == head.commit else Head(commit=commit)) or {}
+        needed.update(key_of(path, entry) for path, entry in files.items())
+    lease.require()
+    gone = [one.key for one in commits if one.key not in kept and _token_of_commit(one.key) <= lease.token]
+    gone += [one.key for one in _unneeded(bucket, needed, lease.token) if not grace_seconds or one.written_at < oldest]
+    bucket.delete(gone)
+    return len(gone)
+
+
+def _unneeded(bucket: Bucket, needed: set[str], token: int) -> Iterator[Listed]:
+    yield from (one for one in bucket.listed(FILES) if one.key not in needed and _token_of_file(one.key) <= token)
+
+
+def _token_of_file(key: str) -> int:
+    return int(PurePosixPath(key).name.partition("-")[0])
+
+
+def _token_of_commit(key: str) -> int:
+    return int(PurePosixPath(key).name.split("-")[1])

@@ -14,12 +14,12 @@ from opus_pipelines.lake import file_lists
 from opus_pipelines.lake.file_lists import FileEntry
 from opus_pipelines.lake.object_store.bucket import PART_BYTES, Bucket
 from opus_pipelines.lake.object_store.commits import Entry, Files, key_of
+from opus_pipelines.lake.object_store.folders import STATE
 
 # What stays on this machine: the state of Dagster and MLflow, unfinished files, and what has paths of this machine
 LOCAL = frozenset(
     (".dagster", "mlflow", ".staging", ".staged", ".unlocked", ".lock", "damaged", "views.sql", ".origin.json")
 )
-STATE = ".object_store"  # a folder of a working folder: which commit it is based on
 ADDED_WITHOUT_LOCK = "ops/runs/"  # rows that are added, and seldom removed, by processes that do not hold the lock
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{32}")
 _ATTEMPTS = 4

@@ -13,10 +13,11 @@ from pathlib import Path
 
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.ids import digest
-from opus_pipelines.core.model_settings import ObjectStore
+from opus_pipelines.core.settings_sections import ObjectStore
 from opus_pipelines.lake.atomic_files import read_json, write_json
 
 ORIGIN = ".origin.json"  # in a working folder: which object store it belongs to
+STATE = ".object_store"  # a folder of a working folder: which commit it is based on
 _URL = re.compile(r"s3:/{1,2}(?P<bucket>[a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:/(?P<prefix>.*))?")
 
 
@@ -92,7 +93,7 @@ def local_root(lake: Path | str, settings: ObjectStore, reads_only: bool = False
     if origin_in(work) != origin:
         write_json(work / ORIGIN, asdict(origin))
     if reads_only:
-        from opus_pipelines.lake.object_store.reading import current_tree
+        from opus_pipelines.lake.object_store.trees import current_tree
 
         return current_tree(origin, folder)
     from opus_pipelines.lake.object_store.writing import refresh

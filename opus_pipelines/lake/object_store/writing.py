@@ -26,14 +26,16 @@ from opus_pipelines.lake.atomic_files import write_atomically
 from opus_pipelines.lake.object_store.bucket import Bucket, StoreError
 from opus_pipelines.lake.object_store.commits import (
     Head,
+    prune,
     read_files,
     read_head,
+    read_state,
     write_commit,
     write_head,
+    write_state,
 )
 from opus_pipelines.lake.object_store.files import (
     ADDED_WITHOUT_LOCK,
-    STATE,
     ObjectGone,
     changed,
     download,
@@ -41,11 +43,9 @@ from opus_pipelines.lake.object_store.files import (
     scan,
     upload,
 )
-from opus_pipelines.lake.object_store.folders import origin_in
+from opus_pipelines.lake.object_store.folders import STATE, origin_in
 from opus_pipelines.lake.object_store.lease import Lease, LeaseLost, lost_message
-from opus_pipelines.lake.object_store.pruning import prune
-from opus_pipelines.lake.object_store.reading import erase_trees, set_folder_times
-from opus_pipelines.lake.object_store.states import read_state, write_state
+from opus_pipelines.lake.object_store.trees import erase_trees, set_folder_times
 
 _PRUNE_EACH = 10  # commits
 _FENCE_ATTEMPTS = 5  # each finds that the holder before has just published

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.lake.atomic_files import read_json, read_json_value
-from opus_pipelines.lake.replaced_files import REPAIR
+from opus_pipelines.lake.file_lists import REPAIR
 
 if TYPE_CHECKING:
     import numpy as np

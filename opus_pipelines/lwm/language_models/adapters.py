@@ -14,7 +14,7 @@ import numpy as np
 
 from opus_pipelines.core.errors import LakeError, OpusError
 from opus_pipelines.core.ids import make_id
-from opus_pipelines.core.model_settings import CausalLm
+from opus_pipelines.core.settings_sections import CausalLm
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.models.model_files import save_tensors
 from opus_pipelines.lake.models.model_store import CARD, ModelStore, Opened

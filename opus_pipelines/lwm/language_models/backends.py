@@ -31,7 +31,7 @@ from opus_pipelines.lwm.language_models.prompts import (
     schema,
     validated,
 )
-from opus_pipelines.wkg.upkeep.kept_answers import ANSWERS
+from opus_pipelines.wkg.upkeep.client_traces import ANSWERS
 
 logger = logging.getLogger("opus_pipelines.lwm.language_models")
 

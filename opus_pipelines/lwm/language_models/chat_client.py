@@ -27,8 +27,8 @@ from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from opus_pipelines.core.errors import OpusError, SettingsError
-from opus_pipelines.core.model_settings import OpenaiCompatible
-from opus_pipelines.core.safe_text import clean
+from opus_pipelines.core.formatting import clean
+from opus_pipelines.core.settings_sections import OpenaiCompatible
 from opus_pipelines.lake.layout import Lake, read_json, write_json
 
 LARGEST = 4 * 2**20  # bytes of an answer

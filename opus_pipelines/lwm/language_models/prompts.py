@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from opus_pipelines.core.errors import OpusError
+from opus_pipelines.core.formatting import clean
 from opus_pipelines.core.ids import digest
-from opus_pipelines.core.safe_text import clean
 from opus_pipelines.intakes.requirements.decode import Decoded
 from opus_pipelines.lwm.interface import LwmRequest, Usage
 from opus_pipelines.wkg.graph import Edge
-from opus_pipelines.wkg.subgraphs.steiner_tree import SubWKG
+from opus_pipelines.wkg.subgraphs import SubWKG
 
 PROMPT_VERSION = 1  # raise it when prompts change: answers in the cache are then asked for anew
 MOST_NAMES = 200  # tasks that a model may choose from: those of the SWKGs first, then those of similar cases

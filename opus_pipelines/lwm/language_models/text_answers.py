@@ -12,10 +12,10 @@ from typing import Any, Protocol
 
 from opus_pipelines.core.errors import LakeError, SettingsError
 from opus_pipelines.core.ids import digest
-from opus_pipelines.core.model_settings import CausalLm, OpenaiCompatible
+from opus_pipelines.core.settings_sections import CausalLm, OpenaiCompatible
 from opus_pipelines.lake.layout import Lake, read_json, slug, write_json
 from opus_pipelines.lwm.language_models.chat_client import PaidClient, Reply
-from opus_pipelines.wkg.upkeep.kept_answers import ANSWERS
+from opus_pipelines.wkg.upkeep.client_traces import ANSWERS
 
 _VERSION = 1  # raise it when questions are put differently
 

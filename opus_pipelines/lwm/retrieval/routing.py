@@ -15,8 +15,7 @@ import pyarrow.compute as pc
 from opus_pipelines.language.embedding.index import VectorIndex
 from opus_pipelines.lwm.interface import SimilarCase
 from opus_pipelines.wkg.graph import WorkGraph
-from opus_pipelines.wkg.subgraphs.neighbourhoods import neighbourhoods
-from opus_pipelines.wkg.subgraphs.steiner_tree import SubWKG, steiner
+from opus_pipelines.wkg.subgraphs import SubWKG, neighbourhoods, steiner
 
 _SPARE = 8  # hits for each wanted task, because hits of other industries are dropped
 

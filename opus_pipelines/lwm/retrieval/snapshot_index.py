@@ -16,7 +16,7 @@ from opus_pipelines.lwm.fine_tuning.encoder_training import OWN_CASES
 from opus_pipelines.lwm.retrieval.routing import CaseRetriever
 from opus_pipelines.lwm.retrieval.similar_cases import IndustryCases
 from opus_pipelines.lwm.retrieval.task_names import TaskNames
-from opus_pipelines.wkg.estimates.step_times import StepTimes
+from opus_pipelines.wkg.estimates.times import StepTimes
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.wkg.snapshot import Snapshot
 from opus_pipelines.workflow.evaluation.calendar import Calendar, CalendarSettings

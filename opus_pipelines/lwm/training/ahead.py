@@ -17,8 +17,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from opus_pipelines.core.settings import Lwm
-from opus_pipelines.core.workers.jobs import NoSetup, Report
-from opus_pipelines.core.workers.worker import Worker
+from opus_pipelines.core.workers.pool import NoSetup, Report, Worker
 from opus_pipelines.language.embedding.encoder import float32_of
 from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lwm.fine_tuning.task_reader import ReadCases, ReaderFitting, TaskReader, fit_reader

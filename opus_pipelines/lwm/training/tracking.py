@@ -22,8 +22,8 @@ import numpy as np
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.ids import digest
-from opus_pipelines.core.model_settings import CausalLm
 from opus_pipelines.core.settings import MLflow
+from opus_pipelines.core.settings_sections import CausalLm
 from opus_pipelines.intakes.requirements.encoder_store import WEIGHTS as ENCODER_WEIGHTS
 from opus_pipelines.intakes.requirements.encoder_store import encoder_id, save_encoder
 from opus_pipelines.intakes.requirements.intention_encoder import IntentionEncoder

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from opus_pipelines.core.safe_text import clean as clean
+from opus_pipelines.core.formatting import clean as clean
 
 Pair = tuple[str, str]
 WIDTHS = ((0.5, "γ 0.5"), (0.01, "γ 0.99"), (1e-9, "γ 1 - 10⁻⁹"))  # lines of the legend: 1 - γ, and its words

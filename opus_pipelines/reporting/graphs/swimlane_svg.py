@@ -6,8 +6,7 @@ It has no script, no style sheet and nothing external, and every text is escaped
 from collections.abc import Iterator, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
-from opus_pipelines.core.formatting import chance, hours, usd
-from opus_pipelines.core.safe_text import clean
+from opus_pipelines.core.formatting import chance, clean, hours, usd
 from opus_pipelines.reporting.graphs import model
 from opus_pipelines.reporting.graphs.model import GROUPS, INK, LINE, OTHER, PAPER, QUIET, Colour
 from opus_pipelines.reporting.graphs.svg import FONT

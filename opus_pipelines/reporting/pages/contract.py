@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import duckdb
 
 from opus_pipelines.core.errors import LakeError
-from opus_pipelines.core.safe_text import clean
+from opus_pipelines.core.formatting import clean
 from opus_pipelines.reporting.tasks import Row, rows
 from opus_pipelines.reporting.views import only_results_of
 from opus_pipelines.reporting.workflows import read_workflow

@@ -6,7 +6,7 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from opus_pipelines.core.safe_text import clean
+from opus_pipelines.core.formatting import clean
 from opus_pipelines.quality.error_analysis import LEAST, LEVEL, Analysis, Sample
 
 _LONGEST = 400  # characters of a request

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from textwrap import shorten, wrap
 from xml.sax.saxutils import escape, quoteattr
 
-from opus_pipelines.core.safe_text import clean
+from opus_pipelines.core.formatting import clean
 from opus_pipelines.workflow.blocks.difference import difference
 from opus_pipelines.workflow.blocks.drawing import NOTE, Drawing, DrawnNode, draw
 from opus_pipelines.workflow.blocks.edits import applied, described

@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from opus_pipelines.core import formatting
-from opus_pipelines.core.safe_text import clean
+from opus_pipelines.core.formatting import clean
 from opus_pipelines.intakes.decisions.text import decision_text
 from opus_pipelines.lake.layout import slug
 from opus_pipelines.reporting.graphs.swimlane_svg import swimlane_svg

@@ -17,8 +17,41 @@ import pyarrow.parquet as pq
 from opus_pipelines.core.schemas import IMPLEMENTATIONS
 from opus_pipelines.history.records.arrow_arrays import consecutive
 from opus_pipelines.history.records.money import GROUP_ATTRIBUTES, NO_GROUP
-from opus_pipelines.wkg.mining.queries import CASE_FIELDS, MODE_COLUMNS, STEP_FIELDS
 
+CASE_FIELDS = (
+    "implementation_id",
+    "case_id",
+    "source",
+    "industry",
+    "client",
+    "title",
+    "success",
+    "expected_outcome",
+    "weight",
+)
+MODE_COLUMNS = ("actor_kind", "model", "actor_group")
+STEP_FIELDS = {  # of a step, what each query reads from disk
+    "ways": ("task_key", *MODE_COLUMNS, "started_at", "ended_at", "cost_usd", "cost_basis", "success", "predecessors"),
+    "histograms": (
+        "task_key",
+        *MODE_COLUMNS,
+        "duration_ms",
+        "wait_ms",
+        "cost_usd",
+        "cost_compute_usd",
+        "cost_model_usd",
+        "cost_human_usd",
+        "tokens_in",
+        "tokens_out",
+        "memory_gb",
+        "threads",
+    ),
+    "edges": ("task_key", "started_at", "ended_at", "predecessors"),
+    "waits": ("task_key", *MODE_COLUMNS, "started_at", "ended_at", "duration_ms", "wait_ms", "predecessors"),
+    "pairs": ("task_key", *MODE_COLUMNS, "duration_ms", "cost_usd", "success", "predecessors"),
+    "variants": ("task_key", "predecessors"),
+    "texts": ("task_key", *MODE_COLUMNS, "description", "instructions", "inputs", "outputs"),
+}
 BATCH_CASES = 16_384
 FOLDS = 5
 _TEXTS = {"description": "description", "instructions": "instruction", "inputs": "input", "outputs": "output"}

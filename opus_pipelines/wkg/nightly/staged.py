@@ -13,12 +13,11 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from opus_pipelines.core.check_results import CheckResult
-from opus_pipelines.core.errors import LakeError
+from opus_pipelines.core.errors import CheckResult, LakeError
 from opus_pipelines.history.ingestion.ingest import SourceState
 from opus_pipelines.lake.atomic_files import read_json, sync_tree, write_json
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.wkg.checks.drift import Drift
+from opus_pipelines.wkg.drift import Drift
 from opus_pipelines.wkg.upkeep import remake
 
 T = TypeVar("T")

@@ -6,7 +6,7 @@ from opus_pipelines.core.schemas import IMPLEMENTATIONS
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.history.ingestion.plan import FilePlan, SourcePlan, plan_history
 from opus_pipelines.history.records.forgotten_clients import private_key
-from opus_pipelines.lake.disk_space import bytes_below, require_free_space
+from opus_pipelines.lake.atomic_files import bytes_below, require_free_space
 from opus_pipelines.lake.layout import PART, Lake
 
 # Bytes in the lake - implementations, aggregates, and a source's share of the snapshot and the embedding cache - for

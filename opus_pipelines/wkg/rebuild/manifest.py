@@ -12,14 +12,14 @@ from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.versions import versions_of
 from opus_pipelines.lake.layout import Lake, read_json, write_json
 from opus_pipelines.language.embedding.encoder import ENCODERS
-from opus_pipelines.wkg.gamma import LambdaRule
+from opus_pipelines.wkg.graph import LambdaRule
 from opus_pipelines.wkg.graph_metrics import GRAPH_ENGINES
 from opus_pipelines.wkg.rebuild.aggregates import SourcePart
 from opus_pipelines.wkg.rebuild.records import CheckedSnapshot, RebuildContext
 from opus_pipelines.wkg.task_matching.id_ledger import added, ledger_rows, ledger_table, read_ledger
+from opus_pipelines.wkg.task_matching.names import names_place
 from opus_pipelines.wkg.task_matching.resolve import Resolution
-from opus_pipelines.wkg.task_matching.source_names import names_place
-from opus_pipelines.wkg.upkeep.published import stamp
+from opus_pipelines.wkg.upkeep.rollback import stamp
 
 
 def settings_that_matter(settings: Settings) -> dict[str, Any]:

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.lake.atomic_files import full_disk_named
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.wkg.gamma import LambdaRule
+from opus_pipelines.wkg.graph import LambdaRule
 from opus_pipelines.wkg.rebuild.aggregates import SourcePart
 from opus_pipelines.wkg.task_matching.resolve import Resolution
 
 if TYPE_CHECKING:
-    from opus_pipelines.core.check_results import CheckResult
+    from opus_pipelines.core.errors import CheckResult
     from opus_pipelines.history.ingestion.ingest import HistoryState
-    from opus_pipelines.wkg.checks.drift import Drift
+    from opus_pipelines.wkg.drift import Drift
 
 
 @dataclass(frozen=True)

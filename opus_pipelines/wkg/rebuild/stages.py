@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from opus_pipelines.core.check_results import CheckResult
-from opus_pipelines.core.errors import CheckFailed
+from opus_pipelines.core.errors import CheckFailed, CheckResult
 from opus_pipelines.core.ids import digest, make_id
 from opus_pipelines.core.schemas import (
     EMBEDDINGS,
@@ -28,20 +27,21 @@ from opus_pipelines.history.ingestion.parallel_files import ParallelReading
 from opus_pipelines.lake.layout import Lake, read_json
 from opus_pipelines.language.embedding.cache import CachedEncoder
 from opus_pipelines.language.embedding.encoder import TextEncoder, encoder_of
-from opus_pipelines.wkg.checks.checks import (
+from opus_pipelines.wkg.checks import (
     EMBEDDED_DATASETS,
     MINED_DATASETS,
     check_history,
+    check_loss,
     check_recall,
     check_snapshot,
+    loss_of,
 )
-from opus_pipelines.wkg.checks.drift import check_drift, compare
-from opus_pipelines.wkg.checks.loss import check_loss, loss_of
-from opus_pipelines.wkg.gamma import lambda_rule
+from opus_pipelines.wkg.drift import check_drift, compare
+from opus_pipelines.wkg.graph import lambda_rule
 from opus_pipelines.wkg.rebuild import manifest
 from opus_pipelines.wkg.rebuild.aggregates import SourcePart, mine_missing
+from opus_pipelines.wkg.rebuild.cases import write_procedures
 from opus_pipelines.wkg.rebuild.disk_estimate import plan_within_disk_space
-from opus_pipelines.wkg.rebuild.procedure_parts import write_procedures
 from opus_pipelines.wkg.rebuild.records import (
     CheckedGraph,
     CheckedSnapshot,
@@ -57,12 +57,11 @@ from opus_pipelines.wkg.rebuild.records import (
 from opus_pipelines.wkg.rebuild.tables import write_metrics, write_tables
 from opus_pipelines.wkg.rebuild.vectors import Progress, write_case_vectors, write_task_vectors
 from opus_pipelines.wkg.task_matching.id_ledger import ledger_rows
-from opus_pipelines.wkg.task_matching.nightly import NightlyResolution
 from opus_pipelines.wkg.task_matching.pins import Pins
-from opus_pipelines.wkg.task_matching.resolve import Resolution
+from opus_pipelines.wkg.task_matching.resolve import NightlyResolution, Resolution
 from opus_pipelines.wkg.upkeep import remake
-from opus_pipelines.wkg.upkeep.published import point
 from opus_pipelines.wkg.upkeep.retention import prune
+from opus_pipelines.wkg.upkeep.rollback import point
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,32 +9,216 @@ claim" and "reject claim" are nearer (.74) than "register claim" and "record cla
 share a description or an instruction that no other task of their sources has, and the tasks before or after them must
 be similar (`TaskTexts`, `TaskNeighbours`).
 
-Similarity of those texts proves little either. Measured with the shipped encoder, eight sentences and their paraphrases
-are at .44 to .71, six sentences and their opposites ("release the goods to the carrier", "take the goods over from the
-carrier") at .67 to .92.
+Similarity of those texts proves little either. Measured with the shipped encoder, eight sentences and their
+paraphrases are at .44 to .71, six sentences and their opposites ("release the goods to the carrier", "take the goods
+over from the carrier") at .67 to .92.
+
+Compares the words of two names, and the vectors of their texts. Words are compared by their letters and by the
+contrasts that history shows, without a thesaurus and for any language. Names whose words may be the same are found by
+blocks, so that the work grows with the names and not with their pairs.
 """
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, product
 from math import sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from opus_pipelines.language.embedding.encoder import TextEncoder
-from opus_pipelines.wkg.task_matching.components import components
-from opus_pipelines.wkg.task_matching.name_nodes import Node, normalise
-from opus_pipelines.wkg.task_matching.name_similarity import (
-    NameVectors,
-    WordContrasts,
-    opposed,
-    same_word_pairs,
-    same_words,
-    unmatched,
-)
+from opus_pipelines.wkg.task_matching.names import Node, normalise
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+Similarity = Callable[[int, int], float | None]
+
+
+def components(size: int, pairs: Iterable[tuple[int, int]]) -> list[list[int]]:
+    """Returns the connected components of the graph over 0..size-1, each sorted, by their first member."""
+    top = list(range(size))
+
+    def find(node: int) -> int:
+        while top[node] != node:
+            top[node] = top[top[node]]
+            node = top[node]
+        return node
+
+    for one, other in pairs:
+        low, high = sorted((find(one), find(other)))
+        top[high] = low
+    groups: dict[int, list[int]] = defaultdict(list)
+    for node in range(size):
+        groups[find(node)].append(node)
+    return [groups[first] for first in sorted(groups)]
+
+
+def tasks_of(
+    atoms: Sequence[Sequence[int]],
+    alike: Mapping[tuple[int, int], float],
+    similarity: Similarity,
+    apart: Callable[[int, int], bool],
+) -> list[list[int]]:
+    """Groups names into tasks by complete linkage: every member of a group is similar to every other member.
+
+    `atoms` hold every name once. The names of an atom belong together in any case, and for an atom it is enough that
+    one of its names is similar. `alike` maps candidate pairs to their similarity; the most similar pair is joined
+    first, and ties go by the names' numbers, so that the order of `alike` does not matter. `similarity` compares any
+    two names (None: not one task). No group holds two names for which `apart` is True.
+    """
+    atom_of = {node: number for number, atom in enumerate(atoms) for node in atom}
+    best: dict[tuple[int, int], float] = {}
+    for (one, other), value in alike.items():
+        low, high = sorted((atom_of[one], atom_of[other]))
+        pair = low, high
+        if low != high:
+            best[pair] = max(value, best.get(pair, -1.0))
+    joined: list[list[int]] = [[number] for number in range(len(atoms))]
+    group_of = list(range(len(atoms)))
+    for one, other in sorted(best, key=lambda pair: (-best[pair], pair)):
+        low, high = sorted((group_of[one], group_of[other]))
+        if low != high and all(
+            _one_task(atoms[a], atoms[b], similarity, apart) for a in joined[low] for b in joined[high]
+        ):
+            for atom in joined[high]:
+                group_of[atom] = low
+            joined[low] += joined[high]
+            joined[high] = []
+    return sorted(sorted(node for atom in group for node in atoms[atom]) for group in joined if group)
+
+
+def _one_task(
+    one: Sequence[int], other: Sequence[int], similarity: Similarity, apart: Callable[[int, int], bool]
+) -> bool:
+    if any(apart(a, b) for a in one for b in other):
+        return False
+    return any(similarity(a, b) is not None for a in one for b in other)
+
+
+SHARED = 4  # letters that two forms of one word begin with at least
+ENDING = 3  # letters by which one form may be longer
+MARK = 5  # letters that stand for all forms of a word where contrasts are looked up
+Words = Sequence[str]
+
+
+def same_form(one: str, other: str) -> bool:
+    """Tells whether two words are forms of one: order and orders, approve and approving, notify and notifies.
+
+    Employee and employer are not.
+    """
+    if one == other:
+        return True
+    shared = _prefix(one, other)
+    short, long = sorted((one[shared:], other[shared:]), key=lambda rest: (len(rest), rest))
+    if shared < SHARED or len(long) > ENDING or _digits(one + other):
+        return False
+    return not short or (short in ("e", "y") and long[0] in "aei")
+
+
+def same_words(one: Words, other: Words) -> bool:
+    """Tells whether two names have the same words in other forms.
+
+    Two words may change places. Three may not: their order says who does what to whom.
+    """
+    if len(one) != len(other):
+        return False
+    if all(map(same_form, one, other)):
+        return True
+    return len(one) == 2 and all(map(same_form, one, reversed(other)))
+
+
+def same_word_pairs(names: Mapping[int, Words]) -> Iterator[tuple[int, int]]:
+    """Yields all pairs (lower number first) of these names that have the same words in other forms.
+
+    Only names of one block are compared. Blocking as in Papadakis et al., Blocking and Filtering Techniques for Entity
+    Resolution (2020): no pair is lost, because forms of one word share its first letters.
+    """
+    blocks: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for number, words in names.items():
+        blocks[_block(words)].append(number)
+    for block in blocks.values():
+        yield from ((min(i, j), max(i, j)) for i, j in combinations(block, 2) if same_words(names[i], names[j]))
+
+
+def _block(words: Words) -> tuple[str, ...]:
+    marks = [word if _digits(word) else word[:SHARED] for word in words]
+    return tuple(sorted(marks) if len(marks) == 2 else marks)
+
+
+def unmatched(one: Words, other: Words) -> tuple[list[str], list[str]]:
+    """Returns the words of each name that have no form in the other."""
+    rest = list(other)
+    only = []
+    for word in one:
+        twin = next((w for w in rest if same_form(word, w)), None)
+        if twin is None:
+            only.append(word)
+        else:
+            rest.remove(twin)
+    return only, rest
+
+
+def opposed(only_one: Words, only_other: Words) -> bool:
+    """Tells whether these words are numbers, or negate each other by a prefix.
+
+    Examples are lock and unlock, increase and decrease, goedkeuren and afkeuren.
+    """
+    if any(_digits(word) or len(word) == 1 for word in (*only_one, *only_other)):
+        return True
+    return any(_prefix(a[::-1], b[::-1]) >= min(SHARED, len(a), len(b)) for a, b in product(only_one, only_other))
+
+
+class WordContrasts:
+    """Pairs of words that separate tasks: names of one scope differ in this one word only."""
+
+    def __init__(self, scopes: Iterable[Iterable[Words]]) -> None:
+        self._groups: dict[str, set[int]] = defaultdict(set)
+        numbers: dict[tuple[object, ...], int] = {}
+        for scope, names in enumerate(scopes):
+            for words in names:
+                for i, word in enumerate(words):
+                    frame = (scope, i, *words[:i], None, *words[i + 1 :])
+                    if len(words) > 1:
+                        self._groups[word[:MARK]].add(numbers.setdefault(frame, len(numbers)))
+
+    def separates(self, only_one: Words, only_other: Words) -> bool:
+        """Tells whether one of these words and one of those separate two tasks of the same scope."""
+        nothing: set[int] = set()
+        marks = ((a[:MARK], b[:MARK]) for a, b in product(only_one, only_other))
+        return any(a != b and self._groups.get(a, nothing) & self._groups.get(b, nothing) for a, b in marks)
+
+
+def _prefix(one: str, other: str) -> int:
+    return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def _digits(text: str) -> bool:
+    return any(c.isdigit() for c in text)
+
+
+DECIMALS = 4  # vectors agree to 1e-6 whatever else was in their batch; decisions must not hang on the rest
+
+
+class NameVectors:
+    """Texts and their vectors, by the number of the name; an empty text has none. Encodes at the first use."""
+
+    def __init__(self, texts: Sequence[str], encoder: Callable[[], TextEncoder]) -> None:
+        self.texts = texts
+        self._encoder = encoder
+
+    def cosine(self, one: int, other: int) -> float:
+        """Returns the cosine of the texts of two names, at most 1."""
+        return min(1.0, round(float(self._vectors[self.texts[one]] @ self._vectors[self.texts[other]]), DECIMALS))
+
+    @cached_property
+    def _vectors(self) -> "dict[str, np.ndarray]":
+        texts = sorted({text for text in self.texts if text})
+        return dict(zip(texts, self._encoder().encode(texts), strict=True))
+
 
 ENDS = ("before", "after")
 BOUNDARY, COMPARED_TASKS = -1, -2  # the start or end of a case; either of the two tasks that are compared

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.ids import make_id
-from opus_pipelines.wkg.task_matching.name_nodes import Identity, order
+from opus_pipelines.wkg.task_matching.names import Identity, order
 
 LEDGER_SCHEMA = pa.schema(
     [

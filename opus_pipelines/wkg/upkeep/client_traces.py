@@ -1,6 +1,7 @@
-"""Finds what the lake has of a client: cases, snapshots, tasks, results, decisions, and words that only it has.
+"""Finds what the lake has of a client, and removes what flows, programs and language models left for it.
 
-The words verify an erasure: when none of them is found afterwards, the client is erased.
+Finds what the lake has of a client: cases, snapshots, tasks, results, decisions, and words that only it has. The words
+verify an erasure: when none of them is found afterwards, the client is erased.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,15 +15,118 @@ import pyarrow.parquet as pq
 
 from opus_pipelines.core.errors import SettingsError
 from opus_pipelines.core.ids import digest
-from opus_pipelines.core.schemas import ALIASES, CASES, DECISIONS, IMPLEMENTATIONS, INTAKES
+from opus_pipelines.core.schemas import (
+    ALIASES,
+    CASES,
+    DECISIONS,
+    EVALUATION_UTTERANCES,
+    FLOW_DATASETS,
+    FLOWS,
+    IMPLEMENTATIONS,
+    INTAKES,
+    PROGRAM_CURVES,
+    PROGRAM_RUNS,
+    PROGRAM_SEARCHES,
+    PROGRAM_STEPS,
+)
 from opus_pipelines.history.records.files import printable
 from opus_pipelines.history.records.source_settings import load_source
-from opus_pipelines.lake.layout import Lake, dataset_folder, read_table, unslug
+from opus_pipelines.lake.layout import Lake, dataset_folder, read_table, slug, unslug
 from opus_pipelines.lake.results import results_of
-from opus_pipelines.lake.search import Word, appears_in, texts_of
-from opus_pipelines.wkg.upkeep.flow_traces import clients_of_flows
-from opus_pipelines.wkg.upkeep.program_traces import clients_of_runs
-from opus_pipelines.wkg.upkeep.published import manifests_of
+from opus_pipelines.lake.search import Word, appears_in, search, texts_of
+from opus_pipelines.wkg.upkeep.rollback import manifests_of
+
+
+def clients_of_flows(lake: Lake) -> set[str]:
+    """Returns the clients that have batches of flows."""
+    batches = (batch for name in FLOW_DATASETS for batch in (lake.root / name).glob("client_key=*/*/*"))
+    return {unslug(batch.parts[-3].partition("=")[2]) for batch in batches}
+
+
+def batches_of(lake: Lake, client: str) -> set[Path]:
+    """Returns the partitions of the client's batches, relative to their datasets."""
+    return {
+        folder.relative_to(lake.root / name)
+        for name in FLOW_DATASETS
+        for folder in (lake.root / name).glob(f"client_key={slug(client)}/*/*")
+    }
+
+
+def remove_flows(lake: Lake, client: str, words: Iterable[Word]) -> int:
+    """Removes the client's batches, and the batches and evaluations in which one of the words stands; returns how many.
+
+    A reader begins with the flows of a batch, so these go first.
+    """
+    names = sorted(FLOW_DATASETS, key=lambda name: name != FLOWS.name)
+    chosen = list(words)
+    gone = batches_of(lake, client) | _named(lake, chosen, names, 3)
+    for name in names:
+        for batch in sorted(gone):
+            lake.remove(lake.root / name / batch)
+        for place in {batch.parts[0] for batch in gone}:
+            if (folder := lake.root / name / place).is_dir() and not any(folder.iterdir()):
+                lake.remove(folder)
+    evaluations = _named(lake, chosen, [EVALUATION_UTTERANCES.name], 1)
+    for evaluation in sorted(evaluations):
+        lake.remove(lake.root / EVALUATION_UTTERANCES.name / evaluation)
+    return len(gone) + len(evaluations)
+
+
+def _named(lake: Lake, words: list[Word], names: Iterable[str], depth: int) -> set[Path]:
+    """The partitions, relative to their datasets, in a file of which one of the words stands."""
+    found = set[Path]()
+    for name in names:
+        below = lake.root / name
+        files = {lake.root / finding.file for finding in search(lake, words, below=below)} if below.is_dir() else set()
+        parts = (file.relative_to(below).parts[:depth] for file in files)
+        found |= {Path(*part) for part in parts if len(part) == depth}
+    return found
+
+
+_PROGRAMS = "programs"  # the folder of the four datasets
+_FORMER = f"{_PROGRAMS}/improvements"  # a dataset of clients' workflows that an earlier version wrote and nothing reads
+_TOGETHER = ((PROGRAM_RUNS, PROGRAM_STEPS), (PROGRAM_SEARCHES, PROGRAM_CURVES))  # readers begin with the first
+
+
+def clients_of_runs(lake: Lake) -> set[str]:
+    """Returns the clients whose tasks were run by programs."""
+    return {client for _, client in _of_clients(lake) if client}
+
+
+def remove_program_runs(lake: Lake, client: str, words: Iterable[Word]) -> int:
+    """Removes what was made for a client, and all in which one of the words stands; returns how many."""
+    lake.remove(lake.root / _FORMER)
+    gone = {folder.name for folder, of in _of_clients(lake) if of == client}
+    below = lake.root / _PROGRAMS
+    named = {Path(finding.file) for finding in search(lake, words, below=below)} if below.is_dir() else set[Path]()
+    gone |= {part for file in named for part in file.parts if part.partition("=")[0] in ("run_key", "search_key")}
+    for dataset in (one for together in _TOGETHER for one in together):
+        for name in gone:
+            lake.remove(lake.root / dataset.name / name)
+    return len(gone)
+
+
+def _of_clients(lake: Lake) -> list[tuple[Path, str | None]]:
+    return [
+        (folder, read_table(PROGRAM_RUNS, folder, columns=["client"])["client"][0].as_py())
+        for folder in sorted((lake.root / PROGRAM_RUNS.name).glob("*_key=*"))
+    ]
+
+
+ANSWERS = "language/answers"  # below the lake: client_key=<client>/<hash of the request>.json
+
+
+def remove_answers(lake: Lake, client: str, words: Iterable[Word]) -> int:
+    """Removes the kept answers of a client, and those of others in which one of the words stands; returns how many."""
+    folder = lake.root / ANSWERS
+    own = folder / f"client_key={slug(client)}"
+    count = len(list(own.glob("*.json")))
+    lake.remove(own)
+    named = {finding.file for finding in search(lake, words, below=folder)} if folder.is_dir() else set[str]()
+    for file in named:
+        (lake.root / file).unlink()
+    return count + len(named)
+
 
 SAMPLE = 40  # words of each kind that are looked for afterwards
 _SHORTEST, _LONGEST = 6, 200

@@ -29,20 +29,27 @@ from opus_pipelines.core.schemas import (
     TASKS,
 )
 from opus_pipelines.history.records.forgotten_clients import Forgotten, private_key
+from opus_pipelines.lake import run_storage
 from opus_pipelines.lake.layout import PART, Lake, dataset_folder, read_json, read_table, slug, unslug, write_json
 from opus_pipelines.lake.results import ResultKey, results_of
-from opus_pipelines.lake.runs import run_storage
-from opus_pipelines.lake.runs.runs import remove_runs
+from opus_pipelines.lake.runs import remove_runs
 from opus_pipelines.lake.search import Finding, Word, search
 from opus_pipelines.language.embedding.cache import keep_vectors, tokens_of
 from opus_pipelines.language.embedding.case_texts import case_passages
-from opus_pipelines.wkg.task_matching.name_nodes import normalise
-from opus_pipelines.wkg.upkeep.client_traces import ClientTraces, clients_of, find, own_sources, words_of
-from opus_pipelines.wkg.upkeep.flow_traces import batches_of, remove_flows
-from opus_pipelines.wkg.upkeep.kept_answers import remove_answers
-from opus_pipelines.wkg.upkeep.program_traces import remove_program_runs
-from opus_pipelines.wkg.upkeep.published import Manifests, manifests_of, named_parts, rewrite_manifest
+from opus_pipelines.wkg.task_matching.names import normalise
+from opus_pipelines.wkg.upkeep.client_traces import (
+    ClientTraces,
+    batches_of,
+    clients_of,
+    find,
+    own_sources,
+    remove_answers,
+    remove_flows,
+    remove_program_runs,
+    words_of,
+)
 from opus_pipelines.wkg.upkeep.retention import prune_changes, withdraw_models
+from opus_pipelines.wkg.upkeep.rollback import Manifests, manifests_of, named_parts, rewrite_manifest
 from opus_pipelines.wkg.upkeep.verify import SET_ASIDE
 
 Removed = list[tuple[str, int]]  # what was removed, and how much of it

@@ -18,7 +18,7 @@ from opus_pipelines.core.schemas import SOURCES
 from opus_pipelines.lake import file_lists
 from opus_pipelines.lake.layout import PART, Lake, write_atomically
 from opus_pipelines.language.embedding.cache import adopt_vectors
-from opus_pipelines.wkg.task_matching.merging import MERGES
+from opus_pipelines.wkg.task_matching.resolve import MERGES
 
 _PARTS = ("history/rejects/*/*", "history/implementations/*/*", "aggregates/*/*")
 logger = logging.getLogger(__name__)

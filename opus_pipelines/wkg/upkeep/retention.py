@@ -19,7 +19,7 @@ from opus_pipelines.history.ingestion.source_versions import contents_in_use
 from opus_pipelines.lake.file_lists import COPIES
 from opus_pipelines.lake.layout import Lake, read_json, read_table, slug
 from opus_pipelines.lake.results import ResultKey, results_of
-from opus_pipelines.wkg.upkeep.published import Manifests, manifests_of, named_parts
+from opus_pipelines.wkg.upkeep.rollback import Manifests, manifests_of, named_parts
 
 _SNAPSHOT = re.compile(r"w[0-9a-f]{16}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

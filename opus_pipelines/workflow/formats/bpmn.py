@@ -16,7 +16,7 @@ from typing import Any
 
 from lxml import etree
 
-from opus_pipelines.core.safe_text import clean, xml_text
+from opus_pipelines.core.formatting import clean, xml_text
 from opus_pipelines.core.settings import Section
 from opus_pipelines.workflow.files import (
     CLIENT,

@@ -9,7 +9,7 @@ from typing import Any
 from lxml import etree
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.core.safe_text import SAFE_XML, clean
+from opus_pipelines.core.formatting import SAFE_XML, clean
 from opus_pipelines.core.settings import parse
 from opus_pipelines.workflow.files import WorkflowFile
 from opus_pipelines.workflow.formats.bpmn import bpmn, from_xml, own

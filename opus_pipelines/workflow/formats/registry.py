@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from opus_pipelines.core.errors import InputError, PluginError
+from opus_pipelines.core.formatting import mermaid_comment, mermaid_text
 from opus_pipelines.core.registry import Registry, lacks, takes
-from opus_pipelines.core.safe_text import mermaid_comment, mermaid_text
 from opus_pipelines.workflow.files import AnnotatedWorkflow, TaskEntry, as_json, as_yaml
 from opus_pipelines.workflow.formats.bpmn import as_bpmn
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from opus_pipelines.core.errors import OpusError
-from opus_pipelines.core.workers.jobs import Report
+from opus_pipelines.core.workers.pool import Report
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import pytest
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.workers.carried_jobs import CODEC, Carried, carry
-from opus_pipelines.core.workers.jobs import NoSetup, Report
+from opus_pipelines.core.workers.pool import NoSetup, Report
 from opus_pipelines.core.workers.record_json import RecordError
 
 LONG = bytes(range(256)) * 40_000  # more than one piece of a made file

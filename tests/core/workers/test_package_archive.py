@@ -7,7 +7,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from opus_pipelines.core.workers.package_archive import executor_conf, write_archive
+from opus_pipelines.core.workers.carried_jobs import executor_conf, write_archive
 
 
 @pytest.mark.long
@@ -19,7 +19,7 @@ def test_the_archive_holds_a_package_that_runs_by_itself(tmp_path: Path) -> None
     assert "opus_pipelines/history/records/token_prices.toml" in names
     assert "sql/wkg/edges.sql" in names
     assert not [name for name in names if "__pycache__" in name]
-    code = "import opus_pipelines.wkg.mining.queries as q; print(q.__file__); q.query('edges')"
+    code = "import opus_pipelines.wkg.mining.engines as q; print(q.__file__); q.query('edges')"
     run = subprocess.run(
         [sys.executable, "-P", "-c", code],
         env={"PYTHONPATH": str(tmp_path / "unpacked")},

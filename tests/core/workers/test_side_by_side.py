@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from opus_pipelines.core.errors import OpusError
-from opus_pipelines.core.workers.pool import side_by_side
-from opus_pipelines.core.workers.worker import Worker
+from opus_pipelines.core.workers.pool import Worker, side_by_side
 from tests.core.workers.counting import Counting, Doubling, Failing
 
 pytestmark = pytest.mark.long

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from opus_pipelines.core.errors import OpusError
-from opus_pipelines.core.workers.worker import Worker
+from opus_pipelines.core.workers.pool import Worker
 from tests.core.workers.poison import gone
 
 WORKPLACE = """
@@ -58,7 +58,7 @@ class Saying:
 """
 RUN = """
 import sys
-from opus_pipelines.core.workers.worker import Worker
+from opus_pipelines.core.workers.pool import Worker
 from workplace import Hanging, Setup
 
 with Worker(Setup(), lambda line: print(line, flush=True)) as server:

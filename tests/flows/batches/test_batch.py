@@ -17,10 +17,8 @@ from opus_pipelines.intakes.discover import discover
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.search import Word
 from opus_pipelines.reporting.views import connect, run
-from opus_pipelines.wkg.upkeep.client_traces import clients_of
-from opus_pipelines.wkg.upkeep.flow_traces import remove_flows
-from opus_pipelines.wkg.upkeep.repair import repair
-from opus_pipelines.wkg.upkeep.verify import verify
+from opus_pipelines.wkg.upkeep.client_traces import clients_of, remove_flows
+from opus_pipelines.wkg.upkeep.verify import repair, verify
 from opus_pipelines.workflow.blocks.formats.bpmn_reader import read_bpmn
 from opus_pipelines.workflow.blocks.formats.bpmn_writer import write_bpmn
 from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir

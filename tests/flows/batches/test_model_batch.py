@@ -17,7 +17,7 @@ from opus_pipelines.lake.layout import Lake
 from opus_pipelines.quality.score_rows import means, publish
 from opus_pipelines.quality.utterances import Asking, evaluate_utterances, read_set
 from opus_pipelines.reporting.views import connect, run
-from opus_pipelines.wkg.upkeep.kept_answers import remove_answers
+from opus_pipelines.wkg.upkeep.client_traces import remove_answers
 from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir
 from opus_pipelines.workflow.blocks.model import activities
 from tests.flows.batches.batches import ADD, CREATE, JIRA, SLACK, write_contract, written

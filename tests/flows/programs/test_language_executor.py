@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from opus_pipelines.core.errors import SettingsError
-from opus_pipelines.core.model_settings import CausalLm, OpenaiCompatible
+from opus_pipelines.core.settings_sections import CausalLm, OpenaiCompatible
 from opus_pipelines.flows.programs.executors import LanguageExecutor
 from opus_pipelines.flows.programs.interpreter import run
 from opus_pipelines.flows.programs.planning_set import toolbox

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from opus_pipelines.core.errors import SettingsError
-from opus_pipelines.core.model_settings import CausalLm
+from opus_pipelines.core.settings_sections import CausalLm
 from opus_pipelines.flows.programs.drafts import Item, program_of
 from opus_pipelines.flows.programs.executors import ToolExecutor
 from opus_pipelines.flows.programs.language_generator import LoraEdits, improve_in_context

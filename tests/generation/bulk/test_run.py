@@ -12,7 +12,7 @@ import pytest
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.settings import Generation, Settings, Spark
-from opus_pipelines.core.workers.worker import Worker
+from opus_pipelines.core.workers.pool import Worker
 from opus_pipelines.generation.bulk.chunks import GenerationSetup
 from opus_pipelines.generation.bulk.run import BulkRun, BulkSize
 from opus_pipelines.generation.results.checks import check_result

@@ -11,8 +11,7 @@ from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.generation.bulk.spark_chunks import SparkChunks, waves
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.wkg.snapshot import Snapshot
-from opus_pipelines.wkg.snapshot_archive import write_archive
+from opus_pipelines.wkg.snapshot import Snapshot, write_archive
 from tests.core.workers.counting import Counting, Doubling, Failing
 
 

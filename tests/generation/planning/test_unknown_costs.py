@@ -32,7 +32,7 @@ from opus_pipelines.lwm.interface import TaskSequence
 from opus_pipelines.lwm.retrieval.rule_constraints import RuleConstraints
 from opus_pipelines.lwm.retrieval.task_names import TaskNames
 from opus_pipelines.lwm.workflow_graph import chain, workflow_graph
-from opus_pipelines.wkg.estimates.step_times import StepTimes
+from opus_pipelines.wkg.estimates.times import StepTimes
 from opus_pipelines.wkg.graph import Edge, ExecutionMode, Task, WorkGraph
 from opus_pipelines.workflow.constraints import Constraints
 from opus_pipelines.workflow.evaluation.lead_time import DurationQuantiles

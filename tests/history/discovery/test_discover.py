@@ -27,8 +27,7 @@ from opus_pipelines.history.records.assembler import Assembler, LogFile, OtherFi
 from opus_pipelines.history.records.formats import LOG_FORMATS
 from opus_pipelines.history.records.raw import Reject
 from opus_pipelines.history.records.source_settings import SourceSettings
-from opus_pipelines.wkg.mining.engines import mine
-from opus_pipelines.wkg.mining.queries import Source
+from opus_pipelines.wkg.mining.engines import Source, mine
 from tests.campaigns import examples
 from tests.made_logs import CLOCKS, SETTINGS, TYPED, tables, written
 

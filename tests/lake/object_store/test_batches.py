@@ -10,9 +10,8 @@ import pytest
 
 from opus_pipelines.core.errors import LakeError, LakeHeld
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lake.object_store.commits import Head, read_head, write_commit
+from opus_pipelines.lake.object_store.commits import Head, prune, read_head, write_commit
 from opus_pipelines.lake.object_store.lease import Lease, LeaseLost
-from opus_pipelines.lake.object_store.pruning import prune
 from tests.lake.conftest import Machine, Place
 from tests.lake.object_store.test_publication import bucket_of, put, put_and_raise
 from tests.lake.object_store.test_writers import RUN_OUT_SECONDS, names

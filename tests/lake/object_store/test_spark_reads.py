@@ -13,7 +13,7 @@ import pytest
 
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.object_store.folders import origin_in
-from opus_pipelines.lake.object_store.stored_files import addresses
+from opus_pipelines.lake.object_store.trees import addresses
 from tests.lake.conftest import Place
 from tests.published_lake import publish
 

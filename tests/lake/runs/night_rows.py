@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from opus_pipelines.lake.runs.runs import RunRecord, Stage
+from opus_pipelines.lake.runs import RunRecord, Stage
 
 BEGIN = datetime(2026, 1, 1, 2, tzinfo=UTC)
 

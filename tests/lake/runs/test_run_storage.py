@@ -7,7 +7,7 @@ import yaml
 
 from opus_pipelines.core.errors import LakeError, SettingsError
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lake.runs.run_storage import VARIABLES, instance_file, lost_in, rows, storage_of, where
+from opus_pipelines.lake.run_storage import VARIABLES, instance_file, lost_in, rows, storage_of, where
 
 RUNS = "SELECT run_id FROM runs"
 SET = {

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from opus_pipelines.lake.layout import Lake, write_json
-from opus_pipelines.lake.runs.runs import is_recorded, latest, record, remove_runs
+from opus_pipelines.lake.runs import is_recorded, latest, record, remove_runs
 from opus_pipelines.lake.search import Word
 from opus_pipelines.reporting.status import report
 from opus_pipelines.reporting.tasks import rows

@@ -5,7 +5,7 @@ import numpy as np
 from opus_pipelines.intakes.requirements.decode import Decoded, StatedText
 from opus_pipelines.lwm.interface import LwmRequest, SimilarCase
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
-from opus_pipelines.wkg.subgraphs.steiner_tree import SubWKG
+from opus_pipelines.wkg.subgraphs import SubWKG
 
 TITLES = {"t1": "Receive invoice", "t2": "Check invoice", "t3": "Pay invoice", "t4": "Reject invoice", "t5": "Archive"}
 EDGES = [("t1", "t2", 0.9), ("t2", "t3", 0.8), ("t2", "t4", 0.2), ("t3", "t5", 0.7)]

@@ -19,7 +19,7 @@ from opus_pipelines.lwm.language_models.prompts import (
     validated,
 )
 from opus_pipelines.wkg.graph import Task, WorkGraph
-from opus_pipelines.wkg.subgraphs.steiner_tree import SubWKG
+from opus_pipelines.wkg.subgraphs import SubWKG
 from tests.lwm.language_models.lm_requests import TITLES, edge, graph, request
 
 NAMES = {"Check invoice": "t2", "Pay invoice": "t3"}

@@ -19,7 +19,7 @@ from opus_pipelines.lwm.retrieval.requested_steps import (
     with_new_steps,
 )
 from opus_pipelines.wkg.graph import ExecutionMode, Task, WorkGraph
-from opus_pipelines.wkg.subgraphs.steiner_tree import SubWKG
+from opus_pipelines.wkg.subgraphs import SubWKG
 
 WAY = ExecutionMode(
     "human",

@@ -10,8 +10,8 @@ import pytest
 from assets.training import train_pointer
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.core.model_settings import Lwm
 from opus_pipelines.core.settings import MLflow, Paths, Settings
+from opus_pipelines.core.settings_sections import Lwm
 from opus_pipelines.generation.records import ContractTerms, GenerationContext
 from opus_pipelines.intakes.requirements.encoder_store import opened as opened_encoder
 from opus_pipelines.lake.layout import Lake

@@ -1,6 +1,6 @@
 from typing import Any
 
-from opus_pipelines.core.safe_text import mermaid_text
+from opus_pipelines.core.formatting import mermaid_text
 from opus_pipelines.reporting.graphs.mermaid import mermaid
 from opus_pipelines.reporting.graphs.model import Change, Picture
 

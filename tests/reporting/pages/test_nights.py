@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lake.runs.runs import record
+from opus_pipelines.lake.runs import record
 from opus_pipelines.reporting.pages.nights import bars_svg, nights_page, render_nights
 from opus_pipelines.reporting.views import connect, write_views_sql
 from tests.lake.runs.night_rows import failed_night, night

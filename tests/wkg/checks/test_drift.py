@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from opus_pipelines.core.schemas import EDGES, TASKS
 from opus_pipelines.core.settings import Checks, load
 from opus_pipelines.lake.layout import table_of, write_table
-from opus_pipelines.wkg.checks.checks import check_recall
-from opus_pipelines.wkg.checks.drift import Drift, Move, check_drift, compare
+from opus_pipelines.wkg.checks import check_recall
+from opus_pipelines.wkg.drift import Drift, Move, check_drift, compare
 
 Counts = dict[tuple[str, str], int]
 BEFORE: Counts = {("a", "b"): 60, ("a", "c"): 40, ("b", "c"): 60, ("c", "d"): 40}

@@ -7,7 +7,7 @@ import pytest
 
 from opus_pipelines.core.schemas import EDGES, TASK_IMPLEMENTATIONS, WAITS, Dataset
 from opus_pipelines.lake.layout import table_of
-from opus_pipelines.wkg.checks.figure_checks import FINITE, ORDERED, RISING, WHOLE, check_figures
+from opus_pipelines.wkg.checks import FINITE, ORDERED, RISING, WHOLE, check_figures
 
 WAIT = {
     "level": "task",

@@ -11,7 +11,7 @@ from opus_pipelines.core.errors import CheckFailed
 from opus_pipelines.core.schemas import SOURCES
 from opus_pipelines.history.ingestion.ingest import SourceState
 from opus_pipelines.lake.layout import Lake, read_table, write_json
-from opus_pipelines.wkg.checks.loss import CasesLost, Loss, check_loss, loss_of
+from opus_pipelines.wkg.checks import CasesLost, Loss, check_loss, loss_of
 from tests.history_fixtures import Bench
 
 LOG = "case_id,activity,timestamp\n"

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 
-from opus_pipelines.wkg.estimates.histograms import BORDERS
+from opus_pipelines.wkg.estimates.figures import BORDERS
 
 
 def bin_of(value: int) -> int:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opus_pipelines.wkg.estimates.beta_pooling import BetaPool, by_group, expected, fit_beta
+from opus_pipelines.wkg.estimates.success import BetaPool, by_group, expected, fit_beta
 
 SETTINGS = BetaPool(0.2, 5.0)
 COUNTS = st.lists(st.integers(0, 30).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), max_size=8)

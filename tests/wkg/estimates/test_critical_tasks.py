@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from opus_pipelines.wkg.estimates.aggregate_columns import VARIANTS
-from opus_pipelines.wkg.estimates.case_sequences import Sequences
 from opus_pipelines.wkg.estimates.critical_tasks import critical_task_rows, lacking
+from opus_pipelines.wkg.estimates.sequences import Sequences
 
 
 def sequences(*rows: tuple[str, int, int], **more: Any) -> Sequences:

@@ -9,8 +9,7 @@ import pytest
 
 from opus_pipelines.core.schemas import CONTEXTS
 from opus_pipelines.wkg.estimates.aggregate_columns import VARIANTS
-from opus_pipelines.wkg.estimates.case_sequences import Sequences
-from opus_pipelines.wkg.estimates.deep_contexts import context_table
+from opus_pipelines.wkg.estimates.sequences import Sequences, context_table
 
 Counted = dict[tuple[bool, tuple[str, ...], str | None], int]
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opus_pipelines.wkg.estimates.aggregate_columns import HISTOGRAMS
-from opus_pipelines.wkg.estimates.histograms import BORDERS, figures
+from opus_pipelines.wkg.estimates.figures import BORDERS, figures
 from tests.wkg.estimates.bins import bin_of
 
 WIDTH = 2 ** (1 / 32) - 1

@@ -15,12 +15,17 @@ from hypothesis import strategies as st
 from opus_pipelines.core.settings import Priors
 from opus_pipelines.core.statistics import Estimate
 from opus_pipelines.wkg.estimates.aggregate_columns import HISTOGRAMS, VARIANTS
-from opus_pipelines.wkg.estimates.case_sequences import Sequences
 from opus_pipelines.wkg.estimates.critical_tasks import critical_task_rows, lacking
-from opus_pipelines.wkg.estimates.histograms import figures
-from opus_pipelines.wkg.estimates.standard_deviations import standard_deviations
-from opus_pipelines.wkg.estimates.success_probabilities import SuccessModel, from_cases
-from opus_pipelines.wkg.estimates.unknown_figures import NO_INTERVAL, NOT_COMPUTED, difference, probability
+from opus_pipelines.wkg.estimates.figures import (
+    NO_INTERVAL,
+    NOT_COMPUTED,
+    difference,
+    figures,
+    probability,
+    standard_deviations,
+)
+from opus_pipelines.wkg.estimates.sequences import Sequences
+from opus_pipelines.wkg.estimates.success import SuccessModel, from_cases
 from tests.campaigns import examples
 from tests.wkg.estimates.bins import bin_of
 

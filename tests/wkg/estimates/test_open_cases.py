@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opus_pipelines.wkg.estimates.open_cases import LONGEST_REST, Events, continuations, is_held_by_end
+from opus_pipelines.wkg.estimates.next_activity import LONGEST_REST, Events, continuations, is_held_by_end
 
 DAY = 86_400.0
 OPEN, SEND, PAY = 0, 1, 2

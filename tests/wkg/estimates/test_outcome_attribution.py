@@ -7,8 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opus_pipelines.wkg.estimates.outcome_attribution import Judged, OutcomeAttribution, Prior, attribute_outcomes
-from opus_pipelines.wkg.estimates.two_state_hmm import Paths, hmm_scores
+from opus_pipelines.wkg.estimates.outcome_attribution import (
+    Judged,
+    OutcomeAttribution,
+    Paths,
+    Prior,
+    attribute_outcomes,
+    hmm_scores,
+)
 
 PRIOR = Prior(0.95, 0.2, 5)
 

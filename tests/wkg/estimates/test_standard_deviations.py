@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opus_pipelines.wkg.estimates.aggregate_columns import HISTOGRAMS
-from opus_pipelines.wkg.estimates.standard_deviations import standard_deviations
+from opus_pipelines.wkg.estimates.figures import standard_deviations
 from tests.wkg.estimates.bins import bin_of
 
 

@@ -14,7 +14,7 @@ from opus_pipelines.core.schemas import CASES, TASK_IMPLEMENTATIONS, WAITS
 from opus_pipelines.generation.planning.lead_times import LeadTimes
 from opus_pipelines.lake.layout import table_of
 from opus_pipelines.lwm.retrieval.task_names import TaskNames
-from opus_pipelines.wkg.estimates.step_times import StepTimes, correlations
+from opus_pipelines.wkg.estimates.times import StepTimes, correlations
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.workflow.constraints import StepDeadline
 from opus_pipelines.workflow.evaluation.calendar import Calendar, CalendarSettings

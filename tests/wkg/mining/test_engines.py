@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 from opus_pipelines.core.settings import Spark
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.wkg.estimates.aggregate_columns import AGGREGATES
-from opus_pipelines.wkg.mining.engines import memory_limit, mine, takes_spark
+from opus_pipelines.wkg.mining.engines import Source, memory_limit, mine, takes_spark
 from opus_pipelines.wkg.mining.observations import actor_groups
-from opus_pipelines.wkg.mining.queries import Source
 from opus_pipelines.wkg.rebuild.aggregates import SourcePart, mine_missing
 
 START = datetime(2024, 3, 1, tzinfo=UTC)

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from opus_pipelines.core.check_results import CheckResult
-from opus_pipelines.core.errors import LakeError
+from opus_pipelines.core.errors import CheckResult, LakeError
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.history.ingestion.ingest import SourceState
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.wkg.checks.drift import Drift, Move
+from opus_pipelines.wkg.drift import Drift, Move
 from opus_pipelines.wkg.nightly import steps
 from opus_pipelines.wkg.nightly.staged import ChecksRecord, HistoryRecord, MinedRecord, Staged
 

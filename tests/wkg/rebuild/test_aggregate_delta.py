@@ -16,7 +16,7 @@ from opus_pipelines.core.settings import Spark
 from opus_pipelines.history.ingestion.ingest import HistoryOptions, read_history
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.wkg.estimates.aggregate_columns import AGGREGATES, KEYS, summed
-from opus_pipelines.wkg.rebuild import aggregate_delta
+from opus_pipelines.wkg.rebuild import aggregates
 from opus_pipelines.wkg.rebuild.aggregates import SourcePart, mine_missing
 
 START = datetime(2020, 1, 1, tzinfo=UTC)
@@ -57,10 +57,10 @@ def test_taking_away_and_adding_is_adding_up_anew_or_is_refused(
     before: list[list[dict[str, Any]]], came: list[list[dict[str, Any]]], data: Any
 ) -> None:
     gone = data.draw(st.integers(0, len(before)))
-    made = aggregate_delta.combined(
+    made = aggregates.combined(
         "edges",
         KEYS["edges"],
-        aggregate_delta.Delta(*(added_up(part, "edges") for part in (before, before[:gone], came))),
+        aggregates.Delta(*(added_up(part, "edges") for part in (before, before[:gone], came))),
         most_texts=64,
     )
     expected = added_up(before[gone:] + came, "edges")
@@ -75,10 +75,10 @@ def test_an_earliest_time_that_goes_is_mined_from_all_cases() -> None:
         added_up([[edge("a", "b", 1, 5, START + timedelta(hours=n))] for n in hours], "edges")
         for hours in ((0, 1, 2), (0,), (3,))
     ]
-    assert aggregate_delta.combined("edges", KEYS["edges"], aggregate_delta.Delta(*tables), most_texts=64) is None
+    assert aggregates.combined("edges", KEYS["edges"], aggregates.Delta(*tables), most_texts=64) is None
     again = added_up([[edge("a", "b", 2, 7, START)]], "edges")
-    delta = aggregate_delta.Delta(tables[0], tables[1], again)
-    found = aggregate_delta.combined("edges", KEYS["edges"], delta, most_texts=64)
+    delta = aggregates.Delta(tables[0], tables[1], again)
+    found = aggregates.combined("edges", KEYS["edges"], delta, most_texts=64)
     assert found is not None
     assert found.to_pylist() == [
         {
@@ -97,13 +97,10 @@ def test_a_full_list_of_texts_is_mined_from_all_cases() -> None:
     old = pa.Table.from_pylist(rows, schema=AGGREGATES["texts"])
     none = old.slice(0, 0)
     assert (
-        aggregate_delta.combined(
-            "texts", KEYS["texts"], aggregate_delta.Delta(old, none, old.slice(0, 1)), most_texts=4
-        )
-        is None
+        aggregates.combined("texts", KEYS["texts"], aggregates.Delta(old, none, old.slice(0, 1)), most_texts=4) is None
     )
-    found = aggregate_delta.combined(
-        "texts", KEYS["texts"], aggregate_delta.Delta(old, old.slice(1, 1), old.slice(0, 1)), most_texts=5
+    found = aggregates.combined(
+        "texts", KEYS["texts"], aggregates.Delta(old, old.slice(1, 1), old.slice(0, 1)), most_texts=5
     )
     assert found is not None
     assert {row["value"]: row["count"] for row in found.to_pylist()} == {"v0": 2, "v2": 1, "v3": 1}

@@ -13,7 +13,7 @@ import pytest
 from opus_pipelines.core.schemas import EDGES, TASKS, Dataset
 from opus_pipelines.history.ingestion.ingest import read_history
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_table
-from opus_pipelines.wkg.checks.checks import check_snapshot
+from opus_pipelines.wkg.checks import check_snapshot
 
 pytestmark = pytest.mark.spark
 

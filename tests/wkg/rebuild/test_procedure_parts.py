@@ -9,7 +9,7 @@ import pytest
 
 from opus_pipelines.core.schemas import IMPLEMENTATIONS, PROCEDURE_VECTORS, PROCEDURES, TASKS
 from opus_pipelines.lake.layout import dataset_folder, read_table, write_table
-from opus_pipelines.wkg.rebuild.procedure_parts import write_procedures
+from opus_pipelines.wkg.rebuild.cases import write_procedures
 
 TEXT = (
     "* pay_invoice:\n- The invoice is approved by someone.\n\n* close_file:\n- Either of these:\n "

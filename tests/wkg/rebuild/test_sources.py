@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from opus_pipelines.core.check_results import CheckResult
-from opus_pipelines.core.errors import CheckFailed
+from opus_pipelines.core.errors import CheckFailed, CheckResult
 from opus_pipelines.core.ids import file_hash
 from opus_pipelines.core.schemas import (
     ALIASES,
@@ -30,18 +29,16 @@ from opus_pipelines.core.schemas import (
 from opus_pipelines.core.settings import Settings, Spark
 from opus_pipelines.history.ingestion.ingest import HistoryState
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_json, read_table
-from opus_pipelines.wkg.checks.checks import check_snapshot
-from opus_pipelines.wkg.estimates.histograms import BORDERS
-from opus_pipelines.wkg.estimates.unknown_figures import NO_INTERVAL
-from opus_pipelines.wkg.gamma import LambdaRule
+from opus_pipelines.wkg.checks import check_snapshot
+from opus_pipelines.wkg.estimates.figures import BORDERS, NO_INTERVAL
+from opus_pipelines.wkg.graph import LambdaRule
 from opus_pipelines.wkg.rebuild.aggregates import SourcePart, mine_missing, read_aggregate
 from opus_pipelines.wkg.rebuild.records import HistoryRead, RebuildContext, ResolvedHistory, StagedSnapshot
 from opus_pipelines.wkg.rebuild.stages import begin, publish
 from opus_pipelines.wkg.rebuild.stages import resolve as resolve_history
 from opus_pipelines.wkg.rebuild.tables import write_tables
-from opus_pipelines.wkg.task_matching.name_nodes import SourceNames
+from opus_pipelines.wkg.task_matching.names import SourceNames, count_names
 from opus_pipelines.wkg.task_matching.resolve import Resolution
-from opus_pipelines.wkg.task_matching.source_names import count_names
 from tests.rebuilding import checked_snapshot, resolved_history
 from tests.wkg.estimates.bins import bin_of
 from tests.wkg.task_matching.resolved import resolve

@@ -8,7 +8,7 @@ import heapq
 from collections.abc import Collection
 
 from opus_pipelines.wkg.graph import WorkGraph
-from opus_pipelines.wkg.subgraphs.neighbourhoods import undirected
+from opus_pipelines.wkg.subgraphs import undirected
 
 _FAR = float("inf")
 

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
-from opus_pipelines.wkg.subgraphs.steiner_tree import steiner
+from opus_pipelines.wkg.subgraphs import steiner
 from tests.wkg.subgraphs.exact_steiner_tree import least_weight, steiner_weight
 
 

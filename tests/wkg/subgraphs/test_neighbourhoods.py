@@ -4,7 +4,7 @@ import pytest
 
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
-from opus_pipelines.wkg.subgraphs.neighbourhoods import neighbourhoods
+from opus_pipelines.wkg.subgraphs import neighbourhoods
 
 
 def graph(*links: tuple[str, str, int], alone: tuple[str, ...] = ()) -> WorkGraph:

@@ -8,7 +8,7 @@ import pytest
 
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
-from opus_pipelines.wkg.subgraphs.steiner_tree import steiner
+from opus_pipelines.wkg.subgraphs import steiner
 
 
 def edge(src: str, dst: str, cost: float, transitions: int = 1) -> Edge:

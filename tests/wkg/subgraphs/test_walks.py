@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
-from opus_pipelines.wkg.subgraphs.walks import Walks
+from opus_pipelines.wkg.subgraphs import Walks
 
 
 def graph(*edges: tuple[str, int]) -> WorkGraph:

@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Mapping
 
 from opus_pipelines.wkg.task_matching.id_ledger import Entry
-from opus_pipelines.wkg.task_matching.merging import merges_of
-from opus_pipelines.wkg.task_matching.name_nodes import Identity, Merge, SourceNames, nodes_of
+from opus_pipelines.wkg.task_matching.names import Identity, Merge, SourceNames, nodes_of
 from opus_pipelines.wkg.task_matching.pins import Pins
-from opus_pipelines.wkg.task_matching.resolve import Resolution, identify
+from opus_pipelines.wkg.task_matching.resolve import Resolution, identify, merges_of
 
 
 def resolve(

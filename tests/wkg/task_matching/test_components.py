@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opus_pipelines.wkg.task_matching.components import components, tasks_of
+from opus_pipelines.wkg.task_matching.duplicate_detection import components, tasks_of
 
 Pairs = dict[tuple[int, int], float]
 

@@ -14,8 +14,7 @@ from opus_pipelines.history.ingestion.ingest import read_history
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.encoder import Encoder
 from opus_pipelines.quality.sample.write import write_sample
-from opus_pipelines.wkg.task_matching.nightly import NightlyResolution
-from opus_pipelines.wkg.task_matching.resolve import Resolution
+from opus_pipelines.wkg.task_matching.resolve import NightlyResolution, Resolution
 
 pytestmark = pytest.mark.model
 Resolve = Callable[..., Resolution]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opus_pipelines.wkg.task_matching.name_similarity import (
+from opus_pipelines.wkg.task_matching.duplicate_detection import (
     WordContrasts,
     opposed,
     same_form,

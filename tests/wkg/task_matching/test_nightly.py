@@ -13,10 +13,10 @@ import pytest
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.wkg.task_matching import evidence
+from opus_pipelines.wkg.task_matching import names
 from opus_pipelines.wkg.task_matching.id_ledger import Entry, ledger_table, read_ledger
-from opus_pipelines.wkg.task_matching.name_nodes import SourceNames
-from opus_pipelines.wkg.task_matching.nightly import NightlyResolution
+from opus_pipelines.wkg.task_matching.names import SourceNames
+from opus_pipelines.wkg.task_matching.resolve import NightlyResolution
 from tests.rebuilding import resolved_history
 from tests.wkg.task_matching.resolved import resolve
 
@@ -43,7 +43,7 @@ def test_what_a_source_shows_is_counted(lake: Lake, history: Any) -> None:
     source = history.write(lake, "s", [history.case(1, steps, weight=2), model])
     found = {
         name: [tuple(row.values()) for row in table.to_pylist()]
-        for name, table in evidence.count_evidence(source.folder).items()
+        for name, table in names.count_evidence(source.folder).items()
     }
     assert found["said"] == [
         ("claims", "A", "description", " do a ", 2),
@@ -70,11 +70,11 @@ def test_of_neighbours_and_values_only_the_most_frequent_are_kept(lake: Lake, hi
     cases = [
         history.case(i, [history.step("A", description=f"text {i:02}"), history.step(f"N{i:02}")]) for i in range(20)
     ]
-    found = evidence.count_evidence(history.write(lake, "s", cases).folder)
+    found = names.count_evidence(history.write(lake, "s", cases).folder)
     assert [row["value"] for row in found["said"].to_pylist()] == [f"text {i:02}" for i in range(8)]
     pairs = {(row["before"], row["after"]) for row in found["follows"].to_pylist()}
     assert {("A", f"N{i:02}") for i in range(20)} <= pairs  # each N has A among its few predecessors
-    assert evidence.count_evidence(Path("nowhere"))["follows"].num_rows == 0
+    assert names.count_evidence(Path("nowhere"))["follows"].num_rows == 0
 
 
 def test_the_encoder_is_asked_once_and_only_where_names_can_be_compared(lake: Lake, history: Any) -> None:

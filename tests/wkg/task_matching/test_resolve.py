@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opus_pipelines.wkg.task_matching.id_ledger import Entry, Ledger, added, ledger_table
-from opus_pipelines.wkg.task_matching.name_nodes import SourceNames, normalise
+from opus_pipelines.wkg.task_matching.names import SourceNames, normalise
 from opus_pipelines.wkg.task_matching.pins import Pins
 from opus_pipelines.wkg.task_matching.resolve import Resolution
 from tests.campaigns import examples

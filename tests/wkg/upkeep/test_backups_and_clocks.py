@@ -12,10 +12,9 @@ from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.settings_sections import Retention
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.views import connect
-from opus_pipelines.wkg.upkeep.repair import repair
 from opus_pipelines.wkg.upkeep.retention import prune
 from opus_pipelines.wkg.upkeep.rollback import choices
-from opus_pipelines.wkg.upkeep.verify import verify
+from opus_pipelines.wkg.upkeep.verify import repair, verify
 from tests.published_lake import CONTRACTS, NOW, SNAPSHOT, publish, publish_snapshot
 
 LATER = NOW + timedelta(days=40)

@@ -9,7 +9,7 @@ from opus_pipelines.core.schemas import TASKS
 from opus_pipelines.lake.layout import dataset_folder, read_table
 from opus_pipelines.wkg.upkeep.client_traces import clients_of, find, words_of
 from opus_pipelines.wkg.upkeep.erasure import remove_history
-from opus_pipelines.wkg.upkeep.published import manifests_of
+from opus_pipelines.wkg.upkeep.rollback import manifests_of
 
 pytestmark = pytest.mark.spark
 

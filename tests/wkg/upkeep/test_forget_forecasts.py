@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from opus_pipelines.core.schemas import FORECAST_CASES, FORECAST_LIMITS, FORECAST_STEPS
-from opus_pipelines.forecasts.history_traces import OpenRule
 from opus_pipelines.forecasts.publish import ForecastOptions, forecast_source, publish, request_of
+from opus_pipelines.forecasts.traces import OpenRule
 from opus_pipelines.wkg.upkeep.erasure import remove_forecasts
 from tests.forecast_fixtures import claims_lake
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from opus_pipelines.lake.layout import Lake, slug
 from opus_pipelines.lake.search import Word
-from opus_pipelines.wkg.upkeep.kept_answers import ANSWERS, remove_answers
+from opus_pipelines.wkg.upkeep.client_traces import ANSWERS, remove_answers
 
 
 def keep(lake: Lake, client: str, name: str, text: str) -> Path:

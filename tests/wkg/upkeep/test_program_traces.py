@@ -8,8 +8,7 @@ from opus_pipelines.flows.programs.planning_set import toolbox
 from opus_pipelines.flows.programs.records import publish_runs, task_of
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.search import Word
-from opus_pipelines.wkg.upkeep.client_traces import clients_of
-from opus_pipelines.wkg.upkeep.program_traces import clients_of_runs, remove_program_runs
+from opus_pipelines.wkg.upkeep.client_traces import clients_of, clients_of_runs, remove_program_runs
 from opus_pipelines.wkg.upkeep.verify import verify
 from opus_pipelines.workflow.blocks.formats.core_program import parse_core
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from opus_pipelines.core.schemas import DATASETS, IMPLEMENTATIONS, OPTIMIZED, REJECTS, RUNS, SOURCES
 from opus_pipelines.core.settings import Retention
 from opus_pipelines.lake.layout import Lake, table_of, write_json, write_table
-from opus_pipelines.wkg.upkeep.published import manifests_of
 from opus_pipelines.wkg.upkeep.retention import expired, expired_results, named_snapshots, prune, prune_results
+from opus_pipelines.wkg.upkeep.rollback import manifests_of
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 CLIENT = "A/B"

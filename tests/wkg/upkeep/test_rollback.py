@@ -15,7 +15,7 @@ from opus_pipelines.reporting.views import connect, write_views_sql
 from opus_pipelines.wkg.rebuild import stages
 from opus_pipelines.wkg.rebuild.records import HistoryRead
 from opus_pipelines.wkg.upkeep import rollback
-from opus_pipelines.wkg.upkeep.published import stamp
+from opus_pipelines.wkg.upkeep.rollback import stamp
 from tests.rebuilding import checked_snapshot
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from opus_pipelines.core.formatting import grid, share
-from opus_pipelines.core.toml_text import lines, listed, quoted
+from opus_pipelines.core.settings_files import lines, listed, quoted
 from opus_pipelines.history.ingestion.ingest import more_activities, unpriced_steps
 from opus_pipelines.history.ingestion.onboarding.trial import Findings, Trial, outcome_candidates
 from opus_pipelines.history.records.activity_kinds import KINDS, Classified, classify_source

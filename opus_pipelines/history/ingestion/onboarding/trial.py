@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from opus_pipelines.core.schemas import IMPLEMENTATIONS, REJECTS
-from opus_pipelines.core.toml_text import listed
+from opus_pipelines.core.settings_files import listed
 from opus_pipelines.history.ingestion.ingest import HistoryOptions, HistoryState, read_history
 from opus_pipelines.history.ingestion.plan import SourcePlan, plan_source
 from opus_pipelines.history.records.activity_kinds import Classified, Evidence, by_activity, evidence_of

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 from xml.sax.saxutils import quoteattr
 
-from opus_pipelines.core.safe_text import xml_text
+from opus_pipelines.core.formatting import xml_text
 from opus_pipelines.workflow.blocks.drawing import Drawing, DrawnEdge, DrawnNode, draw, place, step_name
 from opus_pipelines.workflow.blocks.expressions import Expression, FlowError
 from opus_pipelines.workflow.blocks.formats import bpmn_writer as text

@@ -10,7 +10,7 @@ from typing import Any
 
 from lxml import etree
 
-from opus_pipelines.core.safe_text import SAFE_XML, xml_text
+from opus_pipelines.core.formatting import SAFE_XML, xml_text
 from opus_pipelines.workflow.blocks.drawing import step_name
 from opus_pipelines.workflow.blocks.expressions import Expression, FlowError, Literal
 from opus_pipelines.workflow.blocks.formats.condition_dialects import FEEL, read_dialect

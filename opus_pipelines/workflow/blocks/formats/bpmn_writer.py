@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
-from opus_pipelines.core.safe_text import xml_text
+from opus_pipelines.core.formatting import xml_text
 from opus_pipelines.workflow.blocks.drawing import GAP, NOTE, Drawing, DrawnEdge, DrawnNode, draw
 from opus_pipelines.workflow.blocks.expressions import Expression
 from opus_pipelines.workflow.blocks.formats.bpmn_reader import MODEL, OPUS, ZEEBE

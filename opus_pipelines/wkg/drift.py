@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from opus_pipelines.core.check_results import CheckResult
+from opus_pipelines.core.errors import CheckResult
 from opus_pipelines.core.schemas import EDGES, TASKS, Dataset
 from opus_pipelines.core.settings import Checks
 from opus_pipelines.lake.layout import dataset_folder, read_table
@@ -168,7 +168,8 @@ TASK_DRIFT, GONE, EDGE_DRIFT, SHARE_DRIFT = (
     "drift of transition shares",
 )
 DRIFT_CHECKS: dict[str, Dataset] = {TASK_DRIFT: TASKS, GONE: TASKS, EDGE_DRIFT: EDGES, SHARE_DRIFT: EDGES}
-DRIFT_MEANINGS = {  # what must hold, by check; `checks.drift` says whether a failure warns, blocks, or is not looked for
+# What must hold, by check; `checks.drift` says whether a failure warns, blocks, or is not looked for.
+DRIFT_MEANINGS = {
     TASK_DRIFT: "The share of tasks that came or went since the last snapshot is at most `checks.drift_tasks`.",
     GONE: "Every industry and every source of the last snapshot is still there.",
     EDGE_DRIFT: "The edges that came or went since the last snapshot have at most the share "

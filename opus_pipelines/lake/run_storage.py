@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from opus_pipelines.core.errors import LakeError, SettingsError
-from opus_pipelines.lake.databases import opened
+from opus_pipelines.lake.damage import opened
 from opus_pipelines.lake.layout import Lake
 
 if TYPE_CHECKING:
     from opus_pipelines.lake.search import Finding, Word
+
 
 Storage = Literal["sqlite", "postgres"]
 VARIABLES = {  # the names that Dagster's own examples of a deployment use

@@ -1,24 +1,34 @@
-"""Gives readers the latest commit as a tree of files that nobody changes.
+"""Gives readers the latest commit as a tree of files that nobody changes, and says what the store has of them.
 
 A tree is made apart and then renamed, so a reader sees a whole commit or none. Files that an earlier tree or the
-working folder has are linked, not fetched. A reader holds its tree by a lock of the kernel; trees that nobody holds and
-that are not the latest are removed.
+working folder has are linked, not fetched. A reader holds its tree by a lock of the kernel; trees that nobody holds
+and that are not the latest are removed.
+
+What the store has of the files of a lake: their addresses for analysts, whether they are there, and sound copies.
 """
 
 import fcntl
 import os
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.lake.atomic_files import make_folder
 from opus_pipelines.lake.object_store.bucket import Bucket
-from opus_pipelines.lake.object_store.commits import Files, Head, read_files, read_head
+from opus_pipelines.lake.object_store.commits import (
+    FILES,
+    Files,
+    Head,
+    key_of,
+    read_files,
+    read_head,
+    read_state,
+    write_state,
+)
 from opus_pipelines.lake.object_store.files import ObjectGone, download, facts_of
-from opus_pipelines.lake.object_store.folders import Origin
-from opus_pipelines.lake.object_store.states import write_state
+from opus_pipelines.lake.object_store.folders import Origin, origin_in
 
 _ATTEMPTS = 5  # each finds the head replaced, and what it named before removed
 _held: dict[Path, int] = {}  # the trees of this process with the handles of their locks
@@ -132,3 +142,50 @@ def set_folder_times(root: Path, files: Files) -> None:
             newest[folder] = max(newest.get(folder, 0), entry.mtime_ns)
     for folder, mtime_ns in newest.items():
         os.utime(folder, ns=(mtime_ns, mtime_ns))
+
+
+def addresses(root: Path, origin: Origin) -> dict[str, str]:
+    """Returns the address `s3://…` of every file of the commit that a tree or a working folder is based on."""
+    _, files = read_state(root)
+    return {path: f"{origin.url}/{key_of(path, entry)}" for path, entry in files.items()}
+
+
+def missing(root: Path) -> list[tuple[str, str]]:
+    """Returns the files of the current commit that the store lacks, or has with another size, each with a reason."""
+    bucket = _bucket(root)
+    files = read_files(bucket, read_head(bucket)) or {}
+    sizes = {one.key: one.size for one in bucket.listed(FILES)}
+    found = ((path, entry.bytes, sizes.get(key_of(path, entry))) for path, entry in sorted(files.items()))
+    return [
+        (path, "is missing in the store" if size is None else f"has {size:,} bytes in the store instead of {stated:,}")
+        for path, stated, size in found
+        if size != stated
+    ]
+
+
+def mend(root: Path, damaged: Iterable[str], lacking: Iterable[str]) -> list[str]:
+    """Fetches damaged files of a working folder again, and lets the next publication send what the store lacks.
+
+    Trees for readers are removed: the next reader makes a new one. The caller does not hold the lock, but takes it
+    afterwards. Returns the files that were fetched.
+    """
+    bucket, (commit, files) = _bucket(root), read_state(root)
+    gone = set(lacking)
+    wanted = [path for path in damaged if path in files and path not in gone]
+    fetched = root / ".staged" / "fetched"
+    try:
+        download(bucket, files, wanted, fetched)
+        for path in wanted:
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (fetched / path).replace(root / path)
+    finally:
+        shutil.rmtree(fetched, ignore_errors=True)
+    write_state(root, commit, {path: entry for path, entry in files.items() if path not in gone})
+    erase_trees(root.parent)
+    return wanted
+
+
+def _bucket(root: Path) -> Bucket:
+    origin = origin_in(root)
+    assert origin is not None
+    return Bucket(origin)

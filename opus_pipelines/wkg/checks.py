@@ -1,7 +1,12 @@
-"""Checks on staged data: each names what it looked at and, where it failed, the first offenders."""
+"""Checks of a rebuild: the staged datasets of a snapshot, its figures, and cases that history lost.
 
-from collections.abc import Callable, Iterable, Iterator
+Each check names what it looked at and, where it failed, the first offenders. A corrupt figure blocks; a figure that is
+unknown (NULL with its reason) only warns. A loss of cases is compared with the history behind the current snapshot.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from opus_pipelines.core.check_results import CheckResult, equal, result
+from opus_pipelines.core.errors import CheckFailed, CheckResult, LakeError, equal, result
 from opus_pipelines.core.registry import Registry, takes
 from opus_pipelines.core.schemas import (
     ALIASES,
@@ -31,10 +36,141 @@ from opus_pipelines.core.schemas import (
 )
 from opus_pipelines.lake.atomic_files import read_json_value
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_table
-from opus_pipelines.wkg.checks.figure_checks import check_figures
+from opus_pipelines.wkg.estimates.figures import NO_INTERVAL, NOT_COMPUTED, ROUNDING
 
 if TYPE_CHECKING:
-    from opus_pipelines.history.ingestion.ingest import HistoryState
+    from opus_pipelines.history.ingestion.ingest import HistoryState, SourceState
+
+
+FINITE, ORDERED, RISING, WHOLE, EXPLAINED, TOLD = (
+    "figures are finite",
+    "intervals hold their figures",
+    "quantiles never fall",
+    "no figure is missing",
+    "missing figures have a reason",
+    "every figure could be told",
+)
+_SHARES = ("p_lower", "p", "p_upper"), ("q_lower", "q", "q_upper")
+_QUANTILES = ("duration_ms_p50", "duration_ms_p90"), ("cost_usd_p50", "cost_usd_p90")
+ORDER: dict[Dataset, tuple[tuple[str, ...], ...]] = {  # columns whose values never fall from left to right
+    TASKS: (*_SHARES, *_QUANTILES),
+    TASK_IMPLEMENTATIONS: (*_SHARES, *_QUANTILES),
+    EDGES: (
+        ("wait_ms_p50", "wait_ms_p90"),
+        ("wait_with_work_n", "wait_n"),
+        ("dst_p_successes", "dst_p_n", "transitions"),
+        ("dst_q_successes", "dst_q_n", "transitions"),
+    ),
+    WAITS: (("wait_ms_p50", "wait_ms_p90"), ("with_work_n", "wait_n")),
+    NEEDS: (("lift_lower", "lift", "lift_upper"), ("adjusted_lower", "adjusted_lift", "adjusted_upper")),
+}
+QUANTILES: dict[Dataset, str] = {TASK_IMPLEMENTATIONS: "duration_ms_quantiles", WAITS: "wait_ms_quantiles"}
+# A row of these exists because something was counted: none of its figures may be NULL.
+COUNTED: dict[Dataset, tuple[str, ...]] = {
+    WAITS: ("wait_n", "with_work_n", "wait_ms_mean", "wait_ms_p50", "wait_ms_p90", "wait_ms_quantiles"),
+}
+# By figure the columns of which none may be NULL without `<figure>_reason`.
+REASONS: dict[Dataset, dict[str, tuple[str, ...]]] = {
+    TASKS: {
+        "p": ("p", "p_lower", "p_upper"),
+        "q": ("q", "q_lower", "q_upper"),
+        "duration": ("duration_ms_mean", "duration_ms_p50", "duration_ms_p90"),
+        "wait": ("wait_ms_mean",),
+        "cost": ("cost_usd_mean", "cost_usd_p50", "cost_usd_p90"),
+    },
+    TASK_IMPLEMENTATIONS: {
+        "p": ("p", "p_lower", "p_upper"),
+        "q": ("q", "q_lower", "q_upper"),
+        "duration": ("duration_ms_mean", "duration_ms_p50", "duration_ms_p90"),
+        "cost": ("cost_usd_mean", "cost_usd_p50", "cost_usd_p90"),
+    },
+    NEEDS: {
+        "lift": ("lift", "lift_lower", "lift_upper"),
+        "adjusted_lift": ("adjusted_lift", "adjusted_lower", "adjusted_upper"),
+    },
+}
+FIGURE_CHECKS: dict[str, tuple[Dataset, ...]] = {
+    FINITE: (TASKS, TASK_IMPLEMENTATIONS, EDGES, WAITS, NEEDS, CASES),
+    ORDERED: tuple(ORDER),
+    RISING: tuple(QUANTILES),
+    WHOLE: tuple(COUNTED),
+    EXPLAINED: tuple(REASONS),
+    TOLD: tuple(REASONS),
+}
+FIGURE_MEANINGS = {  # what must hold, by check
+    FINITE: "No figure is infinite or not a number.",
+    ORDERED: "A lower bound is at most its estimate, an estimate at most its upper bound, and a median "
+    "at most its 90th percentile.",
+    RISING: "The quantiles of a distribution never decrease.",
+    WHOLE: "A row that was counted has all its figures.",
+    EXPLAINED: "A figure that is NULL has its reason in the column beside it.",
+    TOLD: "No estimator failed. This check warns and does not block.",
+}
+
+
+def check_figures(tables: Mapping[Dataset, pa.Table]) -> Iterator[CheckResult]:
+    """One result for each of FIGURE_CHECKS and dataset among `tables`."""
+    for dataset in (d for d in FIGURE_CHECKS[FINITE] if d in tables):
+        columns = [c.name for c in dataset.columns if c.type in (pa.float64(), pa.list_(pa.float64()))]
+        off = [name for name in columns if not _is_finite(tables[dataset][name])]
+        yield result(FINITE, dataset, off, f"{len(columns)} columns")
+    for dataset, rows in ((d, r) for d, r in ORDER.items() if d in tables):
+        pairs = [pair for columns in rows for pair in pairwise(columns)]
+        off = [
+            f"{left} > {right}"
+            for left, right in pairs
+            if not _never_above(tables[dataset][left], tables[dataset][right])
+        ]
+        yield result(ORDERED, dataset, off, f"{len(rows)} figures")
+    for dataset, name in ((d, n) for d, n in QUANTILES.items() if d in tables):
+        falling = _falling(tables[dataset][name])
+        yield result(
+            RISING, dataset, [f"{name} in {falling} rows"] if falling else [], f"{tables[dataset].num_rows} rows"
+        )
+    for dataset, names in ((d, n) for d, n in COUNTED.items() if d in tables):
+        lacking = [f"{name} in {n} rows" for name in names if (n := tables[dataset][name].null_count)]
+        yield result(WHOLE, dataset, lacking, f"{len(names)} columns")
+    for dataset, of in ((d, r) for d, r in REASONS.items() if d in tables):
+        table = tables[dataset]
+        missing = {
+            figure: sum(_unexplained(table, name, f"{figure}_reason") for name in columns)
+            for figure, columns in of.items()
+        }
+        yield result(
+            EXPLAINED, dataset, [f"{figure} in {n} rows" for figure, n in missing.items() if n], f"{len(of)} figures"
+        )
+        untold = [f"{figure} in {n} rows" for figure in of if (n := _failed(table[f"{figure}_reason"]))]
+        yield result(TOLD, dataset, untold, f"{table.num_rows} rows", blocking=False)
+
+
+def _is_finite(column: pa.ChunkedArray) -> bool:
+    values = pc.list_flatten(column) if pa.types.is_list(column.type) else column
+    return pc.all(pc.is_finite(values)).as_py() is not False
+
+
+def _never_above(left: pa.ChunkedArray, right: pa.ChunkedArray) -> bool:
+    most = pc.add(pc.abs(right), 1.0)
+    return pc.all(pc.less_equal(left, pc.add(right, pc.multiply(most, ROUNDING)))).as_py() is not False
+
+
+def _falling(lists: pa.ChunkedArray) -> int:
+    """Rows whose list of quantiles falls anywhere."""
+    whole = lists.combine_chunks()
+    row, values = pc.list_parent_indices(whole), pc.list_flatten(whole)
+    if len(values) < 2:
+        return 0
+    falls = pc.and_(pc.equal(row[1:], row[:-1]), pc.less(values[1:], values[:-1]))
+    return len(pc.unique(row[1:].filter(falls)))
+
+
+def _unexplained(table: pa.Table, column: str, reason: str) -> int:
+    return int(pc.sum(pc.and_(pc.is_null(table[column]), pc.is_null(table[reason]))).as_py() or 0)
+
+
+def _failed(reasons: pa.ChunkedArray) -> int:
+    """Figures for which an estimator failed; a history that simply lacks times or costs is not among them."""
+    return int(pc.sum(pc.is_in(reasons, pa.array([NOT_COMPUTED, NO_INTERVAL]))).as_py() or 0)
+
 
 MINED_DATASETS = (TASKS, TASK_IMPLEMENTATIONS, EDGES, WAITS, NEEDS, ALIASES, VARIANTS, CONTEXTS, CASES)
 EMBEDDED_DATASETS = (EMBEDDINGS, IMPLEMENTATION_VECTORS, PROCEDURES, PROCEDURE_VECTORS)
@@ -81,7 +217,7 @@ class Check:
 
 def _misfit(name: str, added: Any) -> str:
     if not isinstance(added, Check):
-        return f"it must be an opus_pipelines.wkg.checks.checks.Check, but is a {type(added).__name__}"
+        return f"it must be an opus_pipelines.wkg.checks.Check, but is a {type(added).__name__}"
     dataset = DATASETS.get(added.dataset)
     if dataset is None or dataset.name.startswith("history/"):
         return f"{added.dataset!r} is no dataset of a snapshot or of a result"
@@ -263,3 +399,74 @@ def _total(column: Any) -> int:
 
 def _names(edges: pa.Table) -> list[str]:
     return [f"{src} -> {dst}" for src, dst in zip(edges["src"].to_pylist(), edges["dst"].to_pylist(), strict=True)]
+
+
+LOSS = "cases are not lost"
+LOSS_MEANINGS = {
+    LOSS: "History has at most the share `checks.max_lost_share` fewer cases than the history behind the current "
+    "snapshot, and not none at all. `opus rebuild --allow-loss` allows a loss for one run."
+}
+_NAMED = 3  # sources that a message names
+
+
+class CasesLost(CheckFailed):
+    """History lost too many cases. `check` is the failed check."""
+
+    def __init__(self, check: CheckResult) -> None:
+        super().__init__(f"nothing was published: {check.detail}")
+        self.check = check
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The cases of history by source: behind the current snapshot, and now."""
+
+    before: dict[str, int]
+    now: dict[str, int]
+
+    @property
+    def share(self) -> float:
+        """The share of the cases behind the snapshot that are lost, 0 where there are more than before."""
+        before = sum(self.before.values())
+        return max(0, before - sum(self.now.values())) / before if before else 0.0
+
+    def __str__(self) -> str:
+        change = {name: self.now.get(name, 0) - cases for name, cases in self.before.items()}
+        lost = sorted((name for name in change if change[name] < 0), key=lambda name: (change[name], name))
+        named = ", ".join(f"{name} {self.before[name]:,} -> {self.now.get(name, 0):,}" for name in lost[:_NAMED])
+        more = f" and {len(lost) - _NAMED} more sources" if len(lost) > _NAMED else ""
+        return (
+            f"the current snapshot rests on {sum(self.before.values()):,} cases, and history has "
+            f"{sum(self.now.values()):,} now, {self.share:.0%} fewer ({named}{more})"
+        )
+
+
+def loss_of(home: Lake, sources: "Iterable[SourceState]") -> Loss | None:
+    """Returns the cases behind the current snapshot and those of `sources`, or None where there is no snapshot yet."""
+    snapshot = home.current_snapshot()
+    if snapshot is None or not (home.snapshot_folder(snapshot) / "manifest.json").is_file():
+        return None
+    parts = home.manifest(snapshot)["inputs"]["sources"]
+    before = {part["source"]: _stored_rows(home.root / part["folder"]) for part in parts if "folder" in part}
+    return Loss(before, {source.source: source.implementations for source in sources})
+
+
+def check_loss(loss: Loss | None, max_lost_share: float, is_allowed: bool) -> CheckResult:
+    """Returns the check of a loss. Raises CasesLost where it is larger than `max_lost_share` and not allowed."""
+    if loss is None:
+        return result(LOSS, SOURCES, [], "no snapshot to compare with")
+    is_lost = loss.share > max_lost_share or (loss.share == 1.0 and bool(loss.before))
+    if not is_lost or is_allowed:
+        return result(LOSS, SOURCES, [], f"{loss.share:.1%} fewer cases")
+    advice = (
+        f"at most {max_lost_share:.0%} may be lost (checks.max_lost_share). Is a folder or a mount missing? "
+        "`opus rebuild --allow-loss` publishes it all the same"
+    )
+    raise CasesLost(CheckResult(LOSS, False, f"{loss}; {advice}", SOURCES.name))
+
+
+def _stored_rows(folder: Path) -> int:
+    try:
+        return sum(pq.ParquetFile(file).metadata.num_rows for file in sorted(folder.glob("*.parquet")))
+    except OSError as error:
+        raise LakeError(f"{folder} cannot be read: {error}") from None
