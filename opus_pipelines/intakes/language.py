@@ -15,7 +15,7 @@ READ = "en"
 # Natural log of how much likelier the text must be in the named language than in English. Names and product names of
 # several words reach about 20; a list of three steps of two words each reaches about 40.
 SURE = 25.0
-LEAST_WORDS = 2  # of a text whose language can be told
+_LEAST_WORDS = 2  # of a text whose language can be told
 # of a text's words that are English function words, from which it is not taken for another language
 ENGLISH_SHARE = 0.25
 # A text has as many English function words, but all of them are the same one, as Portuguese and Italian have "a". It
@@ -85,7 +85,7 @@ def foreign_language(text: str) -> str | None:
     """Returns the name of the language of a text that is certainly not English, else None."""
     text = _ADDRESS.sub(" ", text)
     words = _WORD.findall(text.casefold())
-    if len(words) < LEAST_WORDS and sum(map(len, words)) < _LEAST_SIGNS:
+    if len(words) < _LEAST_WORDS and sum(map(len, words)) < _LEAST_SIGNS:
         return None
     english = [word for word in words if word in EMPTY]
     looks_english = len(english) >= ENGLISH_SHARE * len(words)
@@ -94,7 +94,7 @@ def foreign_language(text: str) -> str | None:
     chances = {name: float(chance) for name, chance in _identifier().rank(text)}
     code = max((name for name in chances if name in _NAMES), key=lambda name: chances[name])
     surplus = chances[code] - max(chances[READ], chances.get(_NO_LANGUAGE, -math.inf))
-    if surplus < (SURE_OF_ONE_WORD if looks_english else SURE) or (len(words) < LEAST_WORDS and code not in _UNSPACED):
+    if surplus < (SURE_OF_ONE_WORD if looks_english else SURE) or (len(words) < _LEAST_WORDS and code not in _UNSPACED):
         return None
     return _NAMES[code]
 

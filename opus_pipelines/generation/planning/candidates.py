@@ -13,7 +13,7 @@ from opus_pipelines.generation.planning.plan_cache import PlanCacheKey
 from opus_pipelines.generation.planning.plans import Planner
 from opus_pipelines.generation.planning.proposals import Proposals, propose
 from opus_pipelines.generation.planning.ranking_context import Candidate, Plan, RankingContext, either
-from opus_pipelines.generation.planning.search_constraints import binding
+from opus_pipelines.generation.planning.search_constraints import binding_demands
 from opus_pipelines.generation.planning.standing_decisions import with_decisions, with_ranks_for_rejected
 from opus_pipelines.generation.search.constraints import TimeChecks, violations
 from opus_pipelines.generation.search.diversity import select_diverse, swaps
@@ -25,7 +25,7 @@ from opus_pipelines.workflow.model import TaskNode, Workflow
 
 # The violation that names a critical task which a workflow lacks begins with this word.
 NEEDED = "needed: "
-KEPT = 1_024  # plans of which the text behind their ids is kept, some kB each
+_PLAN_TEXTS_KEPT = 1_024  # plans of which the text behind their ids is kept, some kB each
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def rank_candidates(context: RankingContext, planned: PlannedCandidates) -> list
     decided = with_decisions(context, planned.candidates, lambda content: _decided(context, planner, content))
     compared = _with_distances(context, decided, planned.is_exhaustive)
     ranked = with_confidence(context, compared, planner.cache.draws)
-    bound = [replace(c, plan=replace(c.plan, binding=(*c.plan.binding, *binding(context)))) for c in ranked[:1]]
+    bound = [replace(c, plan=replace(c.plan, binding=(*c.plan.binding, *binding_demands(context)))) for c in ranked[:1]]
     return list(enumerate([*bound, *ranked[1:]], start=1))
 
 
@@ -235,7 +235,7 @@ def _id(context: RankingContext, plan: Plan) -> str:
     return make_id("f", context.intention_id, *_content(plan.workflow, plan.tasks))
 
 
-@lru_cache(KEPT)
+@lru_cache(_PLAN_TEXTS_KEPT)
 def _content(workflow: Workflow, tasks: tuple[str, ...]) -> tuple[str, str]:
     """Returns the steps and the edges of a plan as canonical JSON; many intakes of a contract have the same plans."""
     nodes = [node for n in Plan(workflow, tasks).nodes if isinstance(node := workflow.by_id[n], TaskNode)]

@@ -98,7 +98,8 @@ def of_mean(mean: float, deviation: float | None, n: int) -> float:
     return math.sqrt((own + PSEUDO_EXECUTIONS * mean**2) / degrees / max(n, 1))
 
 
-KEPT = 256  # draws of which the interval is kept, some 10 kB each: most intakes of a contract lead to the same plans
+# draws of which the interval is kept, some 10 kB each: most intakes of a contract lead to the same plans
+_INTERVALS_KEPT = 256
 CLEAR, UNDECIDED = "clear", "undecided"
 
 
@@ -179,7 +180,7 @@ def _best_shares(context: RankingContext, ranked: Sequence[Candidate], drawn: Se
     return [float(x) for x in (top / top.sum(axis=0)).mean(axis=1)]
 
 
-@lru_cache(KEPT)
+@lru_cache(_INTERVALS_KEPT)
 def _interval(draws: SameObject[Floats]) -> Interval:
     return middle_interval(draws.value)
 

@@ -43,7 +43,7 @@ def explain_choices(refiner: LocalSearch, plan: RefinedPlan) -> tuple[Edit, ...]
     )
 
 
-def binding(refiner: LocalSearch, plan: RefinedPlan) -> tuple[str, ...]:
+def binding_limits(refiner: LocalSearch, plan: RefinedPlan) -> tuple[str, ...]:
     """Names the limits without which these tasks in this shape would earn more, and limits that are nearly reached."""
     space, table = refiner.space, refiner.table(plan.state.order)
     if not space.limits or not plan.keeps_limits:

@@ -28,7 +28,7 @@ from opus_pipelines.workflow.evaluation.lead_time import (
 from opus_pipelines.workflow.model import TaskNode, Workflow
 
 HOURS_A_DAY = 24
-KEPT = 1_024  # lead times of workflows, 16 kB each: many intakes of a contract lead to the same workflows
+_LEAD_TIMES_KEPT = 1_024  # lead times of workflows, 16 kB each: many intakes of a contract lead to the same workflows
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,8 @@ class LeadTimes:
     def _deadline_check(
         self, workflow: Workflow, times: Mapping[str, StepTime], deadline: StepDeadline, names: TaskNames
     ) -> DeadlineCheck | None:
-        node = _node(workflow, names, deadline.step)
-        since = None if deadline.after is None else _node(workflow, names, deadline.after)
+        node = _node_named(workflow, names, deadline.step)
+        since = None if deadline.after is None else _node_named(workflow, names, deadline.after)
         if node is None:
             return None
         limit = self._limit_hours(deadline)
@@ -194,13 +194,13 @@ class _Times(NamedTuple):
     nearest: tuple[tuple[str, str], ...]
 
 
-@lru_cache(KEPT)
+@lru_cache(_LEAD_TIMES_KEPT)
 def _lead_time_of(workflow: Workflow, times: _Times) -> LeadTime:
     nearest = dict(times.nearest)
     return LeadTimes(times.waiting.value, times.correlation, times.seed, times.calendar.value, nearest).drawn(workflow)
 
 
-def _node(workflow: Workflow, names: TaskNames, name: str) -> str | None:
+def _node_named(workflow: Workflow, names: TaskNames, name: str) -> str | None:
     """Returns the node of the first task of a workflow with this name."""
     meant = names.tasks(name)
     titles = {folded(name)}

@@ -10,7 +10,7 @@ from itertools import product
 
 from opus_pipelines.core.settings import Cost, Settings
 from opus_pipelines.generation.planning.confidence import reward_draws
-from opus_pipelines.generation.planning.explanations import binding, explain_choices
+from opus_pipelines.generation.planning.explanations import binding_limits, explain_choices
 from opus_pipelines.generation.planning.penalty_scores import TaskFactIndex, penalty_scores
 from opus_pipelines.generation.planning.prices import Prices
 from opus_pipelines.generation.planning.ranking_context import RankingContext
@@ -26,7 +26,7 @@ from opus_pipelines.workflow.evaluation.reward import Evaluation, evaluate
 from opus_pipelines.workflow.model import INPUT, OUTPUT, InputNode, OutputNode, TaskNode, Workflow
 
 PLAN_CACHES = 32  # kept, the least used goes first: a few megabytes each
-KEPT = 256  # of what one has worked out, of each kind
+_RESULTS_KEPT = 256  # of what one has worked out, of each kind
 INPUT_TITLE = "Client input"
 Pair = tuple[str, str]
 Group = frozenset[str]
@@ -129,13 +129,13 @@ class PlanCache:
                 key.graph.shifts,
             )
         )
-        keep = lru_cache(KEPT)
+        keep = lru_cache(_RESULTS_KEPT)
         self.initial_plan = keep(lambda tasks, picks: self.refiner.initial_plan(tasks, dict(picks)))
         self.refine = keep(self._refine)
         self.apply_moves = keep(self.refiner.apply_moves)
         self.workflow = keep(lambda plan: self.refiner.workflow(plan.state))
         self.choices = keep(lambda plan: explain_choices(self.refiner, plan))
-        self.binding = keep(lambda plan: binding(self.refiner, plan))
+        self.binding = keep(lambda plan: binding_limits(self.refiner, plan))
         self.variations = keep(lambda plan, most: Variations.of(self.refiner, plan, most))
         self.draws = keep(lambda workflow: reward_draws(workflow, key.prices, key.cost, key.settings, key.graph.shifts))
         self.worth = keep(self._worth)

@@ -11,7 +11,7 @@ from opus_pipelines.generation.search.node_cost import NodeCost, node_cost
 from opus_pipelines.wkg.graph import ExecutionMode, Task, WorkGraph
 from opus_pipelines.workflow.model import TaskNode
 
-KEPT = 64  # sets of tasks, some 100 kB each: most intakes of a contract lead to the same ones
+_TASK_SETS_KEPT = 64  # sets of tasks, some 100 kB each: most intakes of a contract lead to the same ones
 
 
 def execution_modes_of(task: Task) -> tuple[ExecutionMode, ...]:
@@ -46,7 +46,7 @@ class Prices:
         return next((mode for mode in modes if mode.actor == node.actor), None)
 
 
-@lru_cache(KEPT)
+@lru_cache(_TASK_SETS_KEPT)
 def _prices_of(tasks: tuple[SameObject[Task], ...], cost: SameSettings[Cost], priors: SameSettings[Priors]) -> Prices:
     known = {task.value.task_id: task.value for task in tasks}
     modes = {t: execution_modes_of(task) for t, task in known.items()}

@@ -11,7 +11,13 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from opus_pipelines.generation.planning.ranking_context import Proposal, RankingContext
-from opus_pipelines.generation.planning.search_constraints import EFFORT, is_mendable, keeps_limits, problem_of, why_not
+from opus_pipelines.generation.planning.search_constraints import (
+    DEMANDS_EFFORT,
+    is_mendable,
+    keeps_limits,
+    problem_of,
+    why_not,
+)
 from opus_pipelines.generation.search.label_search import BestPaths, ChosenPath, best_paths
 from opus_pipelines.generation.search.problem import Avoids, Before, Contains, Demand, Differs, Limit, Problem, keeps
 from opus_pipelines.lwm.workflow_graph import WfgEdge
@@ -73,7 +79,7 @@ def propose(context: RankingContext) -> Proposals:
     without = best_paths(
         replace(level.problem, demands=(*level.problem.demands, Avoids("optional steps", context.optional))),
         1,
-        EFFORT,
+        DEMANDS_EFFORT,
     )
     paths |= {path.tasks: _modes(path) for path in without.paths if path.tasks not in paths}
     for tasks in sorted(set(context.draft.sequences.values()) - paths.keys()):
@@ -103,9 +109,9 @@ def _relaxed(required: Problem, k: int) -> tuple[_Level, bool]:
     for level, demands in enumerate(_levels(required)):
         problem = replace(required, demands=tuple(demands))
         loose = problem.without(*(d for d in demands if is_mendable(d)))
-        best = best_paths(loose, k, EFFORT)
+        best = best_paths(loose, k, DEMANDS_EFFORT)
         if loose.demands != problem.demands and not all(keeps_limits(path, problem) for path in best.paths):
-            strict = best_paths(problem, k, EFFORT)
+            strict = best_paths(problem, k, DEMANDS_EFFORT)
             best = BestPaths(
                 _once([*strict.paths, *best.paths]),
                 strict.exact and best.exact,
@@ -115,7 +121,7 @@ def _relaxed(required: Problem, k: int) -> tuple[_Level, bool]:
                 return _Level(problem, best), not level and bool(strict.paths)
         if best.paths:
             return _Level(problem, best), not level
-    return _Level(replace(required, demands=()), best_paths(replace(required, demands=()), k, EFFORT)), False
+    return _Level(replace(required, demands=()), best_paths(replace(required, demands=()), k, DEMANDS_EFFORT)), False
 
 
 def _levels(required: Problem) -> Iterable[list[Demand]]:
@@ -138,7 +144,7 @@ def _levels(required: Problem) -> Iterable[list[Demand]]:
 
 
 def _is_kept(required: Problem, demands: Sequence[Demand]) -> bool:
-    return bool(best_paths(replace(required, demands=tuple(demands), objective="cost_usd"), 1, EFFORT).paths)
+    return bool(best_paths(replace(required, demands=tuple(demands), objective="cost_usd"), 1, DEMANDS_EFFORT).paths)
 
 
 def _once(paths: Sequence[ChosenPath]) -> list[ChosenPath]:
@@ -165,5 +171,5 @@ def _history(problem: Problem, tasks: tuple[str, ...]) -> Mapping[str, TaskNode]
         problem, wfg=replace(problem.wfg, nodes={n: problem.wfg.nodes[n] for n in sorted(ends)}, edges=edges)
     )
     limits = [d for d in problem.demands if isinstance(d, Limit)]
-    best = best_paths(chain, 1, EFFORT).paths or best_paths(chain.without(*limits), 1, EFFORT).paths
+    best = best_paths(chain, 1, DEMANDS_EFFORT).paths or best_paths(chain.without(*limits), 1, DEMANDS_EFFORT).paths
     return _modes(best[0]) if best else None

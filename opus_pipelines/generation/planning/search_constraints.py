@@ -7,7 +7,7 @@ from opus_pipelines.generation.search.problem import Avoids, Before, Contains, D
 from opus_pipelines.workflow.evaluation.cost import MS_PER_HOUR
 
 # labels that a search may expand, so that the time of an intake is bounded; what is left open is reported as the gap
-EFFORT = 3_000
+DEMANDS_EFFORT = 3_000
 HISTORY = "the order of history"
 
 
@@ -39,7 +39,7 @@ def keeps_limits(path: ChosenPath, problem: Problem) -> bool:
     return all(figures[figure] >= bound - 1e-9 * abs(bound) for figure, bound in bounds)
 
 
-def binding(context: RankingContext) -> tuple[str, ...]:
+def binding_demands(context: RankingContext) -> tuple[str, ...]:
     """Says for each demand on tasks and order that binds how much more the best chain would earn without it.
 
     Limits on time and success are left out, as they are in `proposals`; what limits cost a workflow is computed on its
@@ -48,9 +48,9 @@ def binding(context: RankingContext) -> tuple[str, ...]:
     problem = problem_of(context)
     problem = problem.without(*(d for d in problem.demands if is_mendable(d)))
     own = _named(context)
-    free = best_paths(problem.without(*own), 1, EFFORT).paths if own else []
-    best = best_paths(problem, 1, EFFORT).paths if free and not keeps(free[0].tasks, own) else []
-    costs = relaxation_costs(problem, best[0].worth, own, EFFORT) if best else []
+    free = best_paths(problem.without(*own), 1, DEMANDS_EFFORT).paths if own else []
+    best = best_paths(problem, 1, DEMANDS_EFFORT).paths if free and not keeps(free[0].tasks, own) else []
+    costs = relaxation_costs(problem, best[0].worth, own, DEMANDS_EFFORT) if best else []
     amounts = ((demand.name, more(worth, context.intake.gain_usd)) for demand, worth in costs)
     return tuple(f"{name}: without it the best chain would {amount}" for name, amount in amounts)
 
@@ -62,7 +62,7 @@ def more(worth: float, gain_usd: float | None) -> str:
 
 def why_not(problem: Problem) -> tuple[str, ...]:
     """Says which demands conflict and what would solve the conflict; empty where a path meets all demands."""
-    why = infeasibility(problem, EFFORT)
+    why = infeasibility(problem, DEMANDS_EFFORT)
     if why is None:
         return ()
     mendable = any(is_mendable(d) for conflict in why.conflicts for d in conflict)

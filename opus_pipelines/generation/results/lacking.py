@@ -8,7 +8,7 @@ from collections.abc import Collection
 from itertools import product
 
 from opus_pipelines.intakes.catalogues.conditions import without_joint
-from opus_pipelines.intakes.catalogues.statements import Statement, sentences_of, statements_of
+from opus_pipelines.intakes.catalogues.statements import Statement, prose_sentences, statements_of
 from opus_pipelines.intakes.procedures.name_coverage import words
 from opus_pipelines.intakes.procedures.reading import ParsedProcedure, ProcedureStep
 from opus_pipelines.language.embedding.text_parts import parts
@@ -54,7 +54,7 @@ def unsaid_steps(
     A title stands for a statement also where it has more than half of its words. None without a procedure, and for one
     of more than `MOST` sentences, which holds conditions and explanations more than steps.
     """
-    if not 0 < len(sentences_of(text)) <= MOST:
+    if not 0 < len(prose_sentences(text)) <= MOST:
         return None
     names = [stems(title) for title in titles]
     told = [" ".join(stems(rule)) for rule in rules]
@@ -97,9 +97,9 @@ def _sentences(text: str, procedure: ParsedProcedure | None) -> list[str]:
     head = procedure.head if procedure else ""
     read = [part for part in parts(text) if part.head == head] if head else []
     if not read:
-        return sentences_of(text)
+        return prose_sentences(text)
     lines = [sentence.text for part in read for sentence in part.sentences] or [part.head or "" for part in read]
-    return [sentence for line in lines if line for sentence in sentences_of(line) or [line]]
+    return [sentence for line in lines if line for sentence in prose_sentences(line) or [line]]
 
 
 def _asks(step: ProcedureStep, statement: Statement, statements: int) -> bool:

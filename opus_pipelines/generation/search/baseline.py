@@ -26,7 +26,8 @@ from opus_pipelines.generation.search.node_cost import Price, price_of
 from opus_pipelines.workflow.evaluation.cost import time_usd
 from opus_pipelines.workflow.model import Actor
 
-KEPT = 10_000  # cases whose prices are kept, 1 kB each: most intakes of a contract are compared with the same ones
+# cases whose prices are kept, 1 kB each: most intakes of a contract are compared with the same ones
+_CASES_KEPT = 10_000
 
 
 class CaseFigures(NamedTuple):
@@ -132,7 +133,7 @@ def _prices(row: Mapping[str, Any], stated: SameSettings[Cost]) -> tuple[Price, 
     return _prices_of(CaseFigures(costs, *others), stated)
 
 
-@lru_cache(KEPT)
+@lru_cache(_CASES_KEPT)
 def _prices_of(case: CaseFigures, stated: SameSettings[Cost]) -> tuple[Price, ...]:
     """Returns the price of each task of a case."""
     return tuple(

@@ -12,8 +12,8 @@ from typing import Protocol, TypeVar
 
 from opus_pipelines.workflow.model import TaskNode, Workflow
 
-Step = tuple[str, str | None, str | None, str | None]  # node, actor kind, model, group
-Steps = frozenset[Step]
+StepKey = tuple[str, str | None, str | None, str | None]  # node, actor kind, model, group
+Steps = frozenset[StepKey]
 
 
 class WithSteps(Protocol):
@@ -33,7 +33,7 @@ class WithSteps(Protocol):
 D = TypeVar("D", bound=WithSteps)
 
 
-def step_of(node: TaskNode) -> Step:
+def step_of(node: TaskNode) -> StepKey:
     """Returns the step that a node represents."""
     return node.id, node.actor_kind, node.model, node.actor_group
 

@@ -20,7 +20,7 @@ EFFORT = 20_000  # most labels that a search expands; a search that needs fewer 
 FRONT = 1_000  # most Pareto points of a label
 # labels after which limits get a price (Lagrangian relaxation), which takes about ten passes over the graph
 PATIENCE = 200
-KEPT = 256  # solved nets in the cache, about 100 kB each
+_NETS_KEPT = 256  # solved nets in the cache, about 100 kB each
 STATES = 4  # nets whose search states are cached, some megabytes each
 _EXPONENTS = range(-4, 4)
 
@@ -84,12 +84,12 @@ def best_paths(
     return BestPaths([_chosen(problem, net, a) for a in paths], exact, gap)
 
 
-@lru_cache(KEPT)
+@lru_cache(_NETS_KEPT)
 def _net_of(key: ProblemKey) -> SearchNet:
     return SearchNet(key.problem)
 
 
-@lru_cache(KEPT)
+@lru_cache(_NETS_KEPT)
 def solve(
     net: SearchNet, diversity: DiversityConstraint, k: int, bounds: SearchBounds
 ) -> tuple[tuple[CompletePath, ...], bool, float | None]:

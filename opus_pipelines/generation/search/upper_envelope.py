@@ -8,7 +8,7 @@ with few relevant pieces.
 from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar
 
-Option = tuple[float, float, float]  # p, q, cost in dollars
+ChainOption = tuple[float, float, float]  # p, q, cost in dollars
 L = TypeVar("L", bound="tuple[Any, ...]")  # slope, height at 0, and what the line represents
 
 
@@ -19,7 +19,7 @@ class _Line(NamedTuple):
     rest: "_Line | None"
 
 
-def best_on_chain(steps: Sequence[Sequence[Option]], prior: float, gain_usd: float) -> list[int]:
+def best_on_chain(steps: Sequence[Sequence[ChainOption]], prior: float, gain_usd: float) -> list[int]:
     """Returns the option number at each step that maximises gain · (success at the end) - costs.
 
     Ties go to earlier options.

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from opus_pipelines.generation.search.diversity import Step, Steps, step_of
+from opus_pipelines.generation.search.diversity import StepKey, Steps, step_of
 from opus_pipelines.generation.search.local_search import LocalSearch, RefinedPlan
 from opus_pipelines.generation.search.plan_states import PlanMove, kind_of, row
 from opus_pipelines.generation.search.plan_table import EXACT_ROWS, Picks, PlanTable
@@ -84,7 +84,7 @@ class Variations:
         ]
 
     @cached_property
-    def _options(self) -> tuple[list[Step | None], Picks]:
+    def _options(self) -> tuple[list[StepKey | None], Picks]:
         """The step of every option of every node in one list, and the first index of each node.
 
         The step is None for a review that is absent.

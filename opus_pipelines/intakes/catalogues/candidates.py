@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from opus_pipelines.intakes.catalogues.declared import Catalogue, DeclaredTask
 from opus_pipelines.intakes.procedures.name_coverage import words
 
-MOST = 400  # tools that are compared by vector; a catalogue of up to so many is taken whole
+MOST_COMPARED = 400  # tools that are compared by vector; a catalogue of up to so many is taken whole
 OF_A_TEXT = 40  # tools that come into question for one text
 NAME_WEIGHT = 2.0  # of a word of the name, relative to one of the description
 
@@ -18,12 +18,12 @@ class Candidates:
     def __init__(self, catalogue: Catalogue) -> None:
         self._tasks = catalogue.tasks
         self._tools_of: dict[str, list[tuple[int, float]]] = defaultdict(list)
-        if len(self._tasks) > MOST:
+        if len(self._tasks) > MOST_COMPARED:
             self._index()
 
     def of(self, texts: Iterable[str]) -> Sequence[DeclaredTask]:
         """Returns the tools that come into question for the texts, at most MOST, in the order of the catalogue."""
-        if len(self._tasks) <= MOST:
+        if len(self._tasks) <= MOST_COMPARED:
             return self._tasks
         best: dict[int, float] = defaultdict(float)
         for text in dict.fromkeys(texts):
@@ -33,7 +33,7 @@ class Candidates:
                     scores[tool] += weight
             for tool, score in sorted(scores.items(), key=lambda s: (-s[1], s[0]))[:OF_A_TEXT]:
                 best[tool] = max(best[tool], score)
-        kept = sorted(sorted(best, key=lambda tool: (-best[tool], tool))[:MOST])
+        kept = sorted(sorted(best, key=lambda tool: (-best[tool], tool))[:MOST_COMPARED])
         return [self._tasks[tool] for tool in kept]
 
     def _index(self) -> None:

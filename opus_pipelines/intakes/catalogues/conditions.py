@@ -39,7 +39,7 @@ _IN_CASE = re.compile(
 )
 _WHEN = re.compile(r"^(?:only\s+)?when(?:ever)?\b", re.IGNORECASE)
 _NEED_NOT_BE = re.compile(r"\b(?:a|an|no|not|any|too|more|less|\d[\d.,]*)\b", re.IGNORECASE)
-_AMOUNT = re.compile(
+_AMOUNT_CONDITION = re.compile(
     r"\b(?:above|over|below|under|more than|less than|exceeding)\s+(?:[A-Z]{3}\s|[€$£])?\s?\d[\d.,]*"
     r"(?:\s?(?:%|°C|m|km|kg|t|days|hours|euros|dollars|years|[A-Z]{3})\b)?",
 )
@@ -82,7 +82,7 @@ def own_condition(clause: str) -> str:
     """Returns what narrows the subject of a clause, or the clause where it permits something; "" where neither does."""
     if _PERMISSION.match(clause):
         return clause
-    match = _AMOUNT.search(clause)
+    match = _AMOUNT_CONDITION.search(clause)
     if match and len(clause[: match.start()].split()) <= MOST_BEFORE and _VERB.match(clause, match.end()):
         return match[0]
     named = _IN_CASE.search(clause)

@@ -23,7 +23,7 @@ from opus_pipelines.intakes.documents.encoding import decode
 from opus_pipelines.intakes.documents.limits import MIB
 from opus_pipelines.intakes.elements import shown_name
 
-MAX_BYTES = 32 * MIB  # of one file; 10,000 tools with descriptions of 300 characters have 4 MiB
+MAX_FILE_BYTES = 32 * MIB  # of one file; 10,000 tools with descriptions of 300 characters have 4 MiB
 MAX_FILES = 50  # of one contract
 MAX_CELL = 1_000_000  # characters of a cell of a CSV file
 # the keys of an entry, in lower case without separators, by what they say
@@ -76,9 +76,9 @@ def _content(path: Path, folder: Path) -> bytes:
     if reason := hard_link_reason(path.stat()):
         raise InputError(reason)
     with path.open("rb") as file:
-        data = file.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise InputError(f"it has more than the {MAX_BYTES // MIB} MiB that are read of a catalogue; split it")
+        data = file.read(MAX_FILE_BYTES + 1)
+    if len(data) > MAX_FILE_BYTES:
+        raise InputError(f"it has more than the {MAX_FILE_BYTES // MIB} MiB that are read of a catalogue; split it")
     return data
 
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.intakes.catalogues.declared import DeclaredTask
-from opus_pipelines.intakes.catalogues.statements import Statement, sentences_of, statements_of
+from opus_pipelines.intakes.catalogues.statements import Statement, prose_sentences, statements_of
+from opus_pipelines.intakes.procedures.candidate_names import LIKELY
 from opus_pipelines.intakes.procedures.listed_steps import Encode
 from opus_pipelines.intakes.procedures.name_coverage import NameCoverage
 from opus_pipelines.intakes.procedures.reading import ParsedProcedure, ProcedureStep, clauses, texts_to_embed
@@ -27,15 +28,14 @@ CLAUSE_WEIGHT = 0.5  # of the best clause of a request, relative to the whole re
 FIT, SOFTNESS = 0.75, 0.1  # score at which a tool fits a sentence with probability 1/2, and how fast that changes
 BEHIND = 0.4  # score behind the best tool, from which a request does not ask for a tool
 LEAST_OF_REQUEST = 2  # tools that a request may ask for although it has one clause only
-LIKELY = 0.5  # probability from which a sentence asks for a tool
 _WORD = re.compile(r"[^\W_]+")
 _NEGATIVE = re.compile(r"\b(not|never|no longer|cannot|instead of|rather than)\b|n't\b", re.IGNORECASE)
 _MARKED = re.compile(r"[`'\"«“]([^`'\"»”]+)[`'\"»”]|(\w+)\(")
 
 
-def clauses_of(text: str) -> list[str]:
+def request_clauses(text: str) -> list[str]:
     """Returns the clauses of all sentences of prose; a sentence of one clause is one."""
-    return [clause for sentence in sentences_of(text) for clause in (clauses(sentence) or [sentence])]
+    return [clause for sentence in prose_sentences(text) for clause in (clauses(sentence) or [sentence])]
 
 
 def tool_texts(tools: Sequence[DeclaredTask]) -> list[str]:
@@ -100,7 +100,7 @@ def read_prose(text: str, tools: Sequence[DeclaredTask], encode: Encode) -> Pars
 
     `explained_share` of the result is the share of the sentences that ask for a tool.
     """
-    sentences = sentences_of(text)
+    sentences = prose_sentences(text)
     if not sentences or not tools:
         return None
     candidates, by_name = Tools.of(tools, encode), {tool.plain: tool for tool in tools}
@@ -122,7 +122,7 @@ def read_prose(text: str, tools: Sequence[DeclaredTask], encode: Encode) -> Pars
 
 def prose_texts(text: str) -> set[str]:
     """Returns every text of a procedure in prose whose vector `read_prose` may ask for."""
-    sentences = sentences_of(text)
+    sentences = prose_sentences(text)
     return {*sentences, *(s.full for sentence in sentences for s in _compared(sentence) if s.asks)}
 
 
@@ -195,7 +195,7 @@ def read_request(text: str, tools: Sequence[DeclaredTask], encode: Encode) -> Pa
     asks for at most as many tools as it has clauses (and for two where it has one), of those whose score is not far
     behind the best.
     """
-    asked = clauses_of(text) or [text.strip()]
+    asked = request_clauses(text) or [text.strip()]
     if not asked[0] or not tools:
         return None
     by_name = {tool.plain: tool for tool in tools}

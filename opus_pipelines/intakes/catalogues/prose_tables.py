@@ -29,7 +29,7 @@ _ALWAYS = re.compile(
     r"^(?:all(?: cases)?|always|any|every(?: time)?|in (?:all|any) cases?|n/?a|[-–—*]*)$", re.IGNORECASE
 )
 _FRAME = re.compile(r"^[\s|:+=-]+$")
-_SUBORDINATE = re.compile(r"^(?:if|when|where|in case|unless|otherwise|else|only)\b", re.IGNORECASE)
+_BEGINS_SUBORDINATE = re.compile(r"^(?:if|when|where|in case|unless|otherwise|else|only)\b", re.IGNORECASE)
 
 
 def with_bars(lines: Sequence[str]) -> list[str]:
@@ -93,5 +93,5 @@ def _in_situation(action: str, situation: str) -> str:
     told = situation.strip(" .?:;,")
     if not told or _ALWAYS.match(told):
         return action
-    condition = told if _SUBORDINATE.match(told) else f"If {told}"
+    condition = told if _BEGINS_SUBORDINATE.match(told) else f"If {told}"
     return f"{condition}: {action.replace(';', ',')}"

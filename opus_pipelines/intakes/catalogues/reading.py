@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from opus_pipelines.intakes.catalogues.declared import DeclaredTask
-from opus_pipelines.intakes.catalogues.prose import clauses_of, prose_texts, read_prose, read_request, tool_texts
+from opus_pipelines.intakes.catalogues.prose import prose_texts, read_prose, read_request, request_clauses, tool_texts
 from opus_pipelines.intakes.procedures.list_reading import StepKnowledge, read_listed_steps, read_steps_of_list
 from opus_pipelines.intakes.procedures.listed_steps import Encode
 from opus_pipelines.intakes.procedures.reading import ParsedProcedure, texts_to_embed
@@ -30,7 +30,7 @@ class IntakeTexts:
 def texts_to_read(request: str, parts: Sequence[Part], procedure: str, tools: Sequence[DeclaredTask]) -> list[str]:
     """Returns every text whose vector `read_with_catalogue` may ask for, sorted."""
     texts = {*texts_to_embed(parts), *tool_texts(tools), *prose_texts(procedure)}
-    return sorted({*texts, *clauses_of(request), request, request.strip()} - {""})
+    return sorted({*texts, *request_clauses(request), request, request.strip()} - {""})
 
 
 def with_declared(parts: Sequence[Part], tools: Sequence[DeclaredTask]) -> list[Part]:

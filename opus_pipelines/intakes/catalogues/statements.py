@@ -130,7 +130,7 @@ class Statement:
         return (self.is_fact or self.is_awaited) and not (self.is_negative or self.is_alternative)
 
 
-def sentences_of(text: str) -> list[str]:
+def prose_sentences(text: str) -> list[str]:
     """Returns the sentences of a procedure in prose, without headings and frames, that have enough words.
 
     Of a table, each row says what is done in it, see `prose_tables`; of questions with answers, see `questions`.

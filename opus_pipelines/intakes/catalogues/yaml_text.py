@@ -7,7 +7,7 @@ import yaml
 from opus_pipelines.core.errors import InputError
 
 MAX_NODES = 2_000_000  # scalars, lists and mappings of a document, each alias counted with all that it stands for
-MAX_DEPTH = 64
+MAX_YAML_DEPTH = 64
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -37,8 +37,8 @@ def _count(text: str) -> None:
             size = sizes[event.anchor]
         elif isinstance(event, yaml.CollectionStartEvent):
             open_nodes.append((event.anchor, total))
-            if len(open_nodes) > MAX_DEPTH:
-                raise InputError(f"it is nested more than {MAX_DEPTH} levels deep")
+            if len(open_nodes) > MAX_YAML_DEPTH:
+                raise InputError(f"it is nested more than {MAX_YAML_DEPTH} levels deep")
             size = 1
         elif isinstance(event, yaml.CollectionEndEvent):
             anchor, before = open_nodes.pop()

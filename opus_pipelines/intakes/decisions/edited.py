@@ -15,7 +15,7 @@ from opus_pipelines.workflow.constraints import folded
 from opus_pipelines.workflow.files import TaskEntry, WorkflowFile
 from opus_pipelines.workflow.model import REVIEW, Actor, Workflow
 
-NEAREST = 5
+_NEAREST = 5
 UNSTATED = Actor()
 
 
@@ -36,8 +36,8 @@ class KnownTasks:
         shown = {folded(title): title for title in self.titles.values() if folded(title) in self.names}
         wanted = folded(name)
         inside = [key for key in shown if wanted and wanted in key]
-        near = list(dict.fromkeys([*inside, *difflib.get_close_matches(wanted, shown, n=NEAREST, cutoff=0.3)]))[
-            :NEAREST
+        near = list(dict.fromkeys([*inside, *difflib.get_close_matches(wanted, shown, n=_NEAREST, cutoff=0.3)]))[
+            :_NEAREST
         ]
         return (
             f"the nearest: {', '.join(repr(shown[key]) for key in near)}"
@@ -122,7 +122,7 @@ def _actor(entry: TaskEntry, task: str | None, known: KnownTasks, wrong: list[st
         return fitting[0]
     wrong.append(
         f"step {entry.id!r}: history does not know {known.titles[task]!r} done by {stated.label}, "
-        f"so it has no figures; it is done by {', '.join(actor.label for actor in actors[:NEAREST])}"
+        f"so it has no figures; it is done by {', '.join(actor.label for actor in actors[:_NEAREST])}"
     )
     return stated
 

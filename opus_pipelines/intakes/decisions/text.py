@@ -4,7 +4,7 @@ from typing import Any
 
 from opus_pipelines.core.formatting import clean, usd
 
-Row = dict[str, Any]
+_Row = dict[str, Any]
 _NEXT = {
     "accept": "is rank 1 from the next `opus generate` on",
     "reject": "is left out by the next `opus generate`",
@@ -13,7 +13,7 @@ _NEXT = {
 _PAST = {"accept": "accepted", "reject": "rejected", "edit": "edited"}
 
 
-def decision_text(row: Row) -> str | None:
+def decision_text(row: _Row) -> str | None:
     """Returns one line about the decisions on a workflow; None where there is none.
 
     The row has the columns `decision` to `better_by_usd` of workflows/optimized, and the last decision on the workflow.
@@ -37,7 +37,7 @@ def _with_reason(what: str, who: str | None, why: str | None) -> str:
     return f"{what}{f' by {clean(who)}' if who else ''}{f': {clean(why)}' if why else ''}"
 
 
-def _by(row: Row) -> str:
+def _by(row: _Row) -> str:
     """Returns by how much the better workflow earns more; where support decides, in what it is better.
 
     A workflow that ranks higher without earning more keeps constraints that the chosen one breaks.

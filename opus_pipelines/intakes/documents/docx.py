@@ -14,7 +14,7 @@ from lxml import etree
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.intakes.documents.document import Document, DocumentText, counts, front
 from opus_pipelines.intakes.documents.limits import MAX_CHARACTERS
-from opus_pipelines.intakes.documents.office_packages import opened
+from opus_pipelines.intakes.documents.office_packages import open_package
 from opus_pipelines.intakes.documents.text_layout import Layout
 from opus_pipelines.intakes.visibility.office import named, theme_of
 from opus_pipelines.intakes.visibility.unseen import Unseen
@@ -33,7 +33,7 @@ def read(document: Document) -> DocumentText:
     python-docx opens the package; its own `text` would lose insertions, text boxes and content controls. Raises
     InputError on a broken package.
     """
-    stream, names = opened(document)
+    stream, names = open_package(document)
     try:
         main = OpcPackage.open(stream).main_document_part
     except KeyError:

@@ -16,7 +16,7 @@ from opus_pipelines.intakes.documents.encoding import decode
 from opus_pipelines.intakes.documents.limits import MAX_CHARACTERS, MAX_SPACES, MAX_TREE_BYTES
 from opus_pipelines.intakes.documents.text_layout import Layout
 from opus_pipelines.intakes.visibility.css import Styles
-from opus_pipelines.intakes.visibility.html_view import View, opened
+from opus_pipelines.intakes.visibility.html_view import View, view_of
 from opus_pipelines.intakes.visibility.unseen import ASIDES, REASONS, Unseen
 
 _UNREAD = {
@@ -195,7 +195,7 @@ class _Page:
         if tag in _UNREAD:
             self._unread[_UNREAD[tag]] += 1
             return None
-        view, reason = opened(element, above, self._styles)
+        view, reason = view_of(element, above, self._styles)
         if reason is not None:
             self.unseen.hide(reason, _start(element))
             return None

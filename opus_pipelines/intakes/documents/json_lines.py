@@ -10,7 +10,7 @@ from opus_pipelines.intakes.documents.limits import MAX_CHARACTERS, MAX_LINE, MA
 from opus_pipelines.intakes.documents.tables import beyond
 
 
-def read(document: Document) -> DocumentText:
+def read_json_lines(document: Document) -> DocumentText:
     """Returns every record as lines of `path: value`. Records beyond the limit are counted, not parsed."""
     stream, note = open_text(document)
     records: list[str] = []

@@ -14,7 +14,7 @@ class Pairs(tuple[tuple[str, Any], ...]):
     """A JSON object as all its pairs, so that a repeated name loses no value."""
 
 
-def read(document: Document) -> DocumentText:
+def read_json(document: Document) -> DocumentText:
     """Returns every value with its path. Values beyond the limit are counted."""
     text, note = decode(document.content(MAX_TREE_BYTES))
     try:

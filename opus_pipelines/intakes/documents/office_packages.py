@@ -19,7 +19,7 @@ _DECLARES = re.compile(rb"<!(DOCTYPE|ENTITY)")
 SHEET = re.compile(r"xl/worksheets/[^/]+\.xml$")
 
 
-def opened(document: Document) -> tuple[BytesIO, list[str]]:
+def open_package(document: Document) -> tuple[BytesIO, list[str]]:
     """Returns the package's bytes and the names of its parts.
 
     Raises InputError where it is no package, unpacks to too much, is encrypted, or declares a document type.

@@ -13,7 +13,7 @@ from pptx.oxml import parse_xml
 
 from opus_pipelines.intakes.documents.document import Document, DocumentText, counts
 from opus_pipelines.intakes.documents.limits import MAX_CHARACTERS, MAX_PAGES
-from opus_pipelines.intakes.documents.office_packages import opened
+from opus_pipelines.intakes.documents.office_packages import open_package
 from opus_pipelines.intakes.documents.text_layout import Layout
 from opus_pipelines.intakes.visibility.slide_view import SlideView
 from opus_pipelines.intakes.visibility.unseen import Unseen
@@ -23,7 +23,7 @@ _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 
 def read(document: Document) -> DocumentText:
     """Returns the text of the visible slides, in their order."""
-    stream, names = opened(document)
+    stream, names = open_package(document)
     deck = Presentation(stream)
     slides = list(deck.slides)
     layout, left_out, notes, unseen = Layout(), Counter[str](), [], Unseen(document.asides)

@@ -17,7 +17,7 @@ from openpyxl import load_workbook
 from opus_pipelines.core.formatting import SAFE_XML
 from opus_pipelines.intakes.documents.document import Document, DocumentText, counted
 from opus_pipelines.intakes.documents.limits import MAX_CELLS, MAX_ROWS, MIB
-from opus_pipelines.intakes.documents.office_packages import SHEET, opened
+from opus_pipelines.intakes.documents.office_packages import SHEET, open_package
 from opus_pipelines.intakes.documents.tables import beyond, table_text
 from opus_pipelines.intakes.visibility.office import theme_of
 from opus_pipelines.intakes.visibility.sheet_view import CellView, SheetLayout
@@ -29,7 +29,7 @@ def read(document: Document) -> DocumentText:
 
     Rows beyond the limit are counted, up to a limit of cells.
     """
-    stream, names = opened(document)
+    stream, names = open_package(document)
     values = load_workbook(stream, read_only=True, data_only=True, keep_links=False)
     written = (
         load_workbook(stream, read_only=True, data_only=False, keep_links=False)

@@ -14,7 +14,7 @@ from opus_pipelines.intakes.documents.limits import MAX_TREE_BYTES, MAX_VALUES
 _XHTML = "{http://www.w3.org/1999/xhtml}html"
 
 
-def read(document: Document) -> DocumentText:
+def read_xml(document: Document) -> DocumentText:
     """Returns every text and attribute with its path; values beyond the limit are counted. XHTML is read as a page.
 
     Raises InputError where the XML is broken or declares entities.

@@ -10,7 +10,7 @@ from opus_pipelines.intakes.procedures.name_coverage import fit_probability
 from opus_pipelines.intakes.procedures.sentence_task_model import OUTPUT_WEIGHT, SentenceTaskModel
 from opus_pipelines.language.embedding.text_parts import plain
 
-LIKELY = 0.5  # probability from which a task is a step
+LIKELY = 0.5  # probability from which a sentence asks for a task, or a tool
 
 
 class CandidateNames:

@@ -14,7 +14,7 @@ from opus_pipelines.intakes.procedures.sentence_task_model import (
     SentenceTaskModel,
     TaskCatalogue,
     evidence_of,
-    requests_of,
+    old_requests_of,
     units_of,
 )
 from opus_pipelines.intakes.procedures.step_scorer import FollowedPart, StepScorer
@@ -111,7 +111,7 @@ class ProcedureIndex:
             for c in cases
             if _is_usable(c)
         )
-        requests = requests_of((_part(row).name, row["requests"]) for row, cases in rows if cases)
+        requests = old_requests_of((_part(row).name, row["requests"]) for row, cases in rows if cases)
         titles = {
             t: self._graph.tasks[t].title
             for t in {t for _, cases in parts_with_cases for c in cases for t in c["tasks"] or ()}

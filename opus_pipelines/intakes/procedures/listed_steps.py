@@ -16,14 +16,13 @@ from functools import cached_property
 
 import numpy as np
 
-from opus_pipelines.intakes.procedures.name_coverage import NameCoverage, text_words, words
+from opus_pipelines.intakes.procedures.name_coverage import WORDS_WEIGHT, NameCoverage, text_words, words
 from opus_pipelines.language.embedding.text_parts import Part, object_of, plain, verb_of
 
 Encode = Callable[[Sequence[str]], np.ndarray]
 
 LEAST_STEPS = 3  # headings of steps from which a procedure lists steps
 STEPS_SHARE = 0.5  # least share of the headings that must look like names of steps
-WORDS_WEIGHT = 0.6  # of the shared words, relative to the cosine, in the score by which names compete
 _NO_SCORE = -9.0  # of a part's own step, for which it does not ask; far below every score
 # first words of the names of steps that look something up and change nothing
 READING_WORDS = frozenset(

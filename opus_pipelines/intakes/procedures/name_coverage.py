@@ -13,7 +13,7 @@ from opus_pipelines.language.embedding.text_parts import plain
 WORDS_WEIGHT = 0.6  # weight of the shared words, relative to that of the cosine
 FIT = 0.3  # score at which a name fits with probability 1/2 (tuned on folds that are not reported)
 SOFTNESS = 0.06
-KEPT = 1 << 14  # shares that are kept, by sentence and name
+_SHARES_KEPT = 1 << 14  # shares that are kept, by sentence and name
 ABBREVIATION = 3, 4  # letters of a word that may be the beginning of another
 
 
@@ -24,7 +24,7 @@ class NameCoverage:
         self._documents = len(sentences)
         self._with = Counter(word for sentence in sentences for word in words(sentence))
         self._mean = vectors.mean(0) if len(vectors) else np.zeros(0)
-        self._shared = lru_cache(KEPT)(self._share)
+        self._shared = lru_cache(_SHARES_KEPT)(self._share)
 
     def scores(
         self, sentences: Sequence[str], vectors: np.ndarray, names: Sequence[str], of_names: np.ndarray

@@ -44,7 +44,7 @@ DEPTH = 3  # levels of parts that are followed from step to step
 # share of a procedure's headings that name known tasks, from which an unknown heading names a new step
 STEP_HEADINGS = 0.25
 CLAUSE_WORDS = 3
-KEPT = 32  # procedures whose steps are kept: all intakes of a contract inherit its documents
+_PROCEDURES_KEPT = 32  # procedures whose steps are kept: all intakes of a contract inherit its documents
 _CLAUSE_ENDS = re.compile(r"(?<=[.;])\s+|,?\s+and\s+(?:then\s+)?|,\s+then\s+")
 
 
@@ -110,7 +110,7 @@ def texts_to_embed(parts: Sequence[Part]) -> list[str]:
 Steps = tuple[list[ProcedureStep], float, float]  # the steps of a part, and its explained and similar share
 
 
-@lru_cache(KEPT)
+@lru_cache(_PROCEDURES_KEPT)
 def _steps_by_part(
     parts: tuple[Part, ...], industry: str | None, model: SameObject[SentenceTaskModel]
 ) -> dict[Part, Steps]:

@@ -21,7 +21,7 @@ from opus_pipelines.intakes.procedures.name_coverage import NameCoverage, fit_pr
 from opus_pipelines.intakes.procedures.step_scorer import StepScorer
 from opus_pipelines.language.embedding.text_parts import Part, plain
 
-ROUNDS = 60
+NOISY_OR_ROUNDS = 60
 CEILING = 0.999
 PRIOR_OBSERVATIONS = 1.5
 
@@ -37,7 +37,7 @@ def fit_noisy_or(
     """
     weights = np.clip(0.2 + 0.5 * prior, 0.02, 0.9)
     evidence = holds.T @ weight
-    for _ in range(ROUNDS):
+    for _ in range(NOISY_OR_ROUNDS):
         chance = np.maximum(1 - np.exp(holds @ np.log1p(-np.minimum(weights, CEILING))), 1e-6)
         credit = weights * (holds.T @ (did / chance * weight))
         weights = np.clip((credit + PRIOR_OBSERVATIONS * prior) / (evidence + PRIOR_OBSERVATIONS), 1e-4, CEILING)
@@ -54,7 +54,7 @@ LIKE_MEANS = 0.5
 BY_CHANCE = 0.02  # prior probability that a task is done although no sentence asks for it
 MOST_BY_CHANCE = 0.1
 OUTPUT_WEIGHT = 0.3  # of an output of a task that a sentence states, in the score of the task's name for the sentence
-Pair = tuple[str, str]
+_Pair = tuple[str, str]
 Vectors = Mapping[str, np.ndarray]
 
 
@@ -177,9 +177,9 @@ class SentenceTaskModel:
         )
 
     @cached_property
-    def order_weights(self) -> dict[Pair, float]:
+    def order_weights(self) -> dict[_Pair, float]:
         """Return the weight of the cases in which the first of two tasks came before the second."""
-        weights: dict[Pair, float] = defaultdict(float)
+        weights: dict[_Pair, float] = defaultdict(float)
         for unit in self.units:
             for weight, cases in ((1.0, unit.done), (REFUSAL_WEIGHT, unit.refused)):
                 for tasks in cases:
@@ -249,7 +249,7 @@ def units_of(cases: Iterable[tuple[Part, bool, Sequence[str]]]) -> list[Unit]:
     return [units[key] for key in sorted(units)]
 
 
-def requests_of(rows: Iterable[tuple[str, Sequence[str]]]) -> dict[str, list[str]]:
+def old_requests_of(rows: Iterable[tuple[str, Sequence[str]]]) -> dict[str, list[str]]:
     """Group requests by heading, distinct and sorted."""
     by_heading: dict[str, set[str]] = defaultdict(set)
     for head, requests in rows:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit, log_expit
 
-from opus_pipelines.intakes.procedures.listed_steps import FEATURES, WORDS_WEIGHT, ListedSteps
-from opus_pipelines.intakes.procedures.name_coverage import fit_probability
+from opus_pipelines.intakes.procedures.listed_steps import FEATURES, ListedSteps
+from opus_pipelines.intakes.procedures.name_coverage import WORDS_WEIGHT, fit_probability
 
 CHANCE = 0.01  # probability that a step is done although no sentence asks for it
 ROUNDS = 300

@@ -13,7 +13,7 @@ from opus_pipelines.intakes.elements import Element
 from opus_pipelines.intakes.requirements.rules import Rule, rules_of
 from opus_pipelines.intakes.requirements.sentences import Sentence, is_request, sentences_of
 
-MOST = 40
+MOST_SENTENCES = 40
 GOAL_LENGTH = 300
 
 
@@ -36,7 +36,7 @@ class Decoded:
     rules: tuple[Rule, ...]
 
 
-def decode(elements: Sequence[Element], title: str | None) -> Decoded:
+def decode_intention(elements: Sequence[Element], title: str | None) -> Decoded:
     """Return the goal, inputs, outputs and rules of the elements."""
     given = [s for e in elements if e.role == "input" for s in sentences_of(e)]
     wanted = [s for e in elements if e.role == "output" for s in sentences_of(e)]
@@ -65,7 +65,7 @@ def stated_texts(sentences: Iterable[Sentence]) -> tuple[StatedText, ...]:
         text, place = (s.heading or "", "head of the table") if s.shape == "row" else (s.text, s.place)
         if s.shape in ("heading", "snippet") or not text:
             continue
-        if counts.get(s.element_id, 0) < MOST and (s.element_id, text) not in texts:
+        if counts.get(s.element_id, 0) < MOST_SENTENCES and (s.element_id, text) not in texts:
             counts[s.element_id] = counts.get(s.element_id, 0) + 1
             texts[s.element_id, text] = StatedText(text, s.element_id, place)
     return tuple(texts.values())

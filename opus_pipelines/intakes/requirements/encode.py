@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from opus_pipelines.intakes.elements import Element, is_complete
-from opus_pipelines.intakes.requirements.decode import Decoded, decode
-from opus_pipelines.intakes.requirements.rules import clauses_of, rules_of
+from opus_pipelines.intakes.requirements.decode import Decoded, decode_intention
+from opus_pipelines.intakes.requirements.rules import rule_clauses, rules_of
 from opus_pipelines.intakes.requirements.sentences import Sentence, is_request, sentences_of
 from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.language.embedding.passages import (
@@ -32,7 +32,7 @@ from opus_pipelines.language.embedding.passages import (
     words_of,
 )
 
-MOST = 8  # requests of one intake beyond which a list is one order's lines, not goals
+MOST_REQUESTS = 8  # requests of one intake beyond which a list is one order's lines, not goals
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def requests_of(elements: Sequence[Element]) -> list[Request]:
     """Return the candidate requests, in order; none where fewer than two or more than `MOST` ask for something."""
     inputs = [e for e in elements if e.role == "input"]
     requests = [r for e in inputs for r in _in_document(e)] or [r for e in inputs for r in _whole_document(e)]
-    return requests if 2 <= len(requests) <= MOST else []
+    return requests if 2 <= len(requests) <= MOST_REQUESTS else []
 
 
 def _in_document(element: Element) -> list[Request]:
@@ -120,7 +120,7 @@ def passages_of(elements: Sequence[Element], max_words: int) -> list[Passage]:
         for text in cut[part](e.text, max_words)
     ]
     texts += [Passage(r.element_id, "request", r.text) for r in requests_of(elements)]
-    return texts + [Passage("", "clause", text) for text in clauses_of(rules_of(elements))]
+    return texts + [Passage("", "clause", text) for text in rule_clauses(rules_of(elements))]
 
 
 def encode_intention(elements: Sequence[Element], title: str | None, encoder: TextEncoder) -> Intention:
@@ -136,7 +136,7 @@ def encode_intention(elements: Sequence[Element], title: str | None, encoder: Te
     }
     request = unit(rows["input"].mean(0))
     vector = compose(request, rows["context"], rows["output"])
-    decoded = decode(elements, title)
+    decoded = decode_intention(elements, title)
     texts = {p.text: v for p, v in zip(to_encode, vectors, strict=True) if p.part in ("request", "clause")}
     kind = "complete" if is_complete(list(elements)) else "incomplete"
     return Intention(

@@ -14,7 +14,7 @@ from opus_pipelines.intakes.requirements.decode import stated_texts, title_of
 from opus_pipelines.intakes.requirements.encode import Intention, Request
 from opus_pipelines.language.embedding.passages import attention, compose
 
-FAR = 0.60  # cosine from which on two requests are about one thing
+SAME_MATTER = 0.60  # cosine from which on two requests are about one thing
 
 KindOf = Callable[[np.ndarray], str | None]
 
@@ -39,7 +39,7 @@ def _groups(intention: Intention, kind_of: KindOf) -> list[list[Request]]:
             groups.setdefault(kind, []).append(request)
     distinct = list(groups.values())
     firsts = [intention.texts[group[0].text] for group in distinct]
-    are_distinct = all(float(a @ b) < FAR for n, a in enumerate(firsts) for b in firsts[:n])
+    are_distinct = all(float(a @ b) < SAME_MATTER for n, a in enumerate(firsts) for b in firsts[:n])
     return distinct if are_distinct else []
 
 

@@ -23,7 +23,7 @@ from opus_pipelines.language.embedding.passages import (
     unit,
 )
 
-NEAREST = 5  # successful cases that answer
+_NEAREST = 5  # successful cases that answer
 _WEIGHT = {"input": REQUEST_WEIGHT, "context": CONTEXT_WEIGHT, "output": OUTPUT_WEIGHT}
 
 
@@ -52,7 +52,7 @@ def resolve_missing_part(intention: Intention, precedents: Sequence[Precedent]) 
     Returns it unchanged where no part is missing or no precedent has steps.
     """
     part = missing_part(intention)
-    usable = [p for p in precedents if len(p.steps)][:NEAREST]
+    usable = [p for p in precedents if len(p.steps)][:_NEAREST]
     if part is None or not usable:
         return intention
     weights = attention(np.ones(1, np.float32), np.array([[p.similarity] for p in usable], np.float32))
@@ -66,11 +66,11 @@ def resolve_missing_part(intention: Intention, precedents: Sequence[Precedent]) 
             decoded, outputs=tuple(StatedText(text, None, f"resolved from history: {', '.join(ids)}") for text in words)
         )
     vector = compose(unit(parts["input"].mean(0)), parts["context"], parts["output"])
-    shares = _shares(intention.attention, part, dict(zip(ids, weights.tolist(), strict=True)), parts)
+    shares = _weighted_shares(intention.attention, part, dict(zip(ids, weights.tolist(), strict=True)), parts)
     return replace(intention, vector=vector, decoded=decoded, resolved=(part, *ids), attention=shares, parts=parts)
 
 
-def _shares(
+def _weighted_shares(
     given: dict[str, float], part: str, cases: dict[str, float], parts: dict[str, np.ndarray]
 ) -> dict[str, float]:
     """Return the shares of Γ: those of the elements, and the share of the resolved part, by case."""

@@ -214,7 +214,7 @@ def demands_of(statement: ProcedureStatement) -> Iterator[RuleDemand]:
         )
 
 
-def clauses_of(rules: Iterable[Rule]) -> list[str]:
+def rule_clauses(rules: Iterable[Rule]) -> list[str]:
     """Return the clauses that may have to be compared with tasks by their vectors, each once."""
     live = [d for rule in rules for d in rule.demands if d.no_effect_reason is None]
     clauses = [c for d in live for c in (*d.clauses, d.depends_on) if c]

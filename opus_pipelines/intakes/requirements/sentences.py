@@ -13,7 +13,8 @@ from itertools import accumulate
 
 from opus_pipelines.intakes.elements import Element
 
-KEPT = 256  # documents whose sentences are kept: an intake's are asked for several times, a contract's by each intake
+# documents whose sentences are kept: an intake's are asked for several times, a contract's by each intake
+_DOCUMENTS_KEPT = 256
 PAGE = "\f"  # stands between the pages of a document that has pages
 _ABBREVIATIONS = frozenset(
     (
@@ -85,7 +86,7 @@ class _Block:
     shape: str
 
 
-@lru_cache(KEPT)
+@lru_cache(_DOCUMENTS_KEPT)
 def sentences_of(element: Element) -> tuple[Sentence, ...]:
     """Return every sentence of an element, in order; none where it has no text."""
     if not element.text:

@@ -36,7 +36,7 @@ _WORDS = {
     "twenty-four": 24,
     "forty-eight": 48,
 }
-MOST = (
+_MOST = (
     r"(?:at most|no more than|not more than|no longer than|not longer than|(?:not |never )?exceed(?:s|ing)?|up to"
     r"|a maximum of|maximum"
     r"|max\.?|less than|below|under|capped at)"
@@ -47,17 +47,17 @@ _MONEY = (
     rf"|us dollars|dollars|\$)"
 )
 _DURATION = re.compile(
-    rf"\b(?:within|{MOST}|no later than|take[sn]? {MOST}|(?:longer|more) than)\s+{_NUMBER}\s*(?P<w>working "
+    rf"\b(?:within|{_MOST}|no later than|take[sn]? {_MOST}|(?:longer|more) than)\s+{_NUMBER}\s*(?P<w>working "
     rf"|business )?(?:calendar )?"
     r"(?P<u>min(?:ute)?s?|h(?:ou)?rs?|h|days?|weeks?)\b(?P<tail>.*)$"
 )
 _TAIL = re.compile(r"\s*(?:(?:of|from|after|per|at the latest|at most|since|following)\b.*)?[\s.)]*$")
 DAYS_A_WORKING_DAY = 7 / 5
 _HOURS = {"m": 1 / 60, "h": 1.0, "d": 24.0, "w": 168.0}
-_COST = re.compile(rf"\b{MOST}\s+(?:{_MONEY})(?P<tail>.*)$")
+_COST = re.compile(rf"\b{_MOST}\s+(?:{_MONEY})(?P<tail>.*)$")
 _PER_WORK = re.compile(rf"\s*(?:per|a|an|for each|for every|each)\s+{WORK}\b")
 _OF_WORK = re.compile(rf"\bcosts?\b.*\b{WORK}\b|\b{WORK}\b.*\bcosts?\b")
-_PER_CENT = re.compile(rf"(?P<bound>{_LEAST}|{MOST})\s+{_NUMBER}\s*(?:%|per ?cent)")
+_PER_CENT = re.compile(rf"(?P<bound>{_LEAST}|{_MOST})\s+{_NUMBER}\s*(?:%|per ?cent)")
 _RIGHT = re.compile(
     r"\b(?:right|correct\w*|success\w*|accura\w+|without (?:an? )?(?:error|mistake)s?|error.free|first.time)\b"
 )

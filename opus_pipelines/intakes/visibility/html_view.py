@@ -16,7 +16,7 @@ from opus_pipelines.intakes.visibility.css import Declarations, Styles, resolved
 
 NOT_SHOWN = "not displayed"
 SMALLEST_PIXELS = unseen.SMALLEST_POINTS * 96 / 72
-FAR = 900.0  # pixels to the left or above, from which on nothing comes into view
+_FAR = 900.0  # pixels to the left or above, from which on nothing comes into view
 _NEVER = "never displayed by a browser"
 _REVERSED = "in letters whose order is turned around"
 _NUMBER = re.compile(r"(-?\+?[\d.]+(?:e-?\d+)?)(px|pt|pc|em|rem|ex|ch|%|vw|vh|in|cm|mm|q)?", re.I)
@@ -87,7 +87,7 @@ class View:
         return _REVERSED if self.reversed else None
 
 
-def opened(element: Any, above: View, styles: Styles) -> tuple[View, str | None]:
+def view_of(element: Any, above: View, styles: Styles) -> tuple[View, str | None]:
     """Returns the view of an element, and why nobody sees any of its subtree, or None."""
     stated = styles.of(element)
     custom = {**above.custom, **{name: value for name, value in stated.items() if name.startswith("--")}}
@@ -137,13 +137,13 @@ def _is_moved_away(style: Declarations) -> bool:
     for name in _MOVES:
         if name in style and (placed or name not in ("left", "right", "top", "bottom")):
             far = pixels(style[name])
-            if far is not None and (far <= -FAR or (far >= 5 * FAR and name != "bottom")):
+            if far is not None and (far <= -_FAR or (far >= 5 * _FAR and name != "bottom")):
                 return True
-    if any((far := pixels(part)) is not None and far <= -FAR for part in style.get("margin", "").split()):
+    if any((far := pixels(part)) is not None and far <= -_FAR for part in style.get("margin", "").split()):
         return True
     moved = [*_SHIFT.finditer(style.get("transform", "")), *_SHIFT.finditer(style.get("translate", ""))]
     parts = [part for match in moved for part in re.split(r"[\s,]+", (match[1] or match[2] or "").strip())]
-    return any((far := pixels(part)) is not None and abs(far) >= FAR for part in parts)
+    return any((far := pixels(part)) is not None and abs(far) >= _FAR for part in parts)
 
 
 def _is_cut(style: Declarations) -> bool:

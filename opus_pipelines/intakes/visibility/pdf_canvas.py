@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from PIL import Image, ImageChops, ImageDraw
 
 from opus_pipelines.intakes.visibility.colours import WHITE, Colour, is_like
-from opus_pipelines.intakes.visibility.pdf_geometry import Box, around, counted, within
+from opus_pipelines.intakes.visibility.pdf_geometry import Box, around, pixel_counts, within
 
 _SCALE = 0.5  # pixels a point
 _MOST_PIXELS = 1_500_000
@@ -59,7 +59,7 @@ class Canvas:
             return False
         known = list(self._colours)
         like = whole = 0
-        for count, index in counted(self._ground.crop(area)):
+        for count, index in pixel_counts(self._ground.crop(area)):
             whole += count
             like += count * (index != _UNKNOWN and is_like(colour, known[index]))
         return like >= _MOST * whole
@@ -69,10 +69,10 @@ class Canvas:
         area = self._pixels(box)
         if area is None:
             return None
-        found = counted(self._last.crop(area))
+        found = pixel_counts(self._last.crop(area))
         if sum(count for count, last in found if last > number) < _MOST * sum(count for count, _ in found):
             return None
-        return "picture" if all(i == _UNKNOWN for _, i in counted(self._ground.crop(area))) else "area"
+        return "picture" if all(i == _UNKNOWN for _, i in pixel_counts(self._ground.crop(area))) else "area"
 
     def _pixel(self, point: tuple[float, float]) -> tuple[float, float]:
         return (point[0] - self._box[0]) * self._scale, (self._box[3] - point[1]) * self._scale

@@ -9,7 +9,7 @@ Matrix = tuple[float, float, float, float, float, float]
 Box = tuple[float, float, float, float]  # left, bottom, right, top
 
 
-def counted(picture: Image.Image) -> list[tuple[int, int]]:
+def pixel_counts(picture: Image.Image) -> list[tuple[int, int]]:
     """Returns how many pixels have each value."""
     found = picture.getcolors(picture.width * picture.height) or []
     return [(count, int(str(value))) for count, value in found]

@@ -15,27 +15,26 @@ from opus_pipelines.intakes.visibility.office import Theme, drawn, theme_of
 
 _A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
-HIDDEN = "marked as hidden"
 _LEAST_SIDE = 12_700  # EMU: one point
 _FILLS = ("solidFill", "gradFill", "blipFill", "pattFill")
-Box = tuple[int, int, int, int]  # left, top, right, bottom in EMU
+_Box = tuple[int, int, int, int]  # left, top, right, bottom in EMU
 
 
 class SlideView:
     """One slide: its size, its theme, its background, and the shapes that were passed so far, from back to front."""
 
     def __init__(self, slide: Any, width: int, height: int, master_theme: Any) -> None:
-        self._page: Box = (0, 0, width, height)
+        self._page: _Box = (0, 0, width, height)
         self._theme = _mapped(theme_of(master_theme), slide)
         self._levels = [slide, slide.slide_layout, slide.slide_layout.slide_master]
         self._ground = next((g for level in self._levels for g in [self._background(level)] if g is not None), (WHITE,))
-        self._shapes: list[tuple[Box, tuple[Colour, ...]]] = []
+        self._shapes: list[tuple[_Box, tuple[Colour, ...]]] = []
 
     def passes(self, shape: Any) -> str | None:
         """Takes the next shape from back to front. Returns why nobody sees any text of it, or None."""
         properties = next(iter(shape.element.iter(f"{_P}cNvPr")), None)
         if properties is not None and properties.get("hidden") in ("1", "true"):
-            return HIDDEN
+            return unseen.MARKED_AS_HIDDEN
         box = _box(shape)
         if box is None:
             return None
@@ -152,14 +151,14 @@ def _mapped(theme: dict[str, Colour], slide: Any) -> Theme:
     return {**theme, **swapped}
 
 
-def _box(shape: Any) -> Box | None:
+def _box(shape: Any) -> _Box | None:
     left, top, width, height = (getattr(shape, side, None) for side in ("left", "top", "width", "height"))
     if left is None or top is None or width is None or height is None:
         return None
     return Emu(left), Emu(top), Emu(left + width), Emu(top + height)
 
 
-def _covers(one: Box, other: Box) -> bool:
+def _covers(one: _Box, other: _Box) -> bool:
     middle = (other[0] + other[2]) // 2, (other[1] + other[3]) // 2
     return one[0] <= middle[0] <= one[2] and one[1] <= middle[1] <= one[3]
 

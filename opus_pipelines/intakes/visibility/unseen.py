@@ -23,6 +23,7 @@ OFF_PAGE = "outside the page"
 COVERED = "under something that covers it"
 INVISIBLE = "in an invisible style"
 CLIPPED = "cut away"
+MARKED_AS_HIDDEN = "marked as hidden"
 MOST_SHOWN = 3  # passages of one reason that are shown
 MOST_CHARACTERS = 80  # of each
 SMALLEST_POINTS = 3.0  # height of letters that a person can read on a printed page

@@ -21,7 +21,6 @@ _FAR_TWIPS = -8_000.0  # of 1,440 an inch: left of every page
 _FAR_EMU = 914_400  # an inch, by which a shape lies wholly outside the page
 _LARGEST_EMU = 21_000_000.0  # above the longest side of A2
 _LEAST_TWIPS = 40.0  # height of a row or a line: 2 points
-HIDDEN = "marked as hidden"
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class WordView:
         style = _value(own, "rStyle")
         look = self._marked(self._styled(look, style) if style else look, own)
         if look.hidden:
-            return HIDDEN
+            return unseen.MARKED_AS_HIDDEN
         if look.half_points < _SMALLEST_HALF_POINTS or look.width < 10:
             return unseen.SMALL
         if look.alpha < 0.08:
@@ -205,7 +204,7 @@ def _displaced(paragraph: Any, marks: Any) -> str | None:
         kind = str(above.tag).rpartition("}")[2]
         if kind == "tr":
             if _on_mark(above.find(f"{_W}trPr/{_W}hidden")):
-                return HIDDEN
+                return unseen.MARKED_AS_HIDDEN
             height = above.find(f"{_W}trPr/{_W}trHeight")
             if (
                 height is not None
@@ -228,7 +227,7 @@ def _anchored(anchor: Any) -> str | None:
     if _on(anchor.get("hidden") or "0") or any(
         str(c.tag).endswith("}docPr") and _on(c.get("hidden") or "0") for c in anchor
     ):
-        return HIDDEN
+        return unseen.MARKED_AS_HIDDEN
     if min(width, height) < 20_000:
         return unseen.SMALL
     for child in anchor:
@@ -247,7 +246,7 @@ def _vml(style: str) -> str | None:
         name.strip().lower(): value.strip() for name, _, value in (part.partition(":") for part in style.split(";"))
     }
     if parts.get("visibility") == "hidden" or parts.get("display") == "none":
-        return HIDDEN
+        return unseen.MARKED_AS_HIDDEN
     sizes = [pixels(parts[name]) for name in ("width", "height") if name in parts]
     if any(size is not None and size < 2 for size in sizes):
         return unseen.SMALL

@@ -12,7 +12,7 @@ from opus_pipelines.language.embedding.onnx_bert import Bert, Graph, threads
 if TYPE_CHECKING:
     import numpy as np
 
-TOKENS_AT_ONCE = 2_048  # of a batch: more makes it hardly faster
+TOKENS_OF_BFLOAT16 = 2_048  # of a batch: more makes it hardly faster
 
 
 class OpenVinoBert(Bert):
@@ -34,7 +34,7 @@ class OpenVinoBert(Bert):
         batches = [
             alike[start : start + at_once]
             for length, alike in sorted(of_length.items(), reverse=True)  # the longest first, so that no thread waits
-            for at_once in [max(1, TOKENS_AT_ONCE // length)]
+            for at_once in [max(1, TOKENS_OF_BFLOAT16 // length)]
             for start in range(0, len(alike), at_once)
         ]
         totals = np.zeros((len(texts), self.dimension), np.float32)

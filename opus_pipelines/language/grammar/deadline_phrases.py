@@ -39,13 +39,13 @@ _ELAPSE = re.compile(
     rf"^(?P<a>.*?),?\s*(?:no more than|not more than|at most) (?P<t>{TIME}) (?:may|must|shall|can|should) (?:elapse"
     rf"|pass|lie)"
 )
-_PART = (  # the whole of what is no work
+_PART_OF_WORK = (  # the whole of what is no work
     r"(?:amount|sum|price|cost|value|loss|fee|bill|invoice|deposit|document|file|form|text|list|team|staff|department"
     r"|building"
     r"|room|load|stock)"
 )
 _WHOLE = re.compile(
-    rf"\b(?:whole|entire|total|overall|end-to-end)\b(?! (?:\w+ )?{_PART}s?\b)"
+    rf"\b(?:whole|entire|total|overall|end-to-end)\b(?! (?:\w+ )?{_PART_OF_WORK}s?\b)"
     r"|^(?:the )?(?:process|procedure|workflow)(?=$|,? (?:must|shall|should|has|is|may|can|will|takes?|from"
     r"|as a whole)\b)"
     r"|^(?:the )?(?:time|everything|all(?: steps)?|it)?,? ?from (?:the )?\w+(?: \w+)? to (?:the )?\w+"

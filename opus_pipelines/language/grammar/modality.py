@@ -142,7 +142,7 @@ def tells_only(text: str) -> bool:
     return bool(PAST.search(text)) and not (MUST.search(text) or NEVER.search(text) or is_imperative(text))
 
 
-def verb_of(text: str) -> str:
+def obliged_verb(text: str) -> str:
     """Return the stem of the verb that a clause obliges or forbids, "" where it has none."""
     for pattern in (NEVER, MUST):
         if match := pattern.search(text):

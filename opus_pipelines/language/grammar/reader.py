@@ -22,10 +22,10 @@ from opus_pipelines.language.grammar.modality import (
     SUBJECT,
     coordinated,
     forbids,
+    obliged_verb,
     obliges,
     phrase,
     tells_only,
-    verb_of,
 )
 from opus_pipelines.language.grammar.statements import Condition, ProcedureStatement
 from opus_pipelines.language.grammar.verbs import (
@@ -282,7 +282,7 @@ def _plain(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[Pro
         return chosen
     if ENSURE.match(text):
         return _ensured(ENSURE.sub("", text), shape, conditions)
-    if MUST.search(text) and verb_of(text):
+    if MUST.search(text) and obliged_verb(text):
         text, narrowed = condition_phrases.of_subject(text)
         return [_existence(p, (*conditions, *narrowed)) for p in coordinated(text)]
     if REQUIRED.search(text):
@@ -353,15 +353,15 @@ def _forbidden(text: str, conditions: tuple[Condition, ...]) -> list[ProcedureSt
     text, narrowed = condition_phrases.of_subject(text)
     bare, more = condition_phrases.circumstances(text)
     conditions = (*conditions, *narrowed)
-    return [replace(_absence(bare, (*conditions, *more)), verb=verb_of(text))]
+    return [replace(_absence(bare, (*conditions, *more)), verb=obliged_verb(text))]
 
 
 def _absence(text: str, conditions: tuple[Condition, ...]) -> ProcedureStatement:
-    return ProcedureStatement("absence", phrase(NOBODY.sub("", text)), conditions=conditions, verb=verb_of(text))
+    return ProcedureStatement("absence", phrase(NOBODY.sub("", text)), conditions=conditions, verb=obliged_verb(text))
 
 
 def _existence(text: str, conditions: tuple[Condition, ...], strong: bool = True) -> ProcedureStatement:
-    return ProcedureStatement("existence", phrase(text), conditions=conditions, verb=verb_of(text), strong=strong)
+    return ProcedureStatement("existence", phrase(text), conditions=conditions, verb=obliged_verb(text), strong=strong)
 
 
 def _choice(text: str, conditions: tuple[Condition, ...]) -> list[ProcedureStatement]:

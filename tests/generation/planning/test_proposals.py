@@ -10,7 +10,7 @@ from opus_pipelines.generation.planning import proposals as search
 from opus_pipelines.generation.planning.plan_cache import PlanCache, PlanCacheKey
 from opus_pipelines.generation.planning.prices import Prices
 from opus_pipelines.generation.planning.ranking_context import Draft, Evidence, Proposal, RankingContext, Requirements
-from opus_pipelines.generation.planning.search_constraints import binding
+from opus_pipelines.generation.planning.search_constraints import binding_demands
 from opus_pipelines.intakes.contract_settings import Review
 from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.lwm.retrieval.rule_constraints import RuleConstraints
@@ -182,18 +182,18 @@ def test_what_a_constraint_costs_is_told_where_it_binds() -> None:
         "max_cost_usd": 70,
         "min_success": 0.99,
     }
-    (line,) = binding(situation(asked))
+    (line,) = binding_demands(situation(asked))
     assert line.startswith("must_contain 'Note': ")
     assert "2.00 USD more" in line
-    assert binding(situation({"must_contain": ["Ask"], "max_cost_usd": 70})) == ()
-    assert binding(situation({"must_contain": ["Audit"]})) == ()
+    assert binding_demands(situation({"must_contain": ["Ask"], "max_cost_usd": 70})) == ()
+    assert binding_demands(situation({"must_contain": ["Audit"]})) == ()
 
 
 def test_what_a_constraint_costs_is_told_in_success_where_no_gain_is_stated() -> None:
     apart = {"q1": ("ask", "check", "pay"), "q2": ("ask", "pay")}
     asked = situation({"must_contain": ["Check policy"]}, needed=(), sequences=apart, gain=None)
     said = "must_contain 'Check policy': without it the best chain would succeed in 4.9% more of the cases"
-    assert binding(asked) == (said,)
+    assert binding_demands(asked) == (said,)
 
 
 def test_the_same_situation_gives_the_same_proposals() -> None:

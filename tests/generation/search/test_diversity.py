@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opus_pipelines.generation.search.diversity import (
-    Step,
+    StepKey,
     is_diverse,
     jaccard_distance,
     select_diverse,
@@ -18,13 +18,13 @@ from opus_pipelines.generation.search.diversity import (
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 
-def step(task: str, kind: str = "human", model: str | None = None, group: str | None = None) -> Step:
+def step(task: str, kind: str = "human", model: str | None = None, group: str | None = None) -> StepKey:
     return task, kind, model, group
 
 
 @dataclass(frozen=True)
 class Candidate:
-    steps: frozenset[Step]
+    steps: frozenset[StepKey]
 
     @property
     def tasks(self) -> tuple[str, ...]:

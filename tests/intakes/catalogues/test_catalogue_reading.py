@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from opus_pipelines.intakes.catalogues.candidates import MOST, Candidates
+from opus_pipelines.intakes.catalogues.candidates import MOST_COMPARED, Candidates
 from opus_pipelines.intakes.catalogues.declared import Catalogue, DeclaredTask
 from opus_pipelines.intakes.catalogues.prose import by_data_flow, named_tools, read_prose, read_request
 from opus_pipelines.intakes.catalogues.reading import IntakeTexts, read_with_catalogue
@@ -162,6 +162,6 @@ def test_steps_get_the_ids_of_the_catalogue_each_once_and_a_price_is_declared() 
 
 @pytest.mark.long
 def test_of_a_large_catalogue_the_tools_that_share_words_come_into_question() -> None:
-    many = Catalogue(tuple(tool(f"tool number{n}") for n in range(3 * MOST)) + TOOLS)
+    many = Catalogue(tuple(tool(f"tool number{n}") for n in range(3 * MOST_COMPARED)) + TOOLS)
     assert titles_of(Candidates(many).of(["Write a letter."])) == ["stamp_letter", "write_letter"]
-    assert len(Candidates(many).of(f"tool number{n}" for n in range(3 * MOST))) <= MOST
+    assert len(Candidates(many).of(f"tool number{n}" for n in range(3 * MOST_COMPARED))) <= MOST_COMPARED

@@ -2,7 +2,7 @@
 
 import pytest
 
-from opus_pipelines.intakes.catalogues.statements import sentences_of, statements_of
+from opus_pipelines.intakes.catalogues.statements import prose_sentences, statements_of
 
 ALARM = """\
 | Situation | Action |
@@ -13,7 +13,7 @@ ALARM = """\
 
 
 def test_a_row_says_what_is_done_in_its_situation() -> None:
-    first, second = sentences_of(ALARM)
+    first, second = prose_sentences(ALARM)
     assert [s.text for s in statements_of(first)] == ["Pump started"]
     found = statements_of(second)
     assert [(s.text, s.only_if) for s in found if s.asks] == [
@@ -34,4 +34,4 @@ def test_a_row_says_what_is_done_in_its_situation() -> None:
     ids=["tabs", "numbers before tabs", "no head", "frame", "subordinate"],
 )
 def test_no_row_is_lost(text: str, sentences: list[str]) -> None:
-    assert sentences_of(text) == sentences
+    assert prose_sentences(text) == sentences

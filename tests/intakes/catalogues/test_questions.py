@@ -2,7 +2,7 @@
 
 import pytest
 
-from opus_pipelines.intakes.catalogues.statements import sentences_of, statements_of
+from opus_pipelines.intakes.catalogues.statements import prose_sentences, statements_of
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from opus_pipelines.intakes.catalogues.statements import sentences_of, statement
     ],
 )  # fmt: skip
 def test_a_question_and_its_answer_are_read_together(text: str, sentences: list[str]) -> None:
-    assert sentences_of(text) == sentences
+    assert prose_sentences(text) == sentences
 
 
 def test_who_does_a_thing_asks_for_it() -> None:

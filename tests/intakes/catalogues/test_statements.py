@@ -2,7 +2,7 @@
 
 import pytest
 
-from opus_pipelines.intakes.catalogues.statements import sentences_of, statements_of
+from opus_pipelines.intakes.catalogues.statements import prose_sentences, statements_of
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_a_clause_asks_or_says_when_or_forbids_or_holds_otherwise(
     ],
 )  # fmt: skip
 def test_headings_and_frames_are_no_sentences_and_a_row_says_what_is_done(text: str, sentences: list[str]) -> None:
-    assert sentences_of(text) == sentences
+    assert prose_sentences(text) == sentences
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from opus_pipelines.intakes.procedures.relevant_parts import RequestText
 from opus_pipelines.intakes.procedures.sentence_task_model import (
     SentenceTaskModel,
     TaskCatalogue,
-    requests_of,
+    old_requests_of,
     units_of,
 )
 from opus_pipelines.language.embedding.text_parts import Part, Sentence, parts, plain
@@ -71,7 +71,7 @@ def lessons(more: list[Any] | tuple[Any, ...] = ()) -> Any:
     return SentenceTaskModel(
         units_of([*cases, *more]),
         [pay, close, bare],
-        requests_of([("pay invoice", ["please pay"])]),
+        old_requests_of([("pay invoice", ["please pay"])]),
         Vectors(),
         TaskCatalogue(TITLES, named),
     )

@@ -7,7 +7,7 @@ from opus_pipelines.core.errors import InputError
 from opus_pipelines.intakes.visibility.characters import without_invisible
 from opus_pipelines.intakes.visibility.colours import BLACK, WHITE, contrast, is_like, of_cmyk, of_hex
 from opus_pipelines.intakes.visibility.css import Styles, on_screen
-from opus_pipelines.intakes.visibility.html_view import View, opened, pixels
+from opus_pipelines.intakes.visibility.html_view import View, pixels, view_of
 from opus_pipelines.intakes.visibility.unseen import COLOUR, SMALL, Unseen
 
 
@@ -62,7 +62,7 @@ def view(page: str) -> tuple[str | None, str | None]:
     styles = Styles(root)
     seen = View()
     for element in root.iter(etree.Element):
-        seen, gone = opened(element, seen, styles)
+        seen, gone = view_of(element, seen, styles)
         if element.get("id") == "x":
             return gone, seen.reason
     raise AssertionError

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from opus_pipelines.intakes.elements import Element
-from opus_pipelines.intakes.requirements.rules import clauses_of, rules_of
+from opus_pipelines.intakes.requirements.rules import rule_clauses, rules_of
 from opus_pipelines.language.embedding.encoder import Encoder
 from opus_pipelines.lwm.interface import ProcessDemand, SimilarCase
 from opus_pipelines.lwm.retrieval.rule_constraints import (
@@ -58,7 +58,7 @@ def test_the_four_sentences_that_failed_are_read(said: Any, decided: Any) -> Non
         [Edge(x, y, 9, 3, 0.9, 0.1, 0.5) for x, y in ("ab", "bc", "bd", "cd", "de", "ef", "ag", "gd")],
     )
     rules, encoder = rules_of([element]), Encoder()
-    clauses, names = clauses_of(rules), [title.replace("_", " ").casefold() for title in TITLES.values()]
+    clauses, names = rule_clauses(rules), [title.replace("_", " ").casefold() for title in TITLES.values()]
     vectors = dict(zip(clauses, encoder.encode(clauses), strict=True))
     tasks = dict(zip(TITLES, encoder.encode(names), strict=True))
     wfg = workflow_graph({f"q{n}": chain(tuple(way)) for n, way in enumerate(WAYS)}, graph)
