@@ -32,7 +32,7 @@ from opus_pipelines.core.schemas import (
     WORKFLOW_EDGES,
     Dataset,
 )
-from opus_pipelines.generation.results import checks as result_checks
+from opus_pipelines.generation.results import contract as result_checks
 from opus_pipelines.generation.results.contract import TABLES
 from opus_pipelines.wkg.checks import (
     DATASET_MEANINGS,

@@ -29,13 +29,11 @@ import numpy as np
 from two_jobs import script  # type: ignore[import-not-found]  # beside this file
 
 from opus_pipelines.core.settings import Settings, load
-from opus_pipelines.generation.flow import rank_workflows
+from opus_pipelines.generation.flow import rank_workflows, read_requests
 from opus_pipelines.generation.records import ContractTerms, GenerationContext, Ranked, Refused, Request
-from opus_pipelines.generation.request import read_requests
 from opus_pipelines.intakes.contract_settings import prices
-from opus_pipelines.intakes.discover import discover
-from opus_pipelines.intakes.intake import Intake, read_intake
-from opus_pipelines.intakes.requirements.encode import Intention
+from opus_pipelines.intakes.intake import Intake, discover, read_intake
+from opus_pipelines.intakes.requirements.intention import Intention
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.cache import CachedEncoder
 from opus_pipelines.language.embedding.encoder import Encoder

@@ -30,12 +30,11 @@ from measuring import Family, machine, taken_on
 from opus_pipelines.core.settings import Encoder as EncoderSettings
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.generation.bulk.chunks import GenerationSetup
-from opus_pipelines.generation.bulk.parallel_encoding import SparkEncoder
+from opus_pipelines.generation.bulk.encoding import SparkEncoder
 from opus_pipelines.generation.bulk.run import BulkRun
-from opus_pipelines.generation.results.checks import check_result
-from opus_pipelines.generation.results.contract import ContractResult, publish_contract
+from opus_pipelines.generation.results.contract import ContractResult, check_result, publish_contract
 from opus_pipelines.history.ingestion.ingest import read_history
-from opus_pipelines.intakes.discover import ContractFolder, discover
+from opus_pipelines.intakes.intake import ContractFolder, discover
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.cache import CachedEncoder
 from opus_pipelines.language.embedding.encoder import Encoder, encoder_of

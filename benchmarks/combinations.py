@@ -38,15 +38,14 @@ from two_jobs import KEPT, opus, read, workplace  # type: ignore[import-not-foun
 
 from opus_pipelines.core.ids import digest, make_id
 from opus_pipelines.core.settings import load
-from opus_pipelines.generation.flow import rank_workflows
+from opus_pipelines.generation.flow import rank_workflows, read_requests
 from opus_pipelines.generation.records import ContractTerms, GenerationContext, Refused
-from opus_pipelines.generation.request import read_requests
 from opus_pipelines.intakes.elements import Element
 from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.cache import CachedEncoder
 from opus_pipelines.language.embedding.encoder import encoder_of
-from opus_pipelines.language.embedding.passages import unit
+from opus_pipelines.language.embedding.texts import unit
 from opus_pipelines.lwm.interface import backend_of
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.quality.systems import ABLATIONS

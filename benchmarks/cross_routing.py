@@ -25,7 +25,7 @@ from sklearn.linear_model import LogisticRegression
 
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.language.embedding.encoder import Encoder
-from opus_pipelines.language.embedding.passages import stretches, unit, words_of
+from opus_pipelines.language.embedding.texts import stretches, unit, words_of
 from opus_pipelines.workflow.constraints import folded
 
 MOST, SAME, NEAR = 500, 0.95, 40

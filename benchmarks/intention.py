@@ -29,7 +29,7 @@ from opus_pipelines.intakes.requirements.intention_encoder import IntentionEncod
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.cache import CachedEncoder
 from opus_pipelines.language.embedding.encoder import Encoder
-from opus_pipelines.language.embedding.passages import compose, unit
+from opus_pipelines.language.embedding.texts import compose, unit
 from opus_pipelines.lwm.fine_tuning.encoder_training import fit_encoder
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.lwm.training.train_intention import AskedCases, asked_cases, halves

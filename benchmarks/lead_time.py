@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 from measuring import lay_out
 
 from opus_pipelines.core.schemas import CASES
-from opus_pipelines.generation.planning.lead_times import LeadTimes
+from opus_pipelines.generation.planning.prices import LeadTimes
 from opus_pipelines.history.ingestion.ingest import read_history
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.wkg.estimates.times import StepTimes

@@ -21,8 +21,7 @@ from opus_pipelines.core.settings import Settings
 from opus_pipelines.generation.flow import generate
 from opus_pipelines.generation.records import ContractTerms, GenerationContext
 from opus_pipelines.intakes.contract_settings import prices
-from opus_pipelines.intakes.discover import discover
-from opus_pipelines.intakes.intake import read_intake
+from opus_pipelines.intakes.intake import discover, read_intake
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.cache import CachedEncoder
 from opus_pipelines.language.embedding.encoder import Encoder

@@ -27,9 +27,9 @@ import numpy as np
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.generation.planning.ranking_context import Candidate, Confidence
+from opus_pipelines.generation.planning.context import Candidate, Confidence
 from opus_pipelines.history.ingestion.ingest import read_history
-from opus_pipelines.intakes.discover import discover
+from opus_pipelines.intakes.intake import discover
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.cache import CachedEncoder
 from opus_pipelines.language.embedding.encoder import Encoder

@@ -293,8 +293,8 @@ print(json.dumps({"load_cpu_s": loaded - began, "encode_cpu_s": done - loaded}))
 """
     import numpy as np
 
+    from opus_pipelines.language.embedding.bert import can_run
     from opus_pipelines.language.embedding.encoder import DEFAULT, locate
-    from opus_pipelines.language.embedding.openvino_bert import can_run
 
     taken, vectors = {}, {}
     with tempfile.TemporaryDirectory(prefix="opus-speed-") as folder:

@@ -12,8 +12,8 @@ from assets.partitions import CONTRACT
 from jobs.generate import JOB, requests
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.generation.bulk.contracts import contracts_of
-from opus_pipelines.intakes.discover import ContractFolder
+from opus_pipelines.generation.bulk.run import contracts_of
+from opus_pipelines.intakes.intake import ContractFolder
 from opus_pipelines.lake.layout import Lake
 
 States = dict[str, dict[str, str]]  # of each contract, the last state that was seen and the last one requested

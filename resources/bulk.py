@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from opus_pipelines.generation.bulk.chunks import GenerationSetup
-from opus_pipelines.generation.bulk.contracts import contracts_of
-from opus_pipelines.generation.bulk.parallel_encoding import SparkEncoder
-from opus_pipelines.generation.bulk.run import BulkRun, Progress
-from opus_pipelines.intakes.discover import ContractFolder
+from opus_pipelines.generation.bulk.encoding import SparkEncoder
+from opus_pipelines.generation.bulk.run import BulkRun, Progress, contracts_of
+from opus_pipelines.intakes.intake import ContractFolder
 from opus_pipelines.lake.layout import Lake
 from resources.encoder import EncoderResource
 from resources.spark import SparkResource

@@ -111,9 +111,8 @@ def one_intake(folder: Path) -> Callable[[], object]:
     from opus_pipelines.generation.flow import generate
     from opus_pipelines.generation.records import ContractTerms, GenerationContext
     from opus_pipelines.intakes.contract_settings import prices
-    from opus_pipelines.intakes.discover import discover
-    from opus_pipelines.intakes.intake import read_intake
-    from opus_pipelines.intakes.stored.files import Inherited
+    from opus_pipelines.intakes.intake import discover, read_intake
+    from opus_pipelines.intakes.stored import Inherited
     from opus_pipelines.language.embedding.encoder import encoder_of
     from opus_pipelines.quality.sample import write_sample
 

@@ -10,9 +10,8 @@ from opus_pipelines.core.settings import Settings
 from opus_pipelines.generation.flow import generate
 from opus_pipelines.generation.records import ContractTerms, GenerationContext, Ranked
 from opus_pipelines.intakes.contract_settings import prices
-from opus_pipelines.intakes.discover import discover
-from opus_pipelines.intakes.intake import read_intake
-from opus_pipelines.intakes.requirements.encoder_store import EncoderChampion
+from opus_pipelines.intakes.intake import discover, read_intake
+from opus_pipelines.intakes.requirements.intention_encoder import EncoderChampion
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.cache import CachedEncoder
 from opus_pipelines.language.embedding.encoder import TextEncoder

@@ -17,8 +17,7 @@ from opus_pipelines.core.schemas import EDGES, OPTIMIZED, TASK_IMPLEMENTATIONS, 
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.generation.results.contract import publish_contract
 from opus_pipelines.intakes.contract_settings import prices
-from opus_pipelines.intakes.discover import discover
-from opus_pipelines.intakes.intake import read_intake
+from opus_pipelines.intakes.intake import discover, read_intake
 from opus_pipelines.lake.layout import Lake, read_table
 from opus_pipelines.language.embedding.cache import CachedEncoder
 from opus_pipelines.language.embedding.encoder import TextEncoder

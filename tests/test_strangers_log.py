@@ -13,7 +13,7 @@ import pytest
 from opus_pipelines.core.schemas import CASES, EXPECTED_FLOW, INTAKES, OPTIMIZED, WORKFLOW_TASKS
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.history.ingestion.ingest import read_history
-from opus_pipelines.intakes.discover import discover
+from opus_pipelines.intakes.intake import discover
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_table
 from opus_pipelines.language.embedding.cache import CachedEncoder
 from opus_pipelines.language.embedding.encoder import TextEncoder

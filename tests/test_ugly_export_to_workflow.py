@@ -12,7 +12,7 @@ from opus_pipelines.cli.main import main
 from opus_pipelines.core.schemas import OPTIMIZED, WORKFLOW_TASKS
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.history.ingestion.ingest import read_history
-from opus_pipelines.intakes.discover import discover
+from opus_pipelines.intakes.intake import discover
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.cache import CachedEncoder
 from opus_pipelines.language.embedding.encoder import TextEncoder

@@ -10,7 +10,7 @@ from opus_pipelines.cli.options import Options
 from opus_pipelines.cli.show import note
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.intakes.discover import discover
+from opus_pipelines.intakes.intake import discover
 from opus_pipelines.lake.layout import Lake
 
 if TYPE_CHECKING:

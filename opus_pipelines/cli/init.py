@@ -207,16 +207,16 @@ def _discovered(
 
 def _is_contract(folder: Path) -> bool:
     from opus_pipelines.flows.batches.inputs import utterance_files
-    from opus_pipelines.intakes.discover import FLOWS
+    from opus_pipelines.intakes.intake import FLOWS
 
     return (folder / "contract.toml").is_file() or bool(utterance_files(folder / FLOWS))
 
 
 def _check_catalogue(folder: Path) -> None:
     from opus_pipelines.flows.batches.inputs import check_folder
+    from opus_pipelines.intakes.catalogues.entries import catalogue_complaints, catalogue_lines
     from opus_pipelines.intakes.catalogues.files import read_catalogue
-    from opus_pipelines.intakes.catalogues.report import catalogue_complaints, catalogue_lines
-    from opus_pipelines.intakes.discover import FLOWS
+    from opus_pipelines.intakes.intake import FLOWS
 
     catalogue = read_catalogue(folder)
     for line in catalogue_lines(catalogue) or [f"{folder}: the contract has no catalogue; history names its tasks"]:

@@ -18,7 +18,7 @@ import click
 
 from opus_pipelines.core.errors import LakeError, OpusError
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.intakes.discover import ContractFolder
+from opus_pipelines.intakes.intake import ContractFolder
 from opus_pipelines.lake import run_storage
 from opus_pipelines.lake.damage import require_openable
 from opus_pipelines.lake.layout import Lake, write_atomically

@@ -118,7 +118,7 @@ def models(options: Options, champion: str | None, backend: str) -> None:
       opus models --champion m0123456789abcdef
       opus models --backend intention
     """
-    from opus_pipelines.intakes.requirements import encoder_store
+    from opus_pipelines.intakes.requirements import intention_encoder
     from opus_pipelines.lake.layout import Lake
     from opus_pipelines.lwm.language_models import adapters
     from opus_pipelines.lwm.pointer import store as pointer_store
@@ -126,7 +126,7 @@ def models(options: Options, champion: str | None, backend: str) -> None:
 
     kinds: dict[str, Any] = {
         "pointer": pointer_store,
-        "intention": encoder_store,
+        "intention": intention_encoder,
         "step_writer": writer_store,
         "causal_lm": adapters,
     }
@@ -160,7 +160,7 @@ def models(options: Options, champion: str | None, backend: str) -> None:
 
 def _encoder_table(lake: "Lake") -> None:
     """Show how the Intention encoder that serves recalls the tasks of held-out cases; nothing where none serves."""
-    from opus_pipelines.intakes.requirements.encoder_store import opened
+    from opus_pipelines.intakes.requirements.intention_encoder import opened
 
     found = opened(lake)
     for stored in found.stored:

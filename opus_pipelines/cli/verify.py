@@ -13,7 +13,7 @@ from opus_pipelines.cli.options import Options
 from opus_pipelines.cli.show import note
 from opus_pipelines.core.errors import LakeError, OpusError
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.intakes.discover import ContractFolder
+from opus_pipelines.intakes.intake import ContractFolder
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.object_store.folders import origin_in
 

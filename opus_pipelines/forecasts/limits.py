@@ -14,7 +14,7 @@ import numpy as np
 from opus_pipelines.core.settings import ForecastLimits
 from opus_pipelines.forecasts.similar_prefixes import SimilarPrefixes, quantile
 from opus_pipelines.forecasts.traces import TraceTable, Vocabulary
-from opus_pipelines.intakes.discover import discover
+from opus_pipelines.intakes.intake import discover
 from opus_pipelines.workflow.constraints import Constraints, folded
 
 LEAD_TIME, COST, STEPS, SERVICE_LEVEL = "lead time", "cost", "steps", "service level"

@@ -1,7 +1,7 @@
 """Generation turns a contract's intakes into published results.
 
-The stages for one intake are `request`, `retrieve`, `draft`, `plan` and `rank`, composed in `flow`; their records are
-in `records`.
+The stages for one intake are composed in `flow`: request, retrieve, draft, plan and rank. Their records are in
+`records`; `decisions` says what people's decisions mean for them.
 
 In: contracts, intakes and a snapshot. Out: `generation/*` and `workflows/*`. Doors: `flow.generate` for one intake,
 and `bulk.run.BulkRun` for a run.

@@ -16,15 +16,15 @@ from pydantic import BaseModel
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.settings import Cost, Settings
 from opus_pipelines.generation.planning.candidates import PlannedCandidates
-from opus_pipelines.generation.planning.ranking_context import Candidate, Evidence, RankingContext
-from opus_pipelines.generation.search.baseline import Baseline, TaskBaselines
+from opus_pipelines.generation.planning.context import Candidate, Evidence, RankingContext
+from opus_pipelines.generation.search.costs import Baseline, TaskBaselines
 from opus_pipelines.intakes.contract_settings import Review
 from opus_pipelines.intakes.decisions.record import NO_DECISIONS, Decisions
 from opus_pipelines.intakes.elements import Element
 from opus_pipelines.intakes.intake import Intake
-from opus_pipelines.intakes.requirements.encode import Intention
+from opus_pipelines.intakes.requirements.intention import Intention
 from opus_pipelines.language.embedding.encoder import TextEncoder
-from opus_pipelines.language.embedding.passages import unit
+from opus_pipelines.language.embedding.texts import unit
 from opus_pipelines.lwm.interface import LargeWorkModel, ProcessDemand, TaskSequence, Usage
 from opus_pipelines.lwm.retrieval.case_memory import ContractCatalogue, IndustryMemory, memory_of
 from opus_pipelines.lwm.retrieval.requested_steps import History, required_groups

@@ -6,13 +6,17 @@ from dataclasses import replace
 import numpy as np
 
 from opus_pipelines.core.ids import make_id
-from opus_pipelines.generation.decision_evidence import accepted_elsewhere, agreed_with, with_accepted_workflows
-from opus_pipelines.generation.planning.ranking_context import Evidence
-from opus_pipelines.generation.planning.standing_decisions import standing_decisions
+from opus_pipelines.generation.decisions import (
+    accepted_elsewhere,
+    agreed_with,
+    standing_decisions,
+    with_accepted_workflows,
+)
+from opus_pipelines.generation.planning.context import Evidence
 from opus_pipelines.generation.records import GenerationContext, Part, Refused, Request, Retrieved
 from opus_pipelines.intakes.elements import foreign_reason
 from opus_pipelines.intakes.procedures.reading import ParsedProcedure
-from opus_pipelines.intakes.requirements.missing_part import missing_part
+from opus_pipelines.intakes.requirements.intention import missing_part
 from opus_pipelines.lwm.interface import ProcessDemand, SimilarCase
 from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.lwm.retrieval.case_memory import encoded_requests, request_of

@@ -9,7 +9,7 @@ from opus_pipelines.core.ids import make_id
 from opus_pipelines.generation.records import GenerationContext, Part, Retrieved
 from opus_pipelines.intakes.elements import Element
 from opus_pipelines.intakes.procedures.reading import ParsedProcedure, ProcedureStep
-from opus_pipelines.language.embedding.text_parts import plain
+from opus_pipelines.language.embedding.texts import plain
 from opus_pipelines.lwm.interface import LargeWorkModel, ProcessDemand
 from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.lwm.retrieval.case_memory import request_of, text_memory

@@ -13,10 +13,16 @@ from pathlib import Path
 
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.core.settings_files import hard_link_reason
-from opus_pipelines.intakes.documents.document import Document, DocumentText, cut
-from opus_pipelines.intakes.documents.limits import MAX_CHARACTERS_OF_ALL, MAX_DEPTH, MAX_DOCUMENTS
-from opus_pipelines.intakes.documents.read import preprocess
-from opus_pipelines.intakes.language import foreign_language, language_of_request, languages_of_parts
+from opus_pipelines.intakes.documents.document import (
+    MAX_CHARACTERS_OF_ALL,
+    MAX_DEPTH,
+    MAX_DOCUMENTS,
+    Document,
+    DocumentText,
+    cut,
+)
+from opus_pipelines.intakes.documents.formats import preprocess
+from opus_pipelines.intakes.documents.natural_language import foreign_language, language_of_request, languages_of_parts
 from opus_pipelines.intakes.visibility.unseen import ASIDES
 
 INHERITED = "contract"  # the role of the contract's own documents

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # the id of a result needs this module, and a command that on
     import numpy as np
 
     from opus_pipelines.intakes.procedures.reading import ParsedProcedure
-    from opus_pipelines.intakes.requirements.decode import Decoded
+    from opus_pipelines.intakes.requirements.intention import Decoded
     from opus_pipelines.wkg.graph import WorkGraph
     from opus_pipelines.wkg.subgraphs import SubWKG
 

@@ -34,7 +34,7 @@ import pyarrow.compute as pc
 
 from opus_pipelines.core.settings import Generation
 from opus_pipelines.intakes.intake import Intake
-from opus_pipelines.intakes.requirements.encode import Intention
+from opus_pipelines.intakes.requirements.intention import Intention
 from opus_pipelines.lwm.history_backend import first_occurrences
 from opus_pipelines.lwm.interface import ProcessDemand, SimilarCase
 from opus_pipelines.lwm.precedence import Pair, dependency, stable_precedence

@@ -14,14 +14,12 @@ import numpy as np
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.ids import digest, make_id
-from opus_pipelines.generation.flow import rank_workflows
+from opus_pipelines.generation.flow import rank_workflows, read_requests
 from opus_pipelines.generation.records import GenerationContext, Part, Ranked, Refused, Request
-from opus_pipelines.generation.request import read_requests
-from opus_pipelines.intakes.catalogues.declared import Catalogue, DeclaredTask
+from opus_pipelines.intakes.catalogues.entries import Catalogue, DeclaredTask
 from opus_pipelines.intakes.elements import Element
 from opus_pipelines.intakes.intake import Intake
-from opus_pipelines.language.embedding.passages import unit
-from opus_pipelines.language.embedding.text_parts import plain
+from opus_pipelines.language.embedding.texts import plain, unit
 from opus_pipelines.lwm.history_backend import HistoryBackend, first_occurrences
 from opus_pipelines.lwm.interface import LargeWorkModel
 from opus_pipelines.lwm.pointer.backend import PointerBackend

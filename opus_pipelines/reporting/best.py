@@ -18,7 +18,7 @@ from opus_pipelines.core.formatting import (
     success,
     within,
 )
-from opus_pipelines.intakes.decisions.text import decision_text
+from opus_pipelines.intakes.decisions.record import decision_text
 from opus_pipelines.reporting.tasks import select
 from opus_pipelines.reporting.views import only_results_of
 from opus_pipelines.workflow.constraints import NOT_APPLIED

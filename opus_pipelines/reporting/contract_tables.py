@@ -10,10 +10,9 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 
 from opus_pipelines.core.schemas import COST_REPORT, OPTIMIZED, REWARD_REPORT, WORKFLOW_TASKS, Dataset
-from opus_pipelines.generation.results.contract import ContractResult, result_table
+from opus_pipelines.generation.results.contract import ContractResult, columns_of, result_table
 from opus_pipelines.generation.results.rows import Row
-from opus_pipelines.generation.results.staged import columns_of
-from opus_pipelines.generation.search.baseline import total
+from opus_pipelines.generation.search.costs import total
 from opus_pipelines.workflow.evaluation.cost import assumed_of
 
 
@@ -61,7 +60,7 @@ def cost_rows(optimized: Iterable[Row], tasks: Iterable[Row]) -> list[Row]:
 
     Costs, times and savings are sums of what is known over those workflows, exactly rounded, so they depend on no
     order. Baselines are summed over the steps that have a saving, so that a saving is its baseline less the cost of
-    these steps (`generation.search.baseline`). Placed reviews belong to no task and make one row, `review`.
+    these steps (`generation.search.costs`). Placed reviews belong to no task and make one row, `review`.
     """
     best = {row["workflow_id"] for row in optimized if row["rank"] == 1}
     rows_of_task: dict[str, list[Row]] = defaultdict(list)

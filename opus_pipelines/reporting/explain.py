@@ -22,7 +22,7 @@ from opus_pipelines.core.formatting import (
     usd,
     within,
 )
-from opus_pipelines.intakes.decisions.text import decision_text
+from opus_pipelines.intakes.decisions.record import decision_text
 from opus_pipelines.reporting.tasks import Row, nearest, rows
 from opus_pipelines.reporting.views import only_results_with
 

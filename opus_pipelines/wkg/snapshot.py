@@ -29,8 +29,8 @@ from opus_pipelines.core.schemas import (
 )
 from opus_pipelines.lake.damage import require_sound
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_table
-from opus_pipelines.language.embedding.case_texts import case_texts, contexts_of, requests_of
 from opus_pipelines.language.embedding.index import VectorIndex
+from opus_pipelines.language.embedding.texts import case_texts, contexts_of, requests_of
 from opus_pipelines.wkg import graph
 
 if TYPE_CHECKING:

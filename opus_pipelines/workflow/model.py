@@ -73,7 +73,7 @@ class TaskNode:
 
     A cost or a duration with the basis `unknown` is 0 here, so that totals are sums of known figures; `known_cost_usd`
     and `known_duration_ms` read it. `imputed_usd` stands for the unknown figures where workflows are compared
-    (`generation.search.imputed_figures`), and is never part of a total. `paid_by_time`: nobody observed the cost, which
+    (`generation.search.costs`), and is never part of a total. `paid_by_time`: nobody observed the cost, which
     is the observed duration at a stated price, so that it changes with the duration.
     """
 

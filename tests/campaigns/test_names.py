@@ -12,8 +12,7 @@ import pytest
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.history.ingestion.plan import plan_history
-from opus_pipelines.intakes.discover import discover
-from opus_pipelines.intakes.intake import read_intake
+from opus_pipelines.intakes.intake import discover, read_intake
 from opus_pipelines.lake.layout import Lake
 
 SEED = 15

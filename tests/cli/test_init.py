@@ -16,8 +16,7 @@ from opus_pipelines.cli.main import main
 from opus_pipelines.core.schemas import IMPLEMENTATIONS
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.history.ingestion.ingest import read_history
-from opus_pipelines.intakes.discover import discover
-from opus_pipelines.intakes.intake import read_intake
+from opus_pipelines.intakes.intake import discover, read_intake
 from opus_pipelines.lake.layout import Lake, read_table
 
 START = datetime(2024, 1, 8, 9, 17, 3, tzinfo=UTC)

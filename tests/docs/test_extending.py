@@ -15,14 +15,14 @@ from opus_pipelines.cli.export import export
 from opus_pipelines.core.errors import CheckFailed, PluginError, SettingsError
 from opus_pipelines.core.schemas import TASKS
 from opus_pipelines.core.settings import Settings, parse
-from opus_pipelines.generation.results.ids import settings_hash
+from opus_pipelines.generation.results.rows import settings_hash
 from opus_pipelines.history.ingestion.plan import FilePlan
 from opus_pipelines.history.ingestion.read_file import SourceFile, read_file
 from opus_pipelines.history.records.assembler import OtherFiles
 from opus_pipelines.history.records.formats import format_of
 from opus_pipelines.history.records.source_settings import SourceSettings
 from opus_pipelines.intakes.documents.document import Document
-from opus_pipelines.intakes.documents.read import preprocess
+from opus_pipelines.intakes.documents.formats import preprocess
 from opus_pipelines.lake.layout import dataset_folder, table_of, write_table
 from opus_pipelines.language.embedding.encoder import Encoder, encoder_of
 from opus_pipelines.lwm.interface import LwmRequest, SimilarCase, TaskSequence, backend_of

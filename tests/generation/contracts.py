@@ -12,13 +12,11 @@ from typing import Any
 
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.workers.sandbox import Sandbox
-from opus_pipelines.generation.bulk.chunks import GenerationSetup, WorkerState
-from opus_pipelines.generation.bulk.intake_outcome import IntakeOutcome
+from opus_pipelines.generation.bulk.chunks import GenerationSetup, IntakeOutcome, WorkerState
 from opus_pipelines.generation.bulk.run import BulkRun
 from opus_pipelines.generation.records import Ranked
 from opus_pipelines.generation.results.contract import ContractResult
-from opus_pipelines.intakes.discover import ContractFolder
-from opus_pipelines.intakes.intake import Intake
+from opus_pipelines.intakes.intake import ContractFolder, Intake
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.wkg.snapshot import Snapshot

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.generation.decision_evidence import accepted_elsewhere, agreed_with, with_accepted_workflows
+from opus_pipelines.generation.decisions import accepted_elsewhere, agreed_with, with_accepted_workflows
 from opus_pipelines.intakes.decisions.record import Decision, Decisions, WorkflowContent, steps_of
 from opus_pipelines.lwm.interface import SimilarCase
 from opus_pipelines.lwm.retrieval.completeness import OUTCOMES, SUPPORT, Completeness, critical_tasks

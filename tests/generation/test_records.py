@@ -8,8 +8,7 @@ import numpy as np
 from opus_pipelines.core.settings import Cost
 from opus_pipelines.generation.records import ContractTerms, Request, as_plain
 from opus_pipelines.intakes.intake import Intake
-from opus_pipelines.intakes.requirements.decode import Decoded
-from opus_pipelines.intakes.requirements.encode import Intention
+from opus_pipelines.intakes.requirements.intention import Decoded, Intention
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.workflow.evaluation.calendar import CalendarSettings
 

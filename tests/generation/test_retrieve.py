@@ -9,7 +9,7 @@ from opus_pipelines.core.ids import make_id
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.generation.records import GenerationContext, Request
 from opus_pipelines.generation.retrieve import expected_by_model
-from opus_pipelines.intakes.catalogues.declared import Catalogue, DeclaredTask
+from opus_pipelines.intakes.catalogues.entries import Catalogue, DeclaredTask
 from opus_pipelines.lwm.next_step import Written
 from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.lwm.pointer.memory import CaseMemory

@@ -7,8 +7,7 @@ import pytest
 from opus_pipelines.core.errors import InputError, SettingsError
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.intakes.contract_settings import load_contract, load_intake, prices
-from opus_pipelines.intakes.discover import discover
-from opus_pipelines.intakes.intake import read_intake
+from opus_pipelines.intakes.intake import discover, read_intake
 
 
 def write(path: Any, text: Any = "") -> Any:

@@ -16,7 +16,7 @@ import pytest
 from opus_pipelines.cli.current import changes
 from opus_pipelines.core.errors import CheckResult
 from opus_pipelines.core.settings import Paths, Settings
-from opus_pipelines.generation.results.checks import check_result
+from opus_pipelines.generation.results.contract import check_result
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.views import connect
 from opus_pipelines.wkg.rebuild.unchanged import unchanged_history

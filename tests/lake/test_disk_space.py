@@ -16,8 +16,8 @@ import pytest
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.schemas import IMPLEMENTATIONS, REJECTS
 from opus_pipelines.core.settings import Disk, Paths, Settings
-from opus_pipelines.generation.bulk.contracts import needed_for_contracts
-from opus_pipelines.intakes.discover import discover
+from opus_pipelines.generation.bulk.run import needed_for_contracts
+from opus_pipelines.intakes.intake import discover
 from opus_pipelines.lake import atomic_files
 from opus_pipelines.lake.layout import Lake, read_json, read_table, table_of, write_json, write_table
 from opus_pipelines.wkg.rebuild.disk_estimate import plan_within_disk_space

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from opus_pipelines.generation.search.baseline import saving_usd, task_baselines
+from opus_pipelines.generation.search.costs import saving_usd, task_baselines
 from opus_pipelines.reporting.contract_tables import cost_rows, reward_rows
 
 

@@ -40,7 +40,7 @@ from opus_pipelines.flows.from_text.predictions import Make, Prediction, predict
 from opus_pipelines.flows.text.clauses import UtteranceError
 from opus_pipelines.flows.text.operations import UNKNOWN
 from opus_pipelines.flows.writers.activity_flows import RANKER, Asked, Keeping
-from opus_pipelines.intakes.discover import ContractFolder
+from opus_pipelines.intakes.intake import ContractFolder
 from opus_pipelines.lake.layout import Lake, read_table, table_of, write_table
 from opus_pipelines.lwm.language_models.chat_client import EndpointError, ModelRefused, SpendLimitReached
 from opus_pipelines.workflow.blocks.expressions import FlowError

@@ -40,11 +40,11 @@ from opus_pipelines.flows.from_text.activities import (
 from opus_pipelines.flows.from_text.flow_folder import FlowTask, FolderError, inside
 from opus_pipelines.flows.text.clauses import MAX_UTTERANCE, UtteranceError, words_of
 from opus_pipelines.flows.writers.activity_flows import PROMPTS_VERSION, FlowBackend, chosen
-from opus_pipelines.intakes.catalogues.declared import DeclaredTask
+from opus_pipelines.intakes.catalogues.entries import DeclaredTask
 from opus_pipelines.intakes.catalogues.files import read_catalogue as read_declared
-from opus_pipelines.intakes.discover import ContractFolder
-from opus_pipelines.intakes.documents.encoding import decode
+from opus_pipelines.intakes.documents.document import decode
 from opus_pipelines.intakes.elements import is_hidden
+from opus_pipelines.intakes.intake import ContractFolder
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_table
 from opus_pipelines.workflow.blocks.expressions import FlowError
 from opus_pipelines.workflow.blocks.formats.bpmn_reader import read_bpmn

@@ -11,7 +11,7 @@ from opus_pipelines.flows.from_text.activity_ranker import ActivityRanker
 from opus_pipelines.flows.from_text.synthesis import Example, shown_object
 from opus_pipelines.flows.text.clauses import STEP, Clause
 from opus_pipelines.flows.text.operations import operations_of_verb
-from opus_pipelines.language.grammar.verbs import is_base
+from opus_pipelines.language.grammar.modality import is_base
 from opus_pipelines.language.word_stems import stem
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from opus_pipelines.flows.text import clause_words as lexicon
 from opus_pipelines.flows.text.operations import operations_of_verb
 from opus_pipelines.flows.text.phrasings import rephrased
 from opus_pipelines.flows.text.rewriting import rewritten
-from opus_pipelines.language.grammar.verbs import is_base
+from opus_pipelines.language.grammar.modality import is_base
 
 MAX_UTTERANCE = 8_000  # characters
 STEP, LOOP, CONDITION, ELSE, WHILE = "step", "loop", "condition", "else", "while"

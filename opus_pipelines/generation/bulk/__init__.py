@@ -1,5 +1,5 @@
 """Runs over contracts: few intakes or many, in this process or on Spark executors, each result published whole.
 
 In: contracts with their intakes, and a snapshot. Out: results of contracts. Doors: `run.BulkRun` and
-`contracts.contracts_of`.
+`run.contracts_of`.
 """

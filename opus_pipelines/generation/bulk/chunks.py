@@ -1,48 +1,42 @@
-"""The two jobs of a chunk of a contract's intakes: read their documents, and, when the passages are encoded, work on
-them.
+"""The two jobs of a chunk of a contract's intakes, done in this process or by Spark's executors.
 
 Each intake is read and worked on in a sandbox; its outcome is a row also where the sandbox ended it.
+
+Executors read the snapshot by its path. Where they share no folder with the run, Spark brings it to them
+(`wkg.snapshot_archive`), and the documents of intakes are read by the driver's machine.
 """
 
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
+from uuid import uuid4
 
-from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.errors import InputError, OpusError, SettingsError
+from opus_pipelines.core.schemas import DATASETS, INTAKES, Dataset
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.core.workers.pool import Report
+from opus_pipelines.core.workers.carried_jobs import Carried, Tasks, carry
+from opus_pipelines.core.workers.pool import Answer, Report
 from opus_pipelines.core.workers.sandbox import LostWorker, Sandbox
-from opus_pipelines.generation.bulk.intake_outcome import (
-    IntakeOutcome,
-    failed_outcome,
-    outcome_of,
-    unread_outcome,
-)
-from opus_pipelines.generation.records import ContractTerms, GenerationContext
-from opus_pipelines.generation.results.staged import write_part
+from opus_pipelines.generation.flow import generate
+from opus_pipelines.generation.records import ContractTerms, GenerationContext, Ranked, Refused
+from opus_pipelines.generation.results.contract import write_part
+from opus_pipelines.generation.results.rows import Row, broken_row, generation_rows, intake_row
+from opus_pipelines.generation.results.workflow_rows import workflow_rows
 from opus_pipelines.generation.written_steps import load_writer, texts_to_write
 from opus_pipelines.intakes.contract_settings import prices
-from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.intakes.elements import INHERITED, shown_name
-from opus_pipelines.intakes.intake import Intake, read_intake
-from opus_pipelines.intakes.requirements.encode import passages_of
-from opus_pipelines.intakes.stored.files import (
-    Inherited,
-    Unread,
-    read_inherited,
-    read_intakes,
-    write_intakes,
-)
-from opus_pipelines.intakes.stored.passage_vectors import StoredVectors
+from opus_pipelines.intakes.intake import ContractFolder, Intake, read_intake
+from opus_pipelines.intakes.requirements.intention import passages_of
+from opus_pipelines.intakes.stored import Inherited, StoredVectors, Unread, read_inherited, read_intakes, write_intakes
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lake.results import Columns, ResultKey
+from opus_pipelines.lake.results import Columns, ResultKey, by_column
 from opus_pipelines.language.embedding.cache import CachedEncoder
 from opus_pipelines.language.embedding.encoder import encoder_of
-from opus_pipelines.language.embedding.passages import words_of
+from opus_pipelines.language.embedding.texts import words_of
 from opus_pipelines.lwm.interface import LargeWorkModel, Usage, backend_of
 from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.lwm.pointer.candidates import texts_of
@@ -50,7 +44,86 @@ from opus_pipelines.lwm.retrieval.case_memory import ContractCatalogue, memory_o
 from opus_pipelines.lwm.retrieval.intentions import likeness_of
 from opus_pipelines.lwm.retrieval.requested_steps import texts_to_encode
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
-from opus_pipelines.wkg.snapshot import Snapshot
+from opus_pipelines.lwm.retrieval.task_names import refuse_unknown_prices
+from opus_pipelines.wkg.snapshot import Snapshot, brought
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass
+class IntakeOutcome:
+    """What became of an intake.
+
+    Attributes:
+        status: generated, refused or failed.
+        summary: one line for a person, without the intake's name.
+        rows: rows by the name of their dataset, column by column: other processes take them so in half the time.
+        ranked: the records behind the rows, one for each Intention.
+        usage: what the answers of a language model took, None where none was asked.
+    """
+
+    status: str
+    summary: str
+    rows: dict[str, Columns] = field(default_factory=dict)
+    ranked: list[Ranked] = field(default_factory=list)
+    usage: Usage | None = None
+
+
+def outcome_of(intake: Intake, context: GenerationContext) -> IntakeOutcome:
+    """Generates for one intake; the outcome is failed where something stated for the intake names nothing known.
+
+    Raises whatever else generation raises.
+    """
+    try:
+        refuse_unknown_prices(context.terms.cost, context.index.graph)
+        intentions = generate(intake, context)
+    except SettingsError as error:  # the person who stated it reads it; only this intake fails
+        return failed_outcome(intake, str(error))
+    except Refused as refusal:
+        reason = str(refusal)
+        return IntakeOutcome("refused", f"refused: {reason}", _intake(intake_row(intake, "refused", reason)))
+    rows = _intake(intake_row(intake, "generated", None)) | _by_dataset(
+        row for ranked in intentions for rows in (generation_rows, workflow_rows) for row in rows(ranked, context)
+    )
+    goals = f"{len(intentions)} goals: " if len(intentions) > 1 else ""
+    usage = Usage.total(ranked.drafted.usage for ranked in intentions if ranked.drafted.usage)
+    return IntakeOutcome("generated", goals + "; ".join(map(_summary, intentions)), rows, intentions, usage)
+
+
+def _summary(ranked: Ranked) -> str:
+    """Says how many workflows there are, what the best earns or what ranks them, and its size."""
+    number, best = len(ranked.ranked), ranked.ranked[0][1]
+    workflows, tasks = f"{number} workflow{'s' * (number > 1)}", f"in {len(best.tasks)} tasks"
+    if best.evaluation.reward_usd is None:
+        return f"{workflows} ranked by {', '.join(ranked.context.ranking.criteria)} (no gain stated), the best {tasks}"
+    return f"{workflows}, the best earns {best.evaluation.reward_usd:.2f} USD {tasks}"
+
+
+def failed_outcome(intake: Intake, reason: str) -> IntakeOutcome:
+    """An intake that could be read and not be worked on."""
+    return _failed(intake_row(intake, "failed", reason))
+
+
+def unread_outcome(intake_id: str, folder: str, reason: str) -> IntakeOutcome:
+    """An intake whose settings or documents could not even be read."""
+    return _failed(broken_row(intake_id, folder, reason))
+
+
+def _failed(row: Row) -> IntakeOutcome:
+    return IntakeOutcome("failed", f"failed: {row['reason']}", _intake(row))
+
+
+def _intake(row: Row) -> dict[str, Columns]:
+    return {INTAKES.name: by_column(INTAKES, [row])}
+
+
+def _by_dataset(rows: Iterable[tuple[Dataset, Row]]) -> dict[str, Columns]:
+    by_dataset: dict[str, list[Row]] = defaultdict(list)
+    for dataset, row in rows:
+        by_dataset[dataset.name].append(row)
+    return {name: by_column(DATASETS[name], found) for name, found in by_dataset.items()}
+
 
 Read = tuple[Intake | None, Inherited | None, list[str]]
 
@@ -341,3 +414,66 @@ class WorkChunk:
 
     def __repr__(self) -> str:
         return f"{self.contract.client} / {self.contract.contract}, part {self.part}"
+
+
+# The heap of the driver holds what is sent at once, packed, and what comes back, some 14 kB an intake.
+WAVE_BYTES, WAVE_CHUNKS = 96 << 20, 128
+Chunk = ReadChunk | WorkChunk
+
+
+@dataclass(frozen=True)
+class SparkChunks:
+    """Does chunks on the executors of a session, whose workers load the snapshot once."""
+
+    session: "SparkSession"
+    setup: GenerationSetup
+    run: str = field(default_factory=lambda: uuid4().hex)
+
+    def do(
+        self,
+        jobs: Sequence[Chunk],
+        read: Sequence[Path] | None,
+        made: Sequence[Path],
+        progress: Callable[[int], None],
+    ) -> list[Any]:
+        """Returns the answers of the jobs in order: see `BulkRun._do`.
+
+        Raises OpusError with the reason of the first job that failed, after all jobs have run.
+        """
+        answers: list[Answer] = []
+        setup = self._setup_to_carry()
+        for wave in waves(jobs, read):
+            before = len(answers)
+            tasks = Tasks(jobs=1, progress=partial(_tell, progress, before), run=self.run)
+            answers += carry(self.session, setup, wave, made[before : before + len(wave)], tasks)
+        for succeeded, reason in answers:
+            if not succeeded:
+                raise OpusError(reason)
+        return [answer for _, answer in answers]
+
+    def _setup_to_carry(self) -> GenerationSetup:
+        setup = self.setup
+        is_shared = setup.settings.spark.shared_files
+        archive = None if is_shared else brought(self.session, Lake(setup.lake), setup.snapshot)
+        return replace(setup, archive=archive)
+
+
+def _tell(progress: Callable[[int], None], before: int, done: int) -> None:
+    progress(before + done)
+
+
+def waves(
+    jobs: Sequence[Chunk], read: Sequence[Path] | None, chunks: int = WAVE_CHUNKS, packed_bytes: int = WAVE_BYTES
+) -> Iterator[list[Carried]]:
+    """Yields the jobs that are sent at once, in order, with the files of their folders of `read`: so many chunks, and
+    no more once their files have so many bytes, packed.
+    """
+    wave: list[Carried] = []
+    for number, job in enumerate(jobs):
+        files = sorted(read[number].iterdir()) if read else []
+        wave.append(Carried.of(job, **{file.name: file.read_bytes() for file in files}))
+        if len(wave) == chunks or sum(one.packed_size for one in wave) >= packed_bytes:
+            yield wave
+            wave = []
+    if wave:
+        yield wave

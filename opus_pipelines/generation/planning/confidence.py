@@ -23,9 +23,9 @@ import numpy as np
 from opus_pipelines.core.errors import WorkflowError
 from opus_pipelines.core.ids import SameObject
 from opus_pipelines.core.settings import Cost, Priors, Settings
+from opus_pipelines.generation.planning.context import Candidate, Confidence, RankingContext
 from opus_pipelines.generation.planning.prices import Prices
-from opus_pipelines.generation.planning.ranking_context import Candidate, Confidence, RankingContext
-from opus_pipelines.generation.search.predecessors import Shifts, errors
+from opus_pipelines.generation.search.costs import Shifts, errors
 from opus_pipelines.wkg.graph import ExecutionMode
 from opus_pipelines.workflow.evaluation.reward import Floats
 from opus_pipelines.workflow.evaluation.uncertainty import (

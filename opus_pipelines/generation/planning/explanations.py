@@ -4,10 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from opus_pipelines.generation.planning.ranking_context import Edit
-from opus_pipelines.generation.planning.search_constraints import more
-from opus_pipelines.generation.search.local_search import LocalSearch, RefinedPlan
-from opus_pipelines.generation.search.plan_states import PlanSpace, PlanState, kind_of, row
+from opus_pipelines.generation.planning.context import Edit, more
+from opus_pipelines.generation.search.local_search import LocalSearch, PlanSpace, PlanState, RefinedPlan, kind_of, row
 from opus_pipelines.workflow.evaluation.cost import MS_PER_HOUR, time_usd, weighed_usd
 from opus_pipelines.workflow.evaluation.reward import Batch
 from opus_pipelines.workflow.model import TaskNode, reviewed_task

@@ -1,21 +1,34 @@
-"""Rows of `workflows/*`: the ranked workflows of one Intention, their nodes and their edges."""
+"""Rows of `workflows/*`: the ranked workflows of one Intention, their nodes and edges, and why each step is there.
+
+Where no case of history is like the intake, the procedure decides, and all that it lists counts. Where history decides,
+only what would otherwise be lost without a word counts: what neither a step of the workflow nor a rule stands for.
+"""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
-from itertools import pairwise
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from itertools import pairwise, product
 from typing import Any
 
+import numpy as np
+
 from opus_pipelines.core.schemas import EXPECTED_FLOW, OPTIMIZED, WORKFLOW_EDGES, WORKFLOW_TASKS
-from opus_pipelines.generation.planning.ranking_context import Candidate, Edit
+from opus_pipelines.generation.planning.context import Candidate, Edit
 from opus_pipelines.generation.records import GenerationContext, Ranked
-from opus_pipelines.generation.results.lacking import conditional_steps, lacking_steps, unsaid_steps
 from opus_pipelines.generation.results.rows import Row, Rows, edge_origin, node_origin
-from opus_pipelines.generation.results.step_reasons import StepReasons
-from opus_pipelines.generation.search.baseline import TaskBaselines, saving_usd, total
+from opus_pipelines.generation.search.costs import TaskBaselines, saving_usd, total
+from opus_pipelines.intakes.catalogues.facts import without_joint
+from opus_pipelines.intakes.catalogues.statements import Statement, prose_sentences, statements_of
 from opus_pipelines.intakes.intake import Intake
+from opus_pipelines.intakes.procedures.names import words
+from opus_pipelines.intakes.procedures.reading import ParsedProcedure, ProcedureStep
+from opus_pipelines.language.embedding.texts import parts
+from opus_pipelines.language.word_stems import same, stems, within
+from opus_pipelines.lwm.retrieval.completeness import OUTCOMES, SUPPORT, tasks_done
 from opus_pipelines.lwm.retrieval.requested_steps import procedure_text
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
+from opus_pipelines.lwm.stitching import critical_groups
 from opus_pipelines.workflow.evaluation.cost import (
     assumed,
     known_schedule,
@@ -25,6 +38,168 @@ from opus_pipelines.workflow.evaluation.cost import (
     total_usd,
 )
 from opus_pipelines.workflow.model import REVIEW, TASK_FIGURES, InputNode, OutputNode, TaskNode, Workflow
+
+MOST = 20  # statements that are named, and sentences of a procedure up to which each is taken for a step
+MEANT = 0.5  # share of a statement's words above which a title with them stands for it
+
+
+def lacking_steps(text: str, procedure: ParsedProcedure | None, titles: Collection[str]) -> list[str]:
+    """Returns the statements of the procedure that no step of a workflow with these titles stands for, in their order.
+
+    `text` is the procedure, and `procedure` what was read of it, None where nothing could be: then all of it counts,
+    else the part that was read where it has a heading. A step stands for the clause that asks for it, and for one that
+    has all words of its title. What is forbidden, and when something is done, is no step. What holds only otherwise is
+    named, because a person has to say whether it does. Of a part without sentences, the heading is the statement.
+    """
+    steps = [step for step in procedure.steps if step.name in titles] if procedure else []
+    names = [words(title) for title in titles]
+    found: dict[str, None] = {}
+    for sentence in _sentences(text, procedure):
+        statements = [s for s in statements_of(sentence) if s.asks or s.is_named or s.is_alternative]
+        statements = [s for s in statements if not s.is_negative and not s.is_fact]
+        lacking = [
+            s
+            for s in statements
+            if not any(_asks(step, s, len(statements)) for step in steps)
+            and not any(name and name <= words(s.full) for name in names)
+        ]
+        if len(lacking) == len(statements) and any(s.asks for s in lacking):
+            found.setdefault(sentence)  # as a whole, in the words of its author
+        else:
+            found.update((s.text, None) for s in lacking)
+    return list(found)[:MOST]
+
+
+def unsaid_steps(
+    text: str, procedure: ParsedProcedure | None, titles: Collection[str], rules: Collection[str]
+) -> list[str] | None:
+    """Returns the same of an intake that is like cases of history: what no step and no rule stands for.
+
+    `rules` are the sentences that were read as rules, whether they are applied or not: their effect is told with them.
+    A title stands for a statement also where it has more than half of its words. None without a procedure, and for one
+    of more than `MOST` sentences, which holds conditions and explanations more than steps.
+    """
+    if not 0 < len(prose_sentences(text)) <= MOST:
+        return None
+    names = [stems(title) for title in titles]
+    told = [" ".join(stems(rule)) for rule in rules]
+
+    def is_told(statement: str) -> bool:
+        said = stems(statement)
+        shared = (sum(any(same(word, of) for of in name) for word in said) for name in names)
+        is_meant = any(share > MEANT * len(said) for share in shared) or any(within(name, said) for name in names)
+        return is_meant or any(" ".join(said) in rule for rule in told)
+
+    return [statement for statement in lacking_steps(text, procedure, titles) if not is_told(statement)]
+
+
+def conditional_steps(text: str, procedure: ParsedProcedure | None, titles: Collection[str], known: str) -> list[str]:
+    """Returns the steps of a workflow with these titles that the procedure asks for under a condition alone.
+
+    Each has the condition in the procedure's words: "change locks: where a key is lost". A condition counts as stated,
+    and is left out, where `known`, the texts of the client, has all of its words; "unless" never does. A step that
+    another clause names without a condition is left out, too.
+    """
+    steps = [step for step in procedure.steps if step.name in titles] if procedure else []
+    told, found = stems(known), dict[str, str]()
+    always: set[str] = set()
+    for sentence in _sentences(text, procedure):
+        statements = [s for s in statements_of(sentence) if s.asks or s.may_name]
+        for statement, step in product(statements, steps):
+            is_named = words(step.name) <= words(statement.full)
+            if not statement.only_if and is_named:
+                always.add(step.name)
+            is_stated = (
+                within(stems(without_joint(statement.only_if)), told) and "unless" not in statement.only_if.lower()
+            )
+            if statement.only_if and not is_stated and (is_named or _asks(step, statement, len(statements))):
+                found.setdefault(step.name, f"{step.name}: {statement.only_if}")
+    return [line for name, line in found.items() if name not in always][:MOST]
+
+
+def _sentences(text: str, procedure: ParsedProcedure | None) -> list[str]:
+    """Returns the sentences of the part that was read where it has a heading, else all of them."""
+    head = procedure.head if procedure else ""
+    read = [part for part in parts(text) if part.head == head] if head else []
+    if not read:
+        return prose_sentences(text)
+    lines = [sentence.text for part in read for sentence in part.sentences] or [part.head or "" for part in read]
+    return [sentence for line in lines if line for sentence in prose_sentences(line) or [line]]
+
+
+def _asks(step: ProcedureStep, statement: Statement, statements: int) -> bool:
+    """Tells whether a statement, one of several of a sentence, asks for a step."""
+    asked = step.sentence or ""
+    if asked == statement.full:
+        return True
+    is_its_clause = statements == 1 or not set(stems(step.name)).isdisjoint(stems(statement.full))
+    return statement.text in asked and is_its_clause
+
+
+PROCEDURE, CONSTRAINT, DECISION = "procedure", "constraint", "decision"
+EXPECTED = 0.5  # share of the model's sequences from which the model expects a step
+
+
+@dataclass(frozen=True)
+class StepReasons:
+    """What asks for the steps of the workflows of one Intention."""
+
+    result: Ranked
+
+    def of_task(self, task: str) -> dict[str, Any]:
+        """Returns the columns of `workflows/tasks` that say why a task is there."""
+        support = self.result.evidence.completeness.model_support
+        return {
+            "asked_by": [reason for reason, tasks in self._asked.items() if task in tasks],
+            "similar_share": self._similar.get(task, 0.0) if self._similar else None,
+            "model_share": None if support is None else min(1.0, support.get(task, 0.0)),
+        }
+
+    def of_workflow(self, tasks: Iterable[str]) -> dict[str, float | None]:
+        """Returns the columns of `workflows/optimized` with the shares of its distinct steps by where they came from.
+
+        A step may count for several: the shares do not add up to 1.
+        """
+        steps = sorted(set(tasks))
+        support = self.result.evidence.completeness.model_support
+        return {
+            "share_similar_cases": _share([self._similar.get(t, 0.0) > 0 for t in steps]) if self._similar else None,
+            "share_procedure": _share([t in self._asked[PROCEDURE] for t in steps]),
+            "share_model": None if support is None else _share([support.get(t, 0.0) >= EXPECTED for t in steps]),
+        }
+
+    @cached_property
+    def _asked(self) -> dict[str, frozenset[str]]:
+        """Return the tasks that each reason asks for, in the order in which reasons are shown."""
+        evidence, context = self.result.evidence, self.result.context
+        limits, meant = context.requirements.constraints, context.requirements.names.tasks
+        stated = [*limits.must_contain, *(name for g in (*limits.one_of, *limits.exactly_one_of) for name in g)]
+        critical = frozenset[str]().union(*critical_groups(self.result.retrieved.processes))
+        asks = not (evidence.procedure and evidence.procedure.is_of_request)
+        chosen = [s.tasks for s in self.result.drafted.sequences.values() if s.source == DECISION]
+        return {
+            SUPPORT if evidence.completeness.by_support else OUTCOMES: critical,
+            PROCEDURE: frozenset(evidence.procedure.tasks if evidence.procedure and asks else ()),
+            CONSTRAINT: frozenset[str]().union(*map(meant, stated)),
+            DECISION: frozenset[str]().union(*chosen),
+        }
+
+    @cached_property
+    def _similar(self) -> dict[str, float]:
+        """Return by task the share of the similar cases, by weight, that did it; empty without similar cases."""
+        cases = [case for case in self.result.evidence.cases if not case.is_decision]
+        if not cases:
+            return {}
+        total = sum(case.weight for case in cases)
+        tasks, of_case, of_task = tasks_done(cases)
+        weights = np.array([case.weight / total for case in cases])[of_case]
+        shares = np.bincount(of_task, weights, len(tasks)).tolist()  # adds up in the order of the cases
+        return {task: min(1.0, round(share, 9)) for task, share in zip(tasks, shares, strict=True)}
+
+
+def _share(hits: list[bool]) -> float | None:
+    return sum(hits) / len(hits) if hits else None
+
 
 _INSTRUCTION_KINDS = {"model": "model inference", "code": "code", "human": "human"}
 
@@ -182,7 +357,7 @@ def _lead_time(candidate: Candidate, result: Ranked) -> Row:
 
 
 def _saving(steps: Sequence[TaskNode], baselines: TaskBaselines) -> Row:
-    """Sums over the steps that can be compared (`generation.search.baseline`)."""
+    """Sums over the steps that can be compared (`generation.search.costs`)."""
     pairs = [(baselines.of(None if t.is_review else t.task_id), t.known_cost_usd) for t in steps]
     compared = [(then, now) for then, now in pairs if then is not None and now is not None]
     return {

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from opus_pipelines.core.settings import Cost, Priors
-from opus_pipelines.generation.search.node_cost import NodeCost, node_cost
+from opus_pipelines.generation.search.costs import NodeCost, node_cost
 from opus_pipelines.wkg.graph import ExecutionMode, Task
 from opus_pipelines.workflow.constraints import folded
 from opus_pipelines.workflow.model import REVIEW, UNKNOWN, Node, TaskNode, Workflow, review_id

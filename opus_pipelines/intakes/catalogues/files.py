@@ -1,4 +1,4 @@
-"""Reads the files of a contract's catalogue. A defect costs the file or the entry, never the contract.
+"""Finds and reads the files of a contract's catalogue. A defect costs the file or the entry, never the contract.
 
 A file's content tells its format: an OpenAPI document names its version under `openapi`, a tool list of the Model
 Context Protocol has `tools`. Every other file must be called `catalogue`.
@@ -12,16 +12,89 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.settings_files import hard_link_reason
-from opus_pipelines.intakes.catalogues.declared import Catalogue, CatalogueFile, FileEntries, LeftOut, RawEntry
-from opus_pipelines.intakes.catalogues.entries import declared_tasks
-from opus_pipelines.intakes.catalogues.file_names import LINES, NAME, TABLES, catalogue_files
+from opus_pipelines.intakes.catalogues.entries import (
+    Catalogue,
+    CatalogueFile,
+    FileEntries,
+    LeftOut,
+    RawEntry,
+    declared_tasks,
+)
 from opus_pipelines.intakes.catalogues.openapi import VERSION_KEYS, openapi_entries
-from opus_pipelines.intakes.catalogues.yaml_text import parse_yaml
-from opus_pipelines.intakes.documents.encoding import decode
-from opus_pipelines.intakes.documents.limits import MIB
-from opus_pipelines.intakes.elements import shown_name
+from opus_pipelines.intakes.documents.document import MIB, decode
+from opus_pipelines.intakes.elements import is_hidden, shown_name
+
+NAME = "catalogue"
+TABLES = {".csv", ".tsv"}
+STRUCTURED = {".json", ".yaml", ".yml"}
+LINES = {".jsonl", ".ndjson"}
+
+
+def catalogue_files(folder: Path) -> list[Path]:
+    """Returns the files of a contract's folder that may be of its catalogue, by name; sub-folders are not looked at."""
+    if not folder.is_dir():
+        return []
+    return sorted(p for p in folder.iterdir() if not is_hidden(Path(p.name)) and not p.is_dir() and _may_be(p))
+
+
+def _may_be(path: Path) -> bool:
+    suffix = path.suffix.casefold()
+    return suffix in STRUCTURED or (suffix in TABLES | LINES and path.stem.casefold().startswith(NAME))
+
+
+MAX_NODES = 2_000_000  # scalars, lists and mappings of a document, each alias counted with all that it stands for
+MAX_YAML_DEPTH = 64
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def parse_yaml(text: str) -> Any:
+    """Returns the plain data of a YAML document.
+
+    Raises InputError where it is no YAML, and where its aliases stand for more than MAX_NODES nodes or for themselves.
+    """
+    try:
+        _count(text)
+        return yaml.load(text, _Loader)
+    except yaml.YAMLError as error:
+        raise InputError(f"it is no YAML: {' '.join(str(error).split())[:300]}") from None
+    except (ValueError, TypeError, OverflowError) as error:  # an impossible date, a key that cannot be one
+        raise InputError(f"it is no YAML that can be read: {error}") from None
+
+
+def _count(text: str) -> None:
+    """Counts the nodes that the document stands for. Raises InputError where they are too many or too deep."""
+    sizes: dict[str, int] = {}
+    open_nodes: list[tuple[str | None, int]] = []  # anchor, and nodes inside so far
+    total = 0
+    for event in yaml.parse(text, _Loader):
+        if isinstance(event, yaml.AliasEvent):
+            if event.anchor not in sizes:
+                raise InputError(f"its alias {event.anchor!r} stands for itself or for nothing")
+            size = sizes[event.anchor]
+        elif isinstance(event, yaml.CollectionStartEvent):
+            open_nodes.append((event.anchor, total))
+            if len(open_nodes) > MAX_YAML_DEPTH:
+                raise InputError(f"it is nested more than {MAX_YAML_DEPTH} levels deep")
+            size = 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = open_nodes.pop()
+            if anchor is not None:
+                sizes[anchor] = total - before
+            size = 0
+        elif isinstance(event, yaml.ScalarEvent):
+            size = 1
+            if event.anchor is not None:
+                sizes[event.anchor] = 1
+        else:
+            size = 0
+        total += size
+        if total > MAX_NODES:
+            raise InputError(f"its aliases stand for more than {MAX_NODES:,} values; write them out, or split it")
+
 
 MAX_FILE_BYTES = 32 * MIB  # of one file; 10,000 tools with descriptions of 300 characters have 4 MiB
 MAX_FILES = 50  # of one contract

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.intakes.catalogues.declared import FileEntries, RawEntry
+from opus_pipelines.intakes.catalogues.entries import FileEntries, RawEntry
 
 VERSION_KEYS = ("openapi", "swagger")
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")

@@ -1,25 +1,72 @@
-"""Reads prose with a catalogue: which tools its sentences name or mean, where history has no procedure of the kind.
+"""Reads an intake with its contract's catalogue, for an industry without history.
 
 A sentence that names a tool asks for it. Any other sentence of a procedure asks for the tool that fits it best by the
 cosines of its name and its description and by shared words, where the fit is good enough. A request is one wish in
 several sentences: each tool is compared with the whole and with its best clause. The weights are this project's own.
+
+What decides, in this order: a procedure that lists steps, a procedure in prose, conditions that the catalogue itself
+lists under its tools, and the request alone.
 """
 
+import math
 import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from opus_pipelines.core.ids import make_id
-from opus_pipelines.intakes.catalogues.declared import DeclaredTask
+from opus_pipelines.intakes.catalogues.entries import Catalogue, DeclaredTask
 from opus_pipelines.intakes.catalogues.statements import Statement, prose_sentences, statements_of
-from opus_pipelines.intakes.procedures.candidate_names import LIKELY
+from opus_pipelines.intakes.procedures.list_reading import read_listed_steps, read_steps_of_list
 from opus_pipelines.intakes.procedures.listed_steps import Encode
-from opus_pipelines.intakes.procedures.name_coverage import NameCoverage
-from opus_pipelines.intakes.procedures.reading import ParsedProcedure, ProcedureStep, clauses, texts_to_embed
-from opus_pipelines.language.embedding.text_parts import plain
+from opus_pipelines.intakes.procedures.models import StepKnowledge
+from opus_pipelines.intakes.procedures.names import NameCoverage, words
+from opus_pipelines.intakes.procedures.reading import LIKELY, ParsedProcedure, ProcedureStep, clauses, texts_to_embed
+from opus_pipelines.intakes.procedures.relevant_parts import RequestText
+from opus_pipelines.language.embedding.texts import Part, plain
 from opus_pipelines.language.word_stems import stems, within
+
+MOST_COMPARED = 400  # tools that are compared by vector; a catalogue of up to so many is taken whole
+OF_A_TEXT = 40  # tools that come into question for one text
+NAME_WEIGHT = 2.0  # of a word of the name, relative to one of the description
+
+
+class Candidates:
+    """An inverted index from words to tools, weighted by the rarity of the words among the tools."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._tasks = catalogue.tasks
+        self._tools_of: dict[str, list[tuple[int, float]]] = defaultdict(list)
+        if len(self._tasks) > MOST_COMPARED:
+            self._index()
+
+    def of(self, texts: Iterable[str]) -> Sequence[DeclaredTask]:
+        """Returns the tools that come into question for the texts, at most MOST, in the order of the catalogue."""
+        if len(self._tasks) <= MOST_COMPARED:
+            return self._tasks
+        best: dict[int, float] = defaultdict(float)
+        for text in dict.fromkeys(texts):
+            scores: dict[int, float] = defaultdict(float)
+            for word in sorted(words(text)):
+                for tool, weight in self._tools_of.get(word, ()):
+                    scores[tool] += weight
+            for tool, score in sorted(scores.items(), key=lambda s: (-s[1], s[0]))[:OF_A_TEXT]:
+                best[tool] = max(best[tool], score)
+        kept = sorted(sorted(best, key=lambda tool: (-best[tool], tool))[:MOST_COMPARED])
+        return [self._tasks[tool] for tool in kept]
+
+    def _index(self) -> None:
+        each = [(words(task.name), words(task.description or "")) for task in self._tasks]
+        times = Counter(word for name, text in each for word in name | text)
+        for tool, (name, text) in enumerate(each):
+            length = math.sqrt(len(name | text) or 1)
+            for word in sorted(name | text):
+                rarity = math.log((len(each) + 1) / (times[word] + 0.5))
+                weight = (NAME_WEIGHT * (word in name) + (word in text)) * rarity / length
+                self._tools_of[word].append((tool, weight))
+
 
 DESCRIPTION_WEIGHT = 0.5  # of the cosine with a description, relative to that with a name
 SHARED_WEIGHT = 0.3  # of the share of the name's words that a text has
@@ -247,3 +294,49 @@ def _step(tool: DeclaredTask, sentence: str, probability: float) -> ProcedureSte
     """Returns a step under a passing id, which `ResolvedCatalogue.named` replaces."""
     instructions = tuple(s.text for s in tool.part.sentences)
     return ProcedureStep(make_id("t", "tool", tool.plain), tool.name, sentence, probability, True, instructions)
+
+
+EXPLAINED_SHARE = 0.3  # least share of the sentences of prose that ask for a tool where the prose decides
+
+
+@dataclass(frozen=True)
+class IntakeTexts:
+    """What an intake says: the request, and its procedures as parts and as text."""
+
+    request: RequestText
+    parts: Sequence[Part]
+    procedure: str
+
+
+def texts_to_read(request: str, parts: Sequence[Part], procedure: str, tools: Sequence[DeclaredTask]) -> list[str]:
+    """Returns every text whose vector `read_with_catalogue` may ask for, sorted."""
+    texts = {*texts_to_embed(parts), *tool_texts(tools), *prose_texts(procedure)}
+    return sorted({*texts, *request_clauses(request), request, request.strip()} - {""})
+
+
+def with_declared(parts: Sequence[Part], tools: Sequence[DeclaredTask]) -> list[Part]:
+    """Returns the parts, and a part for each tool that is no heading of theirs."""
+    headings = {part.name for part in parts}
+    return [*parts, *(tool.part for tool in tools if tool.plain not in headings)]
+
+
+def read_with_catalogue(
+    texts: IntakeTexts, tools: Sequence[DeclaredTask], industry: str | None, knowledge: StepKnowledge, encode: Encode
+) -> ParsedProcedure | None:
+    """Returns the steps that an intake asks for; None where it asks for no tool.
+
+    Their ids are those of new steps of the industry, until the catalogue names them (`ResolvedCatalogue.named`).
+    """
+    whole = with_declared(texts.parts, tools)
+    listed = read_listed_steps(texts.request, whole, industry, knowledge, encode)
+    if listed is not None:
+        return listed
+    prose = read_prose(texts.procedure, tools, encode)
+    if prose is not None and (
+        prose.explained_share >= EXPLAINED_SHARE or any(step.probability == 1 for step in prose.steps)
+    ):
+        return prose  # sentences enough mean a tool, or one of them names it
+    conditions = [replace(tool.part, is_declared=False) for tool in tools]
+    if any(part.sentences for part in conditions):
+        return read_steps_of_list(texts.request, conditions, industry, knowledge, encode)
+    return read_request(texts.request.text, tools, encode)

@@ -5,9 +5,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
 from opus_pipelines.core.ids import make_id
-from opus_pipelines.intakes.catalogues.declared import Catalogue, DeclaredTask
+from opus_pipelines.intakes.catalogues.entries import Catalogue, DeclaredTask
 from opus_pipelines.intakes.procedures.reading import ParsedProcedure, ProcedureStep
-from opus_pipelines.language.embedding.text_parts import plain
+from opus_pipelines.language.embedding.texts import plain
 from opus_pipelines.wkg.graph import ExecutionMode, Task, WorkGraph
 from opus_pipelines.wkg.task_matching.duplicate_detection import SHARED, opposed, same_words, unmatched
 

@@ -1,1 +1,1 @@
-"""Turns the bytes of a document into its text, LWM (3), with one module for each format. Door: `read.preprocess`."""
+"""From the bytes of a document to its text, LWM (3): a reader for each group of formats. Door: `formats.preprocess`."""

@@ -1,6 +1,6 @@
 """Reads HTML as a browser shows it: without scripts, comments, and what its styles hide.
 
-Nothing is run or fetched. `intakes.visibility.html_view` says of each element whether a person sees it.
+Nothing is run or fetched. `intakes.visibility.html` says of each element whether a person sees it.
 """
 
 import re
@@ -11,12 +11,18 @@ from typing import Any
 from lxml import etree
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.intakes.documents.document import Document, DocumentText, counted, front
-from opus_pipelines.intakes.documents.encoding import decode
-from opus_pipelines.intakes.documents.limits import MAX_CHARACTERS, MAX_SPACES, MAX_TREE_BYTES
-from opus_pipelines.intakes.documents.text_layout import Layout
-from opus_pipelines.intakes.visibility.css import Styles
-from opus_pipelines.intakes.visibility.html_view import View, view_of
+from opus_pipelines.intakes.documents.document import (
+    MAX_CHARACTERS,
+    MAX_SPACES,
+    MAX_TREE_BYTES,
+    Document,
+    DocumentText,
+    Layout,
+    counted,
+    decode,
+    front,
+)
+from opus_pipelines.intakes.visibility.html import Styles, View, view_of
 from opus_pipelines.intakes.visibility.unseen import ASIDES, REASONS, Unseen
 
 _UNREAD = {
@@ -84,7 +90,7 @@ _TOO_DEEP = re.compile("depth|nested", re.I)
 
 
 def read(document: Document) -> DocumentText:
-    """Returns the text of the page, its title first, in the form of `text_layout`.
+    """Returns the text of the page, its title first, in the form of `document.Layout`.
 
     Raises InputError on broken or too deeply nested HTML.
     """

@@ -11,10 +11,16 @@ from typing import Any
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.intakes.documents import html
-from opus_pipelines.intakes.documents.document import Document, DocumentText
-from opus_pipelines.intakes.documents.encoding import decode
+from opus_pipelines.intakes.documents.document import (
+    MAX_ATTACHMENTS,
+    MAX_HEAD_LINE,
+    MAX_LINES_SCANNED,
+    MAX_MULTIPARTS,
+    Document,
+    DocumentText,
+    decode,
+)
 from opus_pipelines.intakes.documents.formats import FORMATS
-from opus_pipelines.intakes.documents.limits import MAX_ATTACHMENTS, MAX_HEAD_LINE, MAX_LINES_SCANNED, MAX_MULTIPARTS
 from opus_pipelines.intakes.visibility.unseen import Unseen
 
 _HEAD = ("Subject", "From", "To", "Cc", "Date")

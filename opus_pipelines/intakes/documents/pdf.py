@@ -1,6 +1,6 @@
 """Reads PDF with a text layer page by page, and the filled-in fields of a form. Nothing in it is run.
 
-Hidden text is left out (`intakes.visibility.page_view`); the text layer of a scan is read where the
+Hidden text is left out (`intakes.visibility.pdf`); the text layer of a scan is read where the
 document's `asides` name it.
 """
 
@@ -14,9 +14,8 @@ from pypdf import PdfReader, apply_configuration
 from pypdf.errors import DependencyError, FileNotDecryptedError, PyPdfError
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.intakes.documents.document import Document, DocumentText, counted
-from opus_pipelines.intakes.documents.limits import MAX_CHARACTERS, MAX_PAGES, MIB
-from opus_pipelines.intakes.visibility.page_view import SHOW, PageView, reason_of
+from opus_pipelines.intakes.documents.document import MAX_CHARACTERS, MAX_PAGES, MIB, Document, DocumentText, counted
+from opus_pipelines.intakes.visibility.pdf import SHOW, PageView, reason_of
 from opus_pipelines.intakes.visibility.unseen import Unseen
 
 logging.getLogger("pypdf").setLevel(

@@ -6,9 +6,15 @@ from itertools import chain, islice
 from typing import Any
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.intakes.documents.document import Document, DocumentText
-from opus_pipelines.intakes.documents.encoding import lines, open_text
-from opus_pipelines.intakes.documents.limits import MAX_CHARACTERS, MAX_LINE, MAX_ROWS
+from opus_pipelines.intakes.documents.document import (
+    MAX_CHARACTERS,
+    MAX_LINE,
+    MAX_ROWS,
+    Document,
+    DocumentText,
+    lines,
+    open_text,
+)
 
 _LOOK_AHEAD = 20  # rows among which the one with the columns' names is sought
 _ROWS_A_PARAGRAPH = 10

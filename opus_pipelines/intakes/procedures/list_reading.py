@@ -2,49 +2,26 @@
 
 Every heading of the list is a candidate, known or not. A sentence that is the same as one of history, in any industry,
 asks for the steps that it asked for there, where the list has steps of these names; for another sentence the model of
-`step_scorer` decides. A step that has a part of its own in the procedure brings the steps of that part before it.
+`models.StepScorer` decides. A step that has a part of its own in the procedure brings the steps of that part before it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from opus_pipelines.core.ids import make_id
-from opus_pipelines.intakes.procedures.candidate_names import LIKELY
 from opus_pipelines.intakes.procedures.listed_steps import Encode, ListedSteps, lists_steps
-from opus_pipelines.intakes.procedures.reading import (
-    DEPTH,
-    SAME_MEANING,
-    ParsedProcedure,
-    ProcedureStep,
-)
+from opus_pipelines.intakes.procedures.models import StepKnowledge
+from opus_pipelines.intakes.procedures.reading import DEPTH, LIKELY, SAME_MEANING, ParsedProcedure, ProcedureStep
 from opus_pipelines.intakes.procedures.relevant_parts import (
     RequestText,
     branch_relevance,
     counting_sentences,
     relevant_part,
 )
-from opus_pipelines.intakes.procedures.sentence_task_model import SentenceTaskModel
-from opus_pipelines.intakes.procedures.step_scorer import StepScorer
-from opus_pipelines.language.embedding.text_parts import Part, plain
+from opus_pipelines.language.embedding.texts import Part, plain
 
 FIRST_SENTENCE = 0.5  # share of a step's highest probability with which a sentence is the first that asks for it
-
-
-@dataclass(frozen=True)
-class StepKnowledge:
-    """What history of other industries says about steps.
-
-    Attributes:
-        scorer: the model of which listed steps a sentence asks for.
-        sentences: the sentences of all procedures of history, and the tasks that they asked for; None without any.
-        verbs: the first words of the titles of all tasks, in plain words.
-    """
-
-    scorer: StepScorer
-    sentences: SentenceTaskModel | None
-    verbs: frozenset[str]
 
 
 def read_listed_steps(

@@ -16,8 +16,8 @@ from functools import cached_property
 
 import numpy as np
 
-from opus_pipelines.intakes.procedures.name_coverage import WORDS_WEIGHT, NameCoverage, text_words, words
-from opus_pipelines.language.embedding.text_parts import Part, object_of, plain, verb_of
+from opus_pipelines.intakes.procedures.names import WORDS_WEIGHT, NameCoverage, text_words, words
+from opus_pipelines.language.embedding.texts import Part, object_of, plain, verb_of
 
 Encode = Callable[[Sequence[str]], np.ndarray]
 

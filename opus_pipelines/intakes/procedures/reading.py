@@ -2,7 +2,7 @@
 
 A sentence that is similar to one of history asks for the tasks that cases did because of that one. A new sentence asks
 for the task whose name fits it and for further steps about the same thing or of the same kind; where no name fits and
-the procedure lists steps, for what the model of `step_scorer` or a similar sentence of another industry says. A step
+the procedure lists steps, for what `models.StepScorer` or a similar sentence of another industry says. A step
 that has a part of its own in the procedure adds the steps of that part. The rules and their figures are this project's
 own.
 """
@@ -10,12 +10,11 @@ own.
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from opus_pipelines.core.ids import SameObject, make_id
-from opus_pipelines.intakes.procedures.candidate_names import LIKELY, CandidateNames
 from opus_pipelines.intakes.procedures.listed_steps import (
     Encode,
     ListedSteps,
@@ -25,14 +24,89 @@ from opus_pipelines.intakes.procedures.listed_steps import (
     lists_steps,
     records_of,
 )
+from opus_pipelines.intakes.procedures.models import OUTPUT_WEIGHT, SentenceTaskModel
+from opus_pipelines.intakes.procedures.names import fit_probability
 from opus_pipelines.intakes.procedures.relevant_parts import (
     RequestText,
     branch_relevance,
     counting_sentences,
     relevant_part,
 )
-from opus_pipelines.intakes.procedures.sentence_task_model import SentenceTaskModel
-from opus_pipelines.language.embedding.text_parts import Part, Sentence, object_of, plain, verb_of
+from opus_pipelines.language.embedding.texts import Part, Sentence, object_of, plain, verb_of
+
+LIKELY = 0.5  # probability from which a sentence asks for a task, or a tool
+
+
+class CandidateNames:
+    """Scores names for a sentence, once for all questions about it.
+
+    `bare` has the headings of a procedure that have no text: names of steps that history may not know. `encode` returns
+    the unit vectors [n, d] of n texts.
+    """
+
+    def __init__(self, bare: Sequence[str], model: SentenceTaskModel, encode: Encode) -> None:
+        self._model, self._encode = model, encode
+        self._new = [head for head in bare if model.task_named(head) not in model.tasks]
+        self._names = [*(model.title_of[task] for task in model.tasks), *self._new]
+        self._tasks = [*model.tasks, *map(model.task_named, self._new)]
+        self._scored: dict[str, np.ndarray] = {}
+
+    def best(self, sentence: str, without: Collection[str]) -> tuple[str | None, float]:
+        """Return the name that fits the sentence best, and its probability.
+
+        Candidates are the intermediate tasks of history and the headings, but no task `without`. Where none is likely,
+        the final tasks that may be a step are tried too (`SentenceTaskModel.may_be_step`).
+        """
+        best: tuple[str | None, float] = (None, 0.0)
+        for may_be in (self._model.is_intermediate, self._model.may_be_step):
+            if candidates := self._candidates(without, may_be):
+                best = self._best_of(candidates, sentence, 0.0)
+            if best[1] >= LIKELY:
+                break
+        return best
+
+    def fits(self, sentence: str, without: Collection[str]) -> dict[str, float]:
+        """Return how likely each name is what the sentence asks for, without the tasks `without`."""
+        scores = self._scores(sentence)
+        found: dict[str, float] = {}
+        for n in self._candidates(without, self._model.may_be_step):
+            found.setdefault(self._names[n], float(fit_probability(scores[n])))
+        return found
+
+    def that_returns(self, sentence: str, without: Collection[str]) -> tuple[str, float] | None:
+        """Return the best name among the tasks of which the sentence states an output, and its probability."""
+        stated = set(np.flatnonzero(self._model.states_outputs(sentence)).tolist())
+        candidates = [n for n in self._candidates(without, self._model.may_be_step) if n in stated]
+        return self._best_of(candidates, sentence, OUTPUT_WEIGHT) if candidates else None
+
+    def _best_of(self, candidates: Sequence[int], sentence: str, bonus: float) -> tuple[str, float]:
+        """Return the candidate of the highest score, the first among equals, and its probability with the bonus."""
+        scores = self._scores(sentence)
+        n = max(candidates, key=lambda name: round(float(scores[name]), 6))
+        return self._names[n], float(fit_probability(scores[n] + bonus))
+
+    def _candidates(self, without: Collection[str], may_be: np.ndarray) -> list[int]:
+        """Return the indices of the names that are no task `without`; of the model's tasks those that `may_be` a step.
+
+        `may_be` has a flag for each of the model's tasks.
+        """
+        return [n for n, task in enumerate(self._tasks) if task not in without and (n >= len(may_be) or may_be[n])]
+
+    def _scores(self, sentence: str) -> np.ndarray:
+        """Return the scores [names] of all names for a sentence, or for one of its clauses."""
+        if not self._names:
+            return np.zeros(0)
+        if sentence not in self._scored:
+            vector, coverage = self._encode([sentence]), self._model.name_coverage
+            self._scored[sentence] = coverage.scores([sentence], vector, self._names, self._vectors)[0]
+        return self._scored[sentence]
+
+    @cached_property
+    def _vectors(self) -> np.ndarray:
+        known = self._model.task_vectors if self._model.tasks else ()
+        new = self._encode([plain(name) for name in self._new]) if self._new else ()
+        return np.stack([*known, *new])
+
 
 SAME_MEANING = 0.9  # cosine from which two sentences ask for the same tasks
 UNLIKE_MEANING = 0.6  # cosine up to which a sentence of history says nothing about a new one

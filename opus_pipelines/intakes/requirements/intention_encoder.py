@@ -1,4 +1,4 @@
-"""The trained Intention encoder: attention over the elements of an intake, and the tasks that Γ leads to.
+"""The trained Intention encoder and its store: attention over the elements of an intake, and the tasks that Γ leads to.
 
 LWM 4.2: the client input is the query; keys and values are the passages of the process context and of the client
 output. Where both are there, the output has a weight of its own, which is learnt, so that the value follows it. Γ then
@@ -10,11 +10,17 @@ by its text. Torch trains the encoder (`lwm.training.train_intention`), NumPy ev
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from opus_pipelines.core.errors import OpusError
-from opus_pipelines.language.embedding.passages import CONTEXT_WEIGHT, OUTPUT_WEIGHT, REQUEST_WEIGHT, TEMPERATURE
+from opus_pipelines.core.errors import LakeError, OpusError
+from opus_pipelines.core.ids import make_id
+from opus_pipelines.lake.layout import Lake
+from opus_pipelines.lake.models.model_files import content_of, read_tensors, save_tensors, served_industries
+from opus_pipelines.lake.models.model_store import INTENTION, ModelStore, Opened
+from opus_pipelines.language.embedding.texts import CONTEXT_WEIGHT, OUTPUT_WEIGHT, REQUEST_WEIGHT, TEMPERATURE
 
 RANK = 32  # of the two residual maps
 _MATRICES = ("intention_in", "intention_out", "task_in", "task_out")
@@ -44,7 +50,7 @@ class IntentionEncoder:
     @classmethod
     def untrained(cls, dimension: int, seed: int = 0) -> "IntentionEncoder":
         """Returns an encoder whose maps are the identity and whose weights are those of
-        `language.embedding.passages`.
+        `language.embedding.texts`.
         """
         draw = np.random.default_rng(seed)
         start = {name: np.zeros((dimension, RANK)) for name in _MATRICES}
@@ -121,3 +127,67 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
     """Returns vectors [..., d] at length 1; a zero vector stays as it is."""
     lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0))
+
+
+KIND, WEIGHTS = INTENTION, "model.safetensors"
+VERSION = 1  # raise it when what the encoder computes changes: weights of another version are not used
+
+
+@dataclass(frozen=True)
+class EncoderChampion:
+    """The encoder that serves.
+
+    Attributes:
+        model_id: its id, a hash of its weights and of the version.
+        encoder: the encoder.
+        industries: the industries on which it recalls the tasks of held-out cases better than the untrained Intention,
+            beyond the 95 % interval.
+    """
+
+    model_id: str
+    encoder: IntentionEncoder
+    industries: frozenset[str]
+
+
+def store_of(lake: Lake) -> ModelStore:
+    """Returns the Intention encoders of a lake."""
+    return ModelStore(lake, KIND)
+
+
+def encoder_id(encoder: IntentionEncoder) -> str:
+    """Returns the id of an encoder; equal weights have the same id."""
+    return make_id("m", KIND, VERSION, *content_of(encoder.tensors()))
+
+
+def save_encoder(encoder: IntentionEncoder, file: Path) -> None:
+    """Writes the weights of an encoder as safetensors."""
+    save_tensors(encoder.tensors(), file)
+
+
+def read_encoder(file: Path) -> IntentionEncoder:
+    """Reads the weights of an encoder. Raises OpusError where the file is damaged or is no encoder's."""
+    return IntentionEncoder.of(read_tensors(file, "an encoder"))
+
+
+def keep_encoder(lake: Lake, encoder: IntentionEncoder, card: Mapping[str, Any]) -> str:
+    """Writes an encoder with its card as the newest, and returns its id; it serves once it is promoted.
+
+    The card has `industries`: for each one an object with `serves`.
+    """
+    name = encoder_id(encoder)
+    store_of(lake).keep(name, {**card, "version": VERSION}, lambda folder: save_encoder(encoder, folder / WEIGHTS))
+    return name
+
+
+def opened(lake: Lake) -> Opened[EncoderChampion]:
+    """Returns the encoder that serves, and what is known of all; a damaged one is named with its reason."""
+    return store_of(lake).open(_read)
+
+
+def _read(folder: Path, name: str, card: Mapping[str, Any]) -> EncoderChampion:
+    if card.get("version") != VERSION:
+        raise LakeError(f"it is of version {card.get('version')}, and {VERSION} is used; run `opus train`")
+    encoder = read_encoder(folder / WEIGHTS)
+    if encoder_id(encoder) != name:
+        raise LakeError(f"{WEIGHTS} was changed after it was written; run `opus train`")
+    return EncoderChampion(name, encoder, served_industries(card))

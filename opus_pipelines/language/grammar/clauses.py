@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from opus_pipelines.language.grammar.figures import BOUNDED, TOKEN, with_tokens
-from opus_pipelines.language.grammar.verbs import is_finite, is_imperative, is_participle, words_in
+from opus_pipelines.language.grammar.modality import is_finite, is_imperative, is_participle, words_in
 from opus_pipelines.language.word_stems import stems
 
 LEAST_CLAUSE = 4  # words of what stands before a colon, from which it may be a clause

@@ -8,12 +8,18 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from opus_pipelines.language.grammar.condition_phrases import FOR_WHOM, LEADING
-from opus_pipelines.language.grammar.deadline_phrases import without_lead
 from opus_pipelines.language.grammar.figures import BOUNDED, MONTHS, TIME, TOKEN, bounded, figure_of, readable
-from opus_pipelines.language.grammar.modality import MUST, NEVER, RELATIVE_NOT
+from opus_pipelines.language.grammar.modality import (
+    MUST,
+    NEVER,
+    RELATIVE_NOT,
+    is_base,
+    is_imperative,
+    is_participle,
+    words_in,
+)
+from opus_pipelines.language.grammar.phrases import FOR_WHOM, LEADING, without_lead
 from opus_pipelines.language.grammar.statements import Condition, ProcedureStatement
-from opus_pipelines.language.grammar.verbs import is_base, is_imperative, is_participle, words_in
 from opus_pipelines.language.word_stems import stems
 
 LONGEST_PHRASE = 6  # content words of a phrase beyond which it is a sentence, not the name of a step

@@ -15,7 +15,7 @@ import numpy as np
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.intakes.requirements.intention_encoder import CONTEXT, INPUT, OUTPUT, SHARPNESS, IntentionEncoder
-from opus_pipelines.language.embedding.torch_threads import one_thread
+from opus_pipelines.language.embedding.encoder import one_thread
 from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoint, Checkpoints, Resumable
 
 if TYPE_CHECKING:

@@ -26,8 +26,7 @@ import numpy as np
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.settings import Encoder as EncoderSettings
-from opus_pipelines.language.embedding.encoder import Encoder
-from opus_pipelines.language.embedding.torch_threads import one_thread
+from opus_pipelines.language.embedding.encoder import Encoder, one_thread
 from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoint, Checkpoints, Resumable
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import Any
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.formatting import clean
 from opus_pipelines.core.ids import digest
-from opus_pipelines.intakes.requirements.decode import Decoded
+from opus_pipelines.intakes.requirements.intention import Decoded
 from opus_pipelines.lwm.interface import LwmRequest, Usage
 from opus_pipelines.wkg.graph import Edge
 from opus_pipelines.wkg.subgraphs import SubWKG

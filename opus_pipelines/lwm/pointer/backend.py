@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from opus_pipelines.intakes.requirements.encoder_store import VERSION as ENCODER_VERSION
-from opus_pipelines.intakes.requirements.encoder_store import EncoderChampion
-from opus_pipelines.intakes.requirements.encoder_store import opened as opened_encoder
+from opus_pipelines.intakes.requirements.intention_encoder import VERSION as ENCODER_VERSION
+from opus_pipelines.intakes.requirements.intention_encoder import EncoderChampion
+from opus_pipelines.intakes.requirements.intention_encoder import opened as opened_encoder
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.models.model_store import Opened
 from opus_pipelines.lwm.history_backend import HistoryBackend

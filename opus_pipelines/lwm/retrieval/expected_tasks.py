@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from opus_pipelines.intakes.intake import Intake
-from opus_pipelines.intakes.requirements.encode import Intention
+from opus_pipelines.intakes.requirements.intention import Intention
 from opus_pipelines.intakes.requirements.intention_encoder import IntentionEncoder
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.wkg.graph import WorkGraph

@@ -16,11 +16,16 @@ from itertools import islice
 import numpy as np
 
 from opus_pipelines.intakes.intake import Intake
-from opus_pipelines.intakes.requirements.encode import Intention, encode_intention
-from opus_pipelines.intakes.requirements.goals import goals_of
-from opus_pipelines.intakes.requirements.missing_part import Precedent, missing_part, resolve_missing_part
+from opus_pipelines.intakes.requirements.intention import (
+    Intention,
+    Precedent,
+    encode_intention,
+    goals_of,
+    missing_part,
+    resolve_missing_part,
+)
 from opus_pipelines.language.embedding.encoder import TextEncoder
-from opus_pipelines.language.embedding.passages import stretches, unit, words_of
+from opus_pipelines.language.embedding.texts import stretches, unit, words_of
 from opus_pipelines.lwm.interface import SimilarCase
 from opus_pipelines.lwm.retrieval.completeness import LEAST_COSINE
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex

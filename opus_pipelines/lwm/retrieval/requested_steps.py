@@ -18,14 +18,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from opus_pipelines.core.statistics import wilson
-from opus_pipelines.intakes.catalogues.candidates import Candidates
-from opus_pipelines.intakes.catalogues.declared import DeclaredTask
-from opus_pipelines.intakes.catalogues.reading import IntakeTexts, read_with_catalogue, texts_to_read, with_declared
+from opus_pipelines.intakes.catalogues.entries import DeclaredTask
+from opus_pipelines.intakes.catalogues.prose import (
+    Candidates,
+    IntakeTexts,
+    read_with_catalogue,
+    texts_to_read,
+    with_declared,
+)
 from opus_pipelines.intakes.catalogues.resolution import NOTHING_DECLARED, ResolvedCatalogue
 from opus_pipelines.intakes.elements import Element
-from opus_pipelines.intakes.procedures.index import ProcedureIndex
 from opus_pipelines.intakes.procedures.list_reading import read_listed_steps
 from opus_pipelines.intakes.procedures.listed_steps import Encode
+from opus_pipelines.intakes.procedures.models import ProcedureIndex
 from opus_pipelines.intakes.procedures.reading import (
     ParsedProcedure,
     ProcedureStep,
@@ -35,7 +40,7 @@ from opus_pipelines.intakes.procedures.reading import (
 from opus_pipelines.intakes.procedures.relevant_parts import RequestText
 from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.language.embedding.index import VectorIndex
-from opus_pipelines.language.embedding.text_parts import Part, parts, plain
+from opus_pipelines.language.embedding.texts import Part, parts, plain
 from opus_pipelines.lwm.precedence import Pair
 from opus_pipelines.lwm.retrieval.routing import Router
 from opus_pipelines.wkg.graph import ExecutionMode, Task, WorkGraph

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from opus_pipelines.intakes.procedures.index import ProcedureIndex
+from opus_pipelines.intakes.procedures.models import ProcedureIndex
 from opus_pipelines.language.embedding.index import VectorIndex
 from opus_pipelines.lwm.fine_tuning.encoder_training import OWN_CASES
 from opus_pipelines.lwm.retrieval.routing import CaseRetriever

@@ -18,7 +18,7 @@ import numpy as np
 from opus_pipelines.core.errors import SettingsError
 from opus_pipelines.core.ids import SameObject
 from opus_pipelines.core.settings import Cost
-from opus_pipelines.intakes.procedures.name_coverage import rarity_among
+from opus_pipelines.intakes.procedures.names import rarity_among
 from opus_pipelines.language.word_stems import same, stems, within
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.workflow.constraints import Constraints, folded

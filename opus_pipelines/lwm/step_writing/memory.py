@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from opus_pipelines.language.embedding.text_parts import parts, plain
+from opus_pipelines.language.embedding.texts import parts, plain
 from opus_pipelines.workflow.metrics.opus_metrics import THRESHOLD
 
 SIMILAR, SENTENCE, CLAUSE, LISTED = "similar case", "sentence", "clause", "listed"

@@ -10,7 +10,7 @@ import numpy as np
 from mlflow.models import set_model
 from mlflow.pyfunc.model import PythonModel
 
-from opus_pipelines.intakes.requirements.encoder_store import read_encoder
+from opus_pipelines.intakes.requirements.intention_encoder import read_encoder
 
 
 class IntentionVectors(PythonModel):

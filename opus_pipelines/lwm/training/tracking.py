@@ -24,9 +24,8 @@ from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.settings import MLflow
 from opus_pipelines.core.settings_sections import CausalLm
-from opus_pipelines.intakes.requirements.encoder_store import WEIGHTS as ENCODER_WEIGHTS
-from opus_pipelines.intakes.requirements.encoder_store import encoder_id, save_encoder
-from opus_pipelines.intakes.requirements.intention_encoder import IntentionEncoder
+from opus_pipelines.intakes.requirements.intention_encoder import WEIGHTS as ENCODER_WEIGHTS
+from opus_pipelines.intakes.requirements.intention_encoder import IntentionEncoder, encoder_id, save_encoder
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.lock import is_alive, this_process
 from opus_pipelines.lwm.language_models import adapters

@@ -18,7 +18,7 @@ import numpy as np
 from opus_pipelines.core.errors import InputError, SettingsError
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.intakes.requirements.decode import Decoded, StatedText, title_of
+from opus_pipelines.intakes.requirements.intention import Decoded, StatedText, title_of
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.interface import LwmRequest
 from opus_pipelines.lwm.language_models import adapters

@@ -12,14 +12,12 @@ import numpy as np
 import pyarrow as pa
 
 from opus_pipelines.core.ids import digest
-from opus_pipelines.intakes.requirements.encoder_store import KIND, encoder_id, keep_encoder
-from opus_pipelines.intakes.requirements.encoder_store import opened as opened_encoder
-from opus_pipelines.intakes.requirements.encoder_store import store_of as encoders_of
-from opus_pipelines.intakes.requirements.intention_encoder import RANK, IntentionEncoder
+from opus_pipelines.intakes.requirements.intention_encoder import KIND, RANK, IntentionEncoder, encoder_id, keep_encoder
+from opus_pipelines.intakes.requirements.intention_encoder import opened as opened_encoder
+from opus_pipelines.intakes.requirements.intention_encoder import store_of as encoders_of
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.language.embedding.case_texts import request_text
 from opus_pipelines.language.embedding.encoder import TextEncoder
-from opus_pipelines.language.embedding.passages import compose, passages, stretches, unit, words_of
+from opus_pipelines.language.embedding.texts import compose, passages, request_text, stretches, unit, words_of
 from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lwm.fine_tuning.encoder_training import (
     CONTRAST,

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from opus_pipelines.core import formatting
 from opus_pipelines.core.formatting import clean
-from opus_pipelines.intakes.decisions.text import decision_text
+from opus_pipelines.intakes.decisions.record import decision_text
 from opus_pipelines.lake.layout import slug
 from opus_pipelines.reporting.graphs.swimlane_svg import swimlane_svg
 from opus_pipelines.reporting.pages.contract import (

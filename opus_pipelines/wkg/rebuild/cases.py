@@ -22,7 +22,7 @@ from opus_pipelines.history.records.arrow_arrays import Bools, Floats, Ints, Lon
 from opus_pipelines.lake.atomic_files import full_disk_named
 from opus_pipelines.lake.layout import PART, dataset_folder, read_table, table_of, write_table
 from opus_pipelines.language.embedding.encoder import TextEncoder
-from opus_pipelines.language.embedding.text_parts import Part, object_of, part_similarity, parts, plain
+from opus_pipelines.language.embedding.texts import Part, object_of, part_similarity, parts, plain
 from opus_pipelines.wkg.estimates.next_activity import Events, continuations
 from opus_pipelines.wkg.estimates.sequences import text_lists
 from opus_pipelines.wkg.mining.observations import actor_groups

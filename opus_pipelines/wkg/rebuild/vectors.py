@@ -9,10 +9,17 @@ import pyarrow as pa
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.schemas import EMBEDDINGS, IMPLEMENTATION_VECTORS, TASKS
 from opus_pipelines.lake.layout import dataset_folder, read_table, write_table
-from opus_pipelines.language.embedding.case_texts import case_texts, request_text
 from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.language.embedding.index import VectorIndex
-from opus_pipelines.language.embedding.passages import compose, passages, stretches, unit, words_of
+from opus_pipelines.language.embedding.texts import (
+    case_texts,
+    compose,
+    passages,
+    request_text,
+    stretches,
+    unit,
+    words_of,
+)
 
 if TYPE_CHECKING:
     import numpy as np

@@ -35,7 +35,7 @@ from opus_pipelines.lake.results import ResultKey, results_of
 from opus_pipelines.lake.runs import remove_runs
 from opus_pipelines.lake.search import Finding, Word, search
 from opus_pipelines.language.embedding.cache import keep_vectors, tokens_of
-from opus_pipelines.language.embedding.case_texts import case_passages
+from opus_pipelines.language.embedding.texts import case_passages
 from opus_pipelines.wkg.task_matching.names import normalise
 from opus_pipelines.wkg.upkeep.client_traces import (
     ClientTraces,

@@ -33,7 +33,7 @@ class Evaluation:
 
     cost_usd == cost_compute_usd + cost_model_usd + cost_human_usd + cost_time_usd + cost_held_usd, to the last bit.
     Costs, times and the Reward cover known figures only; `imputed_usd` stands for the rest where workflows are compared
-    (`generation.search.imputed_figures`). Gain, expected gain and Reward are None where no gain is stated.
+    (`generation.search.costs`). Gain, expected gain and Reward are None where no gain is stated.
     `success_inference` is exact, product or simulated (`bayesian_network.Inferred`); the figures that end with the word
     product are the paper's, EVAL (4) and (7), which take the predecessors of a step for independent.
     """

@@ -15,7 +15,7 @@ from opus_pipelines.core.workers.record_json import RecordError, record_json, re
 from opus_pipelines.generation.bulk.chunks import ChunkResult, GenerationSetup, ReadChunk, WorkChunk
 from opus_pipelines.intakes.contract_settings import ContractSettings
 from opus_pipelines.intakes.decisions.record import DecidedStep, Decision, Decisions
-from opus_pipelines.intakes.discover import ContractFolder
+from opus_pipelines.intakes.intake import ContractFolder
 from opus_pipelines.lake.results import ResultKey
 from opus_pipelines.lwm.interface import Usage
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.flows.batches.batch import FlowBatch, contract_batch
-from opus_pipelines.intakes.discover import discover
+from opus_pipelines.intakes.intake import discover
 from opus_pipelines.lake.layout import Lake
 from tests.flows.from_text.flow_examples import ENTRIES, WordEncoder
 

@@ -13,7 +13,7 @@ from opus_pipelines.core.settings import Retention
 from opus_pipelines.flows.batches.batch import FlowBatch, is_contract_current, prune, publish_batch, run_batch
 from opus_pipelines.flows.batches.inputs import read_inputs
 from opus_pipelines.flows.from_text.activities import CatalogueError
-from opus_pipelines.intakes.discover import discover
+from opus_pipelines.intakes.intake import discover
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.search import Word
 from opus_pipelines.reporting.views import connect, run

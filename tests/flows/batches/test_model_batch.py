@@ -12,7 +12,7 @@ from opus_pipelines.core.settings import Flows, OpenaiCompatible, Settings
 from opus_pipelines.flows.batches.batch import FlowBatch, is_contract_current
 from opus_pipelines.flows.batches.scoring import BASELINE, WRITER
 from opus_pipelines.flows.writers.activity_flows import Keeping, chosen
-from opus_pipelines.intakes.discover import discover
+from opus_pipelines.intakes.intake import discover
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.quality.score_rows import means, publish
 from opus_pipelines.quality.utterances import Asking, evaluate_utterances, read_set

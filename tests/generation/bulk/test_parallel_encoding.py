@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.generation.bulk.parallel_encoding import EncodingSize, SparkEncoder
+from opus_pipelines.generation.bulk.encoding import EncodingSize, SparkEncoder
 from opus_pipelines.language.embedding.encoder import TextEncoder
 
 pytestmark = pytest.mark.spark

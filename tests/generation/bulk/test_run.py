@@ -15,9 +15,8 @@ from opus_pipelines.core.settings import Generation, Settings, Spark
 from opus_pipelines.core.workers.pool import Worker
 from opus_pipelines.generation.bulk.chunks import GenerationSetup
 from opus_pipelines.generation.bulk.run import BulkRun, BulkSize
-from opus_pipelines.generation.results.checks import check_result
-from opus_pipelines.generation.results.contract import TABLES, publish_contract
-from opus_pipelines.intakes.discover import discover
+from opus_pipelines.generation.results.contract import TABLES, check_result, publish_contract
+from opus_pipelines.intakes.intake import discover
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.cache import CachedEncoder
 from opus_pipelines.language.embedding.encoder import TextEncoder

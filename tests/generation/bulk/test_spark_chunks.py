@@ -9,7 +9,7 @@ import pytest
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.generation.bulk.spark_chunks import SparkChunks, waves
+from opus_pipelines.generation.bulk.chunks import SparkChunks, waves
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.wkg.snapshot import Snapshot, write_archive
 from tests.core.workers.counting import Counting, Doubling, Failing

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from opus_pipelines.generation.planning.plan_cache import INPUT_TITLE
+from opus_pipelines.generation.planning.plans import INPUT_TITLE
 from opus_pipelines.generation.planning.prices import Prices
 from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.workflow.model import INPUT, OUTPUT, InputNode, OutputNode, TaskNode, Workflow

@@ -9,9 +9,9 @@ import pytest
 
 from opus_pipelines.core.settings import Cost, Settings
 from opus_pipelines.generation.planning.candidates import ranked_candidates
+from opus_pipelines.generation.planning.context import Candidate, Draft, Evidence, RankingContext, Requirements
 from opus_pipelines.generation.planning.prices import Prices
-from opus_pipelines.generation.planning.ranking_context import Candidate, Draft, Evidence, RankingContext, Requirements
-from opus_pipelines.generation.search.diversity import swaps
+from opus_pipelines.generation.search.problem import swaps
 from opus_pipelines.intakes.contract_settings import Review
 from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.lwm.interface import SimilarCase

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from opus_pipelines.core.settings import Priors, Settings
 from opus_pipelines.generation.planning.confidence import of_mean, posterior_of, posteriors_of, with_confidence
+from opus_pipelines.generation.planning.context import Candidate, Confidence, Evidence, Plan
 from opus_pipelines.generation.planning.prices import Prices
-from opus_pipelines.generation.planning.ranking_context import Candidate, Confidence, Evidence, Plan
-from opus_pipelines.generation.search.reward_ranking import Ranking
+from opus_pipelines.generation.planning.ranking import Ranking
 from opus_pipelines.wkg.graph import ExecutionMode, PairShift, Task, WorkGraph
 from opus_pipelines.workflow.evaluation.reward import evaluate
 from opus_pipelines.workflow.evaluation.uncertainty import BetaDistribution

@@ -2,8 +2,7 @@
 
 from opus_pipelines.core.settings import Cost, Reward
 from opus_pipelines.generation.planning.explanations import explain_choices
-from opus_pipelines.generation.search.local_search import LocalSearch
-from opus_pipelines.generation.search.plan_states import PlanSpace, PlanState
+from opus_pipelines.generation.search.local_search import LocalSearch, PlanSpace, PlanState
 from opus_pipelines.lwm.precedence import OrderFacts
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, TaskOrder, review_id
 

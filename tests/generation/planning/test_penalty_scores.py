@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from opus_pipelines.core.settings import Reward, ScoreRules, Settings
-from opus_pipelines.generation.planning.penalty_scores import TaskFactIndex, penalty_scores
-from opus_pipelines.generation.results.ids import settings_hash
+from opus_pipelines.generation.planning.ranking import TaskFactIndex, penalty_scores
+from opus_pipelines.generation.results.rows import settings_hash
 from opus_pipelines.quality.sample import coding
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
 from opus_pipelines.workflow.evaluation.penalty import TaskFacts, penalties

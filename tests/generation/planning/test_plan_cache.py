@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from opus_pipelines.core.settings import Cost, Settings
-from opus_pipelines.generation.planning.plan_cache import PlanCacheKey, plan_cache_of
-from opus_pipelines.generation.planning.plans import Planner
-from opus_pipelines.generation.planning.ranking_context import Proposal, RankingContext
+from opus_pipelines.generation.planning.context import Proposal, RankingContext
+from opus_pipelines.generation.planning.plans import PlanCacheKey, Planner, plan_cache_of
 from opus_pipelines.workflow.constraints import Constraints
 from tests.generation.planning.test_plans import OTHER_WAY_ROUND, PROPOSED, TASKS, case, situation
 

@@ -7,16 +7,9 @@ import pytest
 
 from opus_pipelines.core.errors import WorkflowError
 from opus_pipelines.core.settings import Cost, Settings
+from opus_pipelines.generation.planning.context import Draft, Evidence, Plan, Proposal, RankingContext, Requirements
 from opus_pipelines.generation.planning.plans import Planner
 from opus_pipelines.generation.planning.prices import Prices
-from opus_pipelines.generation.planning.ranking_context import (
-    Draft,
-    Evidence,
-    Plan,
-    Proposal,
-    RankingContext,
-    Requirements,
-)
 from opus_pipelines.intakes.contract_settings import Review
 from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.lwm.interface import SimilarCase

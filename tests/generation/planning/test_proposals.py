@@ -6,11 +6,17 @@ from typing import Any
 import pytest
 
 from opus_pipelines.core.settings import Cost, Settings
-from opus_pipelines.generation.planning import proposals as search
-from opus_pipelines.generation.planning.plan_cache import PlanCache, PlanCacheKey
+from opus_pipelines.generation.planning import candidates as search
+from opus_pipelines.generation.planning.context import (
+    Draft,
+    Evidence,
+    Proposal,
+    RankingContext,
+    Requirements,
+    binding_demands,
+)
+from opus_pipelines.generation.planning.plans import PlanCache, PlanCacheKey
 from opus_pipelines.generation.planning.prices import Prices
-from opus_pipelines.generation.planning.ranking_context import Draft, Evidence, Proposal, RankingContext, Requirements
-from opus_pipelines.generation.planning.search_constraints import binding_demands
 from opus_pipelines.intakes.contract_settings import Review
 from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.lwm.retrieval.rule_constraints import RuleConstraints

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from opus_pipelines.generation.planning.candidates import ranked_candidates
-from opus_pipelines.generation.planning.ranking_context import Candidate, RankingContext
-from opus_pipelines.generation.planning.standing_decisions import StandingDecisions, signature_of, standing_decisions
-from opus_pipelines.generation.search.diversity import swaps
+from opus_pipelines.generation.decisions import StandingDecisions, standing_decisions
+from opus_pipelines.generation.planning.candidates import ranked_candidates, signature_of
+from opus_pipelines.generation.planning.context import Candidate, RankingContext
+from opus_pipelines.generation.search.problem import swaps
 from opus_pipelines.intakes.decisions.record import Decision, Decisions, WorkflowContent, content_of, steps_of
 from opus_pipelines.workflow.model import Actor
 from tests.generation.planning.test_proposals import TASKS, situation

@@ -12,9 +12,8 @@ import pytest
 from opus_pipelines.core.schemas import OPTIMIZED, WORKFLOW_TASKS
 from opus_pipelines.core.settings import Cost, Settings
 from opus_pipelines.generation.planning.candidates import plan_candidates, rank_candidates
-from opus_pipelines.generation.planning.lead_times import LeadTimes
-from opus_pipelines.generation.planning.prices import Prices
-from opus_pipelines.generation.planning.ranking_context import Draft, Evidence, RankingContext, Requirements
+from opus_pipelines.generation.planning.context import Draft, Evidence, RankingContext, Requirements
+from opus_pipelines.generation.planning.prices import LeadTimes, Prices
 from opus_pipelines.generation.records import (
     ContractTerms,
     Drafted,
@@ -25,7 +24,7 @@ from opus_pipelines.generation.records import (
     Retrieved,
 )
 from opus_pipelines.generation.results.workflow_rows import workflow_rows
-from opus_pipelines.generation.search.baseline import Baseline, task_baselines
+from opus_pipelines.generation.search.costs import Baseline, task_baselines
 from opus_pipelines.intakes.contract_settings import Review
 from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.lwm.interface import TaskSequence

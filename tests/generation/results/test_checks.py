@@ -15,8 +15,7 @@ from opus_pipelines.core.schemas import (
     WORKFLOW_EDGES,
     WORKFLOW_TASKS,
 )
-from opus_pipelines.generation.results.checks import MEANINGS, check_result
-from opus_pipelines.generation.results.contract import TABLES, ContractResult, result_table
+from opus_pipelines.generation.results.contract import MEANINGS, TABLES, ContractResult, check_result, result_table
 
 ROWS: dict[str, list[dict[str, Any]]] = {
     INTAKES.name: [{"intake_id": "k1", "folder": "one", "status": "generated"}],

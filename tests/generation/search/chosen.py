@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from opus_pipelines.core.settings import Cost, Reward
-from opus_pipelines.generation.search.mode_choice import COMBINATIONS, best_mode_choice
-from opus_pipelines.generation.search.plan_table import Allowed, PlanTable
+from opus_pipelines.generation.search.modes import COMBINATIONS, Allowed, PlanTable, best_mode_choice
 from opus_pipelines.workflow.model import TaskNode, Workflow
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from opus_pipelines.core.settings import Cost
-from opus_pipelines.generation.search.baseline import Baseline, baseline, task_baselines
+from opus_pipelines.generation.search.costs import Baseline, baseline, task_baselines
 
 HOUR = 3_600_000.0
 

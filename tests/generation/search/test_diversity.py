@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opus_pipelines.generation.search.diversity import (
+from opus_pipelines.generation.search.problem import (
     StepKey,
     is_diverse,
     jaccard_distance,

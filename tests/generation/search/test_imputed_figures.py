@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from opus_pipelines.core.settings import Cost, Priors, Reward, Settings
 from opus_pipelines.generation.planning.prices import Prices
-from opus_pipelines.generation.search.imputed_figures import imputed_usd, of_another
-from opus_pipelines.generation.search.label_search import best_paths
-from opus_pipelines.generation.search.node_cost import NodeCost, node_cost
+from opus_pipelines.generation.search.costs import NodeCost, imputed_usd, node_cost, of_another
+from opus_pipelines.generation.search.labels import best_paths
 from opus_pipelines.generation.search.problem import Limit, Problem
 from opus_pipelines.lwm.workflow_graph import WFG, WfgEdge, WfgNode
 from opus_pipelines.wkg.graph import ExecutionMode, Task, WorkGraph

@@ -12,8 +12,8 @@ import pytest
 
 from opus_pipelines.core.errors import WorkflowError
 from opus_pipelines.core.settings import Cost
-from opus_pipelines.generation.search.label_search import best_paths
-from opus_pipelines.generation.search.predecessors import behind
+from opus_pipelines.generation.search.costs import behind
+from opus_pipelines.generation.search.labels import best_paths
 from opus_pipelines.generation.search.problem import Avoids, Before, Contains, Demand, Differs, Limit, Problem, keeps
 from opus_pipelines.lwm.workflow_graph import WFG, WfgEdge, WfgNode
 from opus_pipelines.wkg.graph import PairShift

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opus_pipelines.core.settings import Cost, Reward
-from opus_pipelines.generation.search.local_search import LocalSearch, RefinedPlan
-from opus_pipelines.generation.search.plan_states import PlanSpace, PlanState
+from opus_pipelines.generation.search.local_search import LocalSearch, PlanSpace, PlanState, RefinedPlan
 from opus_pipelines.lwm.precedence import OrderFacts
 from opus_pipelines.workflow.evaluation.reward import evaluate, quantised
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, TaskOrder, Workflow, review_id, validate

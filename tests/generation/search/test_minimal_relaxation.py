@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from opus_pipelines.core.settings import Cost
-from opus_pipelines.generation.search.label_search import best_paths
-from opus_pipelines.generation.search.minimal_relaxation import infeasibility, relaxation_costs
+from opus_pipelines.generation.search.labels import best_paths
 from opus_pipelines.generation.search.problem import Avoids, Before, Contains, Limit, Problem
+from opus_pipelines.generation.search.relaxation import infeasibility, relaxation_costs
 from opus_pipelines.lwm.workflow_graph import WFG, WfgEdge, WfgNode
 from opus_pipelines.workflow.model import INPUT, OUTPUT, TaskNode
 

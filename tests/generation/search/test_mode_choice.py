@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opus_pipelines.core.settings import Cost, Reward
+from opus_pipelines.generation.search.net import best_on_chain
 from opus_pipelines.generation.search.reviews import review_place, with_places
-from opus_pipelines.generation.search.upper_envelope import best_on_chain
 from opus_pipelines.workflow.evaluation.reward import evaluate
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 from tests.generation.search.chosen import Choice, best_choice

@@ -6,7 +6,7 @@ import pytest
 
 from opus_pipelines.core.settings import Cost, Priors
 from opus_pipelines.generation.planning.prices import execution_modes_of
-from opus_pipelines.generation.search.node_cost import node_cost, price_of
+from opus_pipelines.generation.search.costs import node_cost, price_of
 from opus_pipelines.wkg.graph import ExecutionMode, Task
 from opus_pipelines.workflow.model import Actor
 

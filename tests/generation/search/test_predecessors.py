@@ -5,10 +5,9 @@ from dataclasses import replace
 import pytest
 
 from opus_pipelines.core.settings import Cost, Reward
-from opus_pipelines.generation.search.label_search import best_paths
-from opus_pipelines.generation.search.local_search import LocalSearch
-from opus_pipelines.generation.search.plan_states import PlanSpace, PlanState
-from opus_pipelines.generation.search.predecessors import behind, errors
+from opus_pipelines.generation.search.costs import behind, errors
+from opus_pipelines.generation.search.labels import best_paths
+from opus_pipelines.generation.search.local_search import LocalSearch, PlanSpace, PlanState
 from opus_pipelines.generation.search.problem import Contains, Problem
 from opus_pipelines.lwm.precedence import OrderFacts
 from opus_pipelines.wkg.graph import PairShift

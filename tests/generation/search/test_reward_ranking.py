@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opus_pipelines.core.errors import WorkflowError
-from opus_pipelines.generation.search.reward_ranking import Ranking
+from opus_pipelines.generation.planning.ranking import Ranking
 from opus_pipelines.workflow.evaluation.reward import quantised
 
 BY_REWARD = Ranking(0.0001, 0.01)

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from opus_pipelines.core.settings import Cost
-from opus_pipelines.generation.search.label_search import best_paths, solve
+from opus_pipelines.generation.search.labels import best_paths, solve
+from opus_pipelines.generation.search.net import SearchNet
 from opus_pipelines.generation.search.problem import Avoids, Before, Contains, Limit, Problem, ProblemKey
-from opus_pipelines.generation.search.search_net import SearchNet
 from opus_pipelines.workflow.model import INPUT, OUTPUT, TaskNode
 from tests.generation.search.test_label_search import random_problem, wfg_of
 

@@ -11,10 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opus_pipelines.core.settings import Cost, Reward
-from opus_pipelines.generation.search.diversity import steps_of, swaps
-from opus_pipelines.generation.search.local_search import LocalSearch
-from opus_pipelines.generation.search.plan_states import PlanSpace, PlanState
-from opus_pipelines.generation.search.variations import Variations
+from opus_pipelines.generation.search.local_search import LocalSearch, PlanSpace, PlanState, Variations
+from opus_pipelines.generation.search.problem import steps_of, swaps
 from opus_pipelines.lwm.precedence import OrderFacts
 from opus_pipelines.workflow.evaluation.reward import evaluate
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, TaskOrder, review_id

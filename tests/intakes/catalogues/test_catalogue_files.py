@@ -5,9 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from opus_pipelines.intakes.catalogues.declared import Catalogue
-from opus_pipelines.intakes.catalogues.elements import catalogue_elements
-from opus_pipelines.intakes.catalogues.entries import MAX_DESCRIPTION
+from opus_pipelines.intakes.catalogues.entries import MAX_DESCRIPTION, Catalogue, catalogue_elements
 from opus_pipelines.intakes.catalogues.files import read_catalogue
 
 SEND = {"name": "send_letter", "description": "Sends a letter.", "inputs": ["address", "text"], "outputs": ["receipt"]}

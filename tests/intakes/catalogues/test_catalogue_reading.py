@@ -5,17 +5,23 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from opus_pipelines.intakes.catalogues.candidates import MOST_COMPARED, Candidates
-from opus_pipelines.intakes.catalogues.declared import Catalogue, DeclaredTask
-from opus_pipelines.intakes.catalogues.prose import by_data_flow, named_tools, read_prose, read_request
-from opus_pipelines.intakes.catalogues.reading import IntakeTexts, read_with_catalogue
+from opus_pipelines.intakes.catalogues.entries import Catalogue, DeclaredTask
+from opus_pipelines.intakes.catalogues.prose import (
+    MOST_COMPARED,
+    Candidates,
+    IntakeTexts,
+    by_data_flow,
+    named_tools,
+    read_prose,
+    read_request,
+    read_with_catalogue,
+)
 from opus_pipelines.intakes.catalogues.resolution import Owner, resolve
-from opus_pipelines.intakes.procedures.list_reading import StepKnowledge
-from opus_pipelines.intakes.procedures.name_coverage import words
+from opus_pipelines.intakes.procedures.models import StepKnowledge, StepScorer
+from opus_pipelines.intakes.procedures.names import words
 from opus_pipelines.intakes.procedures.reading import ParsedProcedure, ProcedureStep
 from opus_pipelines.intakes.procedures.relevant_parts import RequestText
-from opus_pipelines.intakes.procedures.step_scorer import StepScorer
-from opus_pipelines.language.embedding.text_parts import parts, plain
+from opus_pipelines.language.embedding.texts import parts, plain
 from opus_pipelines.wkg.graph import Task, WorkGraph
 
 SIZE = 512

@@ -2,7 +2,7 @@
 
 import pytest
 
-from opus_pipelines.intakes.catalogues.conditions import without_joint
+from opus_pipelines.intakes.catalogues.facts import without_joint
 from opus_pipelines.intakes.catalogues.statements import statements_of
 
 

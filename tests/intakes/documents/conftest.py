@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from opus_pipelines.intakes.documents.document import Document
-from opus_pipelines.intakes.documents.read import preprocess
+from opus_pipelines.intakes.documents.formats import preprocess
 
 
 @pytest.fixture(scope="session")

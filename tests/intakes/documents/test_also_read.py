@@ -8,9 +8,8 @@ import pytest
 
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.intakes.contract_settings import ContractSettings
-from opus_pipelines.intakes.discover import discover
 from opus_pipelines.intakes.elements import contract_elements
-from opus_pipelines.intakes.intake import read_intake
+from opus_pipelines.intakes.intake import discover, read_intake
 from opus_pipelines.intakes.requirements.rules import rules_of
 
 RULE = "The survey must always be sent."

@@ -5,8 +5,7 @@ import docx
 import pytest
 
 from opus_pipelines.intakes.documents.document import Document
-from opus_pipelines.intakes.documents.formats import format_of
-from opus_pipelines.intakes.documents.read import PREPROCESSING, preprocess
+from opus_pipelines.intakes.documents.formats import PREPROCESSING, format_of, preprocess
 from tests.distributions import Install
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(64)

@@ -10,10 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from opus_pipelines.intakes.documents.document import Document
-from opus_pipelines.intakes.documents.formats import FORMATS
-from opus_pipelines.intakes.documents.limits import MAX_CHARACTERS
-from opus_pipelines.intakes.documents.read import preprocess
+from opus_pipelines.intakes.documents.document import MAX_CHARACTERS, Document
+from opus_pipelines.intakes.documents.formats import FORMATS, preprocess
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 STARTS = (b"", b"%PDF-1.4\n", b"PK\x03\x04", b"<html>", b"<a>", b"Subject: x\n\n", b'{"a":', b"\xff\xfe", OLE)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from opus_pipelines.intakes.documents.document import Document
-from opus_pipelines.intakes.documents.read import preprocess
+from opus_pipelines.intakes.documents.formats import preprocess
 
 HEAD = "Subject: Broken windscreen\nFrom: Ann <ann@client.example>\nTo: claims@bpo.example\n\n"
 

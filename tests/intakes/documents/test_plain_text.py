@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.intakes.documents.encoding import decode
+from opus_pipelines.intakes.documents.document import decode
 
 CP1252 = "its encoding is not UTF-8 and not stated: read as Windows-1252"
 

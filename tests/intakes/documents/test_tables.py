@@ -1,6 +1,6 @@
 from typing import Any
 
-from opus_pipelines.intakes.documents.limits import MAX_ROWS
+from opus_pipelines.intakes.documents.document import MAX_ROWS
 
 
 def test_a_table_becomes_labelled_lines_and_newlines_in_fields_stay(read: Any) -> None:

@@ -5,8 +5,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from opus_pipelines.intakes.procedures.index import ProcedureIndex
-from opus_pipelines.language.embedding.text_parts import Part, Sentence
+from opus_pipelines.intakes.procedures.models import ProcedureIndex
+from opus_pipelines.language.embedding.texts import Part, Sentence
 from opus_pipelines.wkg.graph import WorkGraph
 
 PART = Part("Renew vehicle", (Sentence("The vehicle is registered."), Sentence("The fee is paid.")))

@@ -5,14 +5,20 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from opus_pipelines.intakes.procedures.list_reading import StepKnowledge, read_listed_steps
+from opus_pipelines.intakes.procedures.list_reading import read_listed_steps
 from opus_pipelines.intakes.procedures.listed_steps import FEATURES, ListedSteps, lists_steps
-from opus_pipelines.intakes.procedures.name_coverage import words
+from opus_pipelines.intakes.procedures.models import (
+    FollowedPart,
+    SentenceTaskModel,
+    StepKnowledge,
+    StepScorer,
+    TaskCatalogue,
+    units_of,
+)
+from opus_pipelines.intakes.procedures.names import words
 from opus_pipelines.intakes.procedures.reading import parse_procedure
 from opus_pipelines.intakes.procedures.relevant_parts import RequestText
-from opus_pipelines.intakes.procedures.sentence_task_model import SentenceTaskModel, TaskCatalogue, units_of
-from opus_pipelines.intakes.procedures.step_scorer import FollowedPart, StepScorer
-from opus_pipelines.language.embedding.text_parts import Part, object_of, parts, plain, verb_of
+from opus_pipelines.language.embedding.texts import Part, object_of, parts, plain, verb_of
 
 LOGGED_IN = "The person with this name has logged in before."
 BANK = f"""\

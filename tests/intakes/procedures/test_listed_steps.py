@@ -15,12 +15,11 @@ from opus_pipelines.intakes.procedures.listed_steps import (
     states_existence,
     states_output,
 )
-from opus_pipelines.intakes.procedures.name_coverage import words
+from opus_pipelines.intakes.procedures.models import SentenceTaskModel, StepScorer, TaskCatalogue, units_of
+from opus_pipelines.intakes.procedures.names import words
 from opus_pipelines.intakes.procedures.reading import parse_procedure
 from opus_pipelines.intakes.procedures.relevant_parts import RequestText
-from opus_pipelines.intakes.procedures.sentence_task_model import SentenceTaskModel, TaskCatalogue, units_of
-from opus_pipelines.intakes.procedures.step_scorer import StepScorer
-from opus_pipelines.language.embedding.text_parts import parts, plain
+from opus_pipelines.language.embedding.texts import parts, plain
 
 HAS_PASSPORT = "The guest has a passport that is not null."
 CAR_SEASON = "The entry date falls within the car season of the guest."

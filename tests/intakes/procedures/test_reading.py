@@ -7,16 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opus_pipelines.intakes.procedures.name_coverage import NameCoverage, fit_probability, named_share, words
+from opus_pipelines.intakes.procedures.models import SentenceTaskModel, TaskCatalogue, old_requests_of, units_of
+from opus_pipelines.intakes.procedures.names import NameCoverage, fit_probability, named_share, words
 from opus_pipelines.intakes.procedures.reading import clauses, parse_procedure, texts_to_embed
 from opus_pipelines.intakes.procedures.relevant_parts import RequestText
-from opus_pipelines.intakes.procedures.sentence_task_model import (
-    SentenceTaskModel,
-    TaskCatalogue,
-    old_requests_of,
-    units_of,
-)
-from opus_pipelines.language.embedding.text_parts import Part, Sentence, parts, plain
+from opus_pipelines.language.embedding.texts import Part, Sentence, parts, plain
 
 APPROVED, KNOWN, SMALL = (
     "The invoice is approved by the controller.",

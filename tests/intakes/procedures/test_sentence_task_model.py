@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from opus_pipelines.intakes.procedures.sentence_task_model import fit_noisy_or
+from opus_pipelines.intakes.procedures.models import fit_noisy_or
 
 HOLDS = np.array([[1, 0, 1], [0, 1, 1], [1, 1, 1], [0, 0, 1]], float)  # two sentences, and chance
 DID = np.array([[0.95, 0.0], [0.0, 0.9], [0.95, 0.9], [0.0, 0.0]])

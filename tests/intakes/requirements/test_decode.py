@@ -1,7 +1,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from opus_pipelines.intakes.requirements.decode import MOST_SENTENCES, StatedText, decode_intention
+from opus_pipelines.intakes.requirements.intention import MOST_SENTENCES, StatedText, decode_intention
 
 
 def test_goal_inputs_outputs_and_rules_with_their_places(text_elements: Callable[..., Any]) -> None:

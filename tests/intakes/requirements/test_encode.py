@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opus_pipelines.intakes.requirements.encode import encode_intention
+from opus_pipelines.intakes.requirements.intention import encode_intention
 
 
 class Axes:

@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opus_pipelines.intakes.requirements.encode import encode_intention, passages_of
-from opus_pipelines.intakes.requirements.goals import goals_of
+from opus_pipelines.intakes.requirements.intention import encode_intention, goals_of, passages_of
 
 WORDS = {"dry": 0, "pay": 1, "book": 2}
 LETTER = "We came home to two things:\n\n1. The floor is wet. Please dry it.\n2. A ring is gone. Please pay it."

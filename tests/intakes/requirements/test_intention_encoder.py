@@ -7,16 +7,16 @@ import pytest
 
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.errors import LakeError, OpusError
-from opus_pipelines.intakes.requirements.encoder_store import (
+from opus_pipelines.intakes.requirements.intention_encoder import (
     WEIGHTS,
+    IntentionEncoder,
     keep_encoder,
     opened,
     read_encoder,
     store_of,
 )
-from opus_pipelines.intakes.requirements.intention_encoder import IntentionEncoder
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.language.embedding.passages import compose, unit
+from opus_pipelines.language.embedding.texts import compose, unit
 from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lwm.fine_tuning.encoder_training import EncoderTrainingError, TaughtCases, fit_encoder, rates_of
 from opus_pipelines.lwm.pointer.backend import PointerBackend

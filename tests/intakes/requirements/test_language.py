@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from opus_pipelines.intakes.documents.natural_language import foreign_language
 from opus_pipelines.intakes.elements import FOREIGN, Element, foreign_reason, read_elements
-from opus_pipelines.intakes.language import foreign_language
 from opus_pipelines.intakes.requirements.rules import rules_of
 
 GERMAN = "Die Verwaltung muss die Reisekostenabrechnung prüfen, bevor der Vorgesetzte sie endgültig freigibt."

@@ -4,8 +4,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opus_pipelines.intakes.requirements.encode import encode_intention
-from opus_pipelines.intakes.requirements.missing_part import Precedent, missing_part, resolve_missing_part
+from opus_pipelines.intakes.requirements.intention import (
+    Precedent,
+    encode_intention,
+    missing_part,
+    resolve_missing_part,
+)
 
 
 class Axes:

@@ -4,17 +4,10 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from opus_pipelines.intakes.catalogues.declared import Catalogue, CatalogueFile, DeclaredTask, LeftOut
+from opus_pipelines.intakes.catalogues.entries import Catalogue, CatalogueFile, DeclaredTask, LeftOut
 from opus_pipelines.intakes.elements import Element
 from opus_pipelines.intakes.intake import Intake
-from opus_pipelines.intakes.stored.files import (
-    INTAKES,
-    Inherited,
-    Unread,
-    read_inherited,
-    read_intakes,
-    write_intakes,
-)
+from opus_pipelines.intakes.stored import INTAKES, Inherited, Unread, read_inherited, read_intakes, write_intakes
 
 DOCUMENT = Element("e1", "contract", "text", "sop.md", "text/markdown", "Pay first.", 10, "ab", None)
 CATALOGUE = Catalogue(

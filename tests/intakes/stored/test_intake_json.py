@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from opus_pipelines.intakes.elements import Element
 from opus_pipelines.intakes.intake import Intake
-from opus_pipelines.intakes.stored.intake_json import intake_json, intake_of
+from opus_pipelines.intakes.stored import intake_json, intake_of
 from opus_pipelines.workflow.constraints import Constraints, StepDeadline
 
 PAGE = Element(

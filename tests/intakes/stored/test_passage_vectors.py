@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opus_pipelines.intakes.stored.passage_vectors import StoredVectors, write_vectors
+from opus_pipelines.intakes.stored import StoredVectors, write_vectors
 
 
 class Counting:

@@ -4,11 +4,9 @@ import pytest
 from lxml import etree
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.intakes.visibility.characters import without_invisible
 from opus_pipelines.intakes.visibility.colours import BLACK, WHITE, contrast, is_like, of_cmyk, of_hex
-from opus_pipelines.intakes.visibility.css import Styles, on_screen
-from opus_pipelines.intakes.visibility.html_view import View, pixels, view_of
-from opus_pipelines.intakes.visibility.unseen import COLOUR, SMALL, Unseen
+from opus_pipelines.intakes.visibility.html import Styles, View, on_screen, pixels, view_of
+from opus_pipelines.intakes.visibility.unseen import COLOUR, SMALL, Unseen, without_invisible
 
 
 @pytest.mark.parametrize(

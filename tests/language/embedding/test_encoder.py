@@ -14,10 +14,10 @@ import pytest
 
 from opus_pipelines.core.errors import LakeError, SettingsError
 from opus_pipelines.core.settings import Encoder as EncoderSettings
+from opus_pipelines.language.embedding.bert import OnnxBert, threads
 from opus_pipelines.language.embedding.cache import MAX_FILES, CachedEncoder, tokens_of
 from opus_pipelines.language.embedding.encoder import Encoder, encoder_of, locate
 from opus_pipelines.language.embedding.index import VectorIndex
-from opus_pipelines.language.embedding.onnx_bert import OnnxBert, threads
 
 SENTENCES = [
     "Register the claim",

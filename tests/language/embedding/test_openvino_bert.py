@@ -10,7 +10,7 @@ import pytest
 
 from opus_pipelines.core.errors import SettingsError
 from opus_pipelines.core.settings import Encoder as EncoderSettings
-from opus_pipelines.language.embedding import openvino_bert
+from opus_pipelines.language.embedding import bert
 from opus_pipelines.language.embedding.encoder import Encoder
 
 TEXTS = [
@@ -27,7 +27,7 @@ def in_bfloat16(model: str = EncoderSettings().model) -> Encoder:
     return Encoder(EncoderSettings(model=model, precision="bfloat16"))
 
 
-needs_bfloat16 = pytest.mark.skipif(not openvino_bert.can_run(), reason="this CPU has neither AVX512-BF16 nor AMX")
+needs_bfloat16 = pytest.mark.skipif(not bert.can_run(), reason="this CPU has neither AVX512-BF16 nor AMX")
 
 
 @pytest.mark.model
@@ -63,14 +63,14 @@ def test_what_a_model_or_a_machine_lacks_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="needs a BERT in a local folder"):
         in_bfloat16(str(tmp_path)).encode(["x"])
     with pytest.raises(SettingsError, match="needs a CPU with AVX512-BF16 or AMX"):
-        openvino_bert.core_of(OldCpu())
+        bert.core_of(OldCpu())
 
 
 def test_an_install_without_openvino_is_told_what_to_install() -> None:
     code = """
 import sys
 sys.modules["openvino"] = None
-from opus_pipelines.language.embedding.openvino_bert import can_run
+from opus_pipelines.language.embedding.bert import can_run
 can_run()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, text=True)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from opus_pipelines.language.embedding.passages import attention, compose, passages, stretches, unit, words_of
+from opus_pipelines.language.embedding.texts import attention, compose, passages, stretches, unit, words_of
 
 
 def test_the_passage_that_answers_the_request_outweighs_the_others() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opus_pipelines.language.embedding.text_parts import Part, Sentence, part_similarity, parts, plain
+from opus_pipelines.language.embedding.texts import Part, Sentence, part_similarity, parts, plain
 
 TEXT = """\
 Work through the list below.

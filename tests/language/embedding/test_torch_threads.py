@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from opus_pipelines.language.embedding.torch_threads import one_thread
+from opus_pipelines.language.embedding.encoder import one_thread
 
 pytestmark = pytest.mark.long  # it imports PyTorch
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from opus_pipelines.intakes.requirements.decode import Decoded, StatedText
+from opus_pipelines.intakes.requirements.intention import Decoded, StatedText
 from opus_pipelines.lwm.interface import LwmRequest, SimilarCase
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
 from opus_pipelines.wkg.subgraphs import SubWKG

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from opus_pipelines.intakes.requirements.decode import Decoded, StatedText
+from opus_pipelines.intakes.requirements.intention import Decoded, StatedText
 from opus_pipelines.lwm.interface import LwmRequest, Usage
 from opus_pipelines.lwm.language_models.prompts import (
     MOST_NAMES,

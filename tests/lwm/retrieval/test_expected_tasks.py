@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from opus_pipelines.intakes.intake import Intake
-from opus_pipelines.intakes.requirements.decode import Decoded, StatedText
-from opus_pipelines.intakes.requirements.encode import Intention
+from opus_pipelines.intakes.requirements.intention import Decoded, Intention, StatedText
 from opus_pipelines.intakes.requirements.intention_encoder import IntentionEncoder
-from opus_pipelines.language.embedding.passages import unit
+from opus_pipelines.language.embedding.texts import unit
 from opus_pipelines.lwm.retrieval.expected_tasks import ExpectedWork, Told, expected_tasks, likely_tasks, stretches_of
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
 

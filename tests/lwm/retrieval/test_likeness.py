@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from opus_pipelines.generation.results.lacking import conditional_steps, lacking_steps, unsaid_steps
+from opus_pipelines.generation.results.workflow_rows import conditional_steps, lacking_steps, unsaid_steps
 from opus_pipelines.intakes.procedures.reading import ParsedProcedure, ProcedureStep
 from opus_pipelines.lwm.interface import SimilarCase
 from opus_pipelines.lwm.retrieval.completeness import LEAST_COSINE

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from opus_pipelines.core.settings import Cost, Priors
-from opus_pipelines.generation.search.node_cost import node_cost
+from opus_pipelines.generation.search.costs import node_cost
 from opus_pipelines.intakes.procedures.reading import ParsedProcedure, ProcedureStep
 from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.lwm.interface import LwmRequest, SimilarCase

@@ -13,7 +13,7 @@ from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.settings import MLflow, Paths, Settings
 from opus_pipelines.core.settings_sections import Lwm
 from opus_pipelines.generation.records import ContractTerms, GenerationContext
-from opus_pipelines.intakes.requirements.encoder_store import opened as opened_encoder
+from opus_pipelines.intakes.requirements.intention_encoder import opened as opened_encoder
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.cache import CachedEncoder
 from opus_pipelines.language.embedding.encoder import TextEncoder

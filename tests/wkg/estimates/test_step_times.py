@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from opus_pipelines.core.schemas import CASES, TASK_IMPLEMENTATIONS, WAITS
-from opus_pipelines.generation.planning.lead_times import LeadTimes
+from opus_pipelines.generation.planning.prices import LeadTimes
 from opus_pipelines.lake.layout import table_of
 from opus_pipelines.lwm.retrieval.task_names import TaskNames
 from opus_pipelines.wkg.estimates.times import StepTimes, correlations
