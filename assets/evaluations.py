@@ -9,7 +9,7 @@ from pydantic import Field
 from assets.failing import reason_first
 from assets.specs import POOL, made, spec
 from opus_pipelines.core.schemas import EVALUATION_FLOWS
-from opus_pipelines.flows.enterprise.world.examples import examples, world_catalogue
+from opus_pipelines.flows.enterprise.examples import world_catalogue, world_examples
 from opus_pipelines.quality.platform_flows import evaluation_of, plain_writers, written_flows
 from opus_pipelines.quality.score_rows import publish
 from resources.lake import LakeRun
@@ -31,8 +31,8 @@ class CompareFlows(dg.Config):
 def compare_flows(config: CompareFlows, run: LakeRun) -> Iterator[dg.MaterializeResult[None]]:
     """Scores each writer on every requirement of the invented enterprise; the same flows are written once."""
     catalogue = world_catalogue()
-    writers = plain_writers(catalogue, examples(), config.models)
-    flows = [one for writer in writers for one in written_flows(writer, examples(), catalogue)]
+    writers = plain_writers(catalogue, world_examples(), config.models)
+    flows = [one for writer in writers for one in written_flows(writer, world_examples(), catalogue)]
     evaluation = evaluation_of(flows)
     publish(run.lake, EVALUATION_FLOWS, evaluation)
     logger.info("flows of %d writers: evaluation %s", len(writers), evaluation.id)

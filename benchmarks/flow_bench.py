@@ -20,7 +20,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from pathlib import Path
 
@@ -35,19 +35,17 @@ from opus_pipelines.flows.batches.scoring import (
 )
 from opus_pipelines.flows.from_text.activities import ActivityCatalogue, split_words
 from opus_pipelines.flows.from_text.activity_features import FeatureTable
-from opus_pipelines.flows.from_text.activity_retrieval import (
-    ActivityRetriever,
-    recall,
-)
 from opus_pipelines.flows.from_text.flow_folder import FlowFolder, FlowTask, read_folder
 from opus_pipelines.flows.from_text.generator import FlowWriter, learn
-from opus_pipelines.flows.from_text.predictions import Prediction, predictions
-from opus_pipelines.flows.from_text.scores import MEASURES, TaskScore, means, score
+from opus_pipelines.flows.from_text.predictions import Prediction, predict
+from opus_pipelines.flows.from_text.retrieval import ActivityRetriever, recall
+from opus_pipelines.flows.scores import MEASURES, TaskScore, task_score
 from opus_pipelines.flows.text.clauses import clauses_of
 from opus_pipelines.language.embedding.encoder import Encoder
 from opus_pipelines.workflow.blocks.expressions import FlowError
 from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir
 from opus_pipelines.workflow.blocks.model import Flow, For, If, activities, walk
+from opus_pipelines.workflow.metrics.intervals import interval
 
 COUNTS = (10, 50)
 # The paper's rows for 101 tests (tables 1 and 3): its exact match has no published code and needs a language model.
@@ -89,7 +87,7 @@ def predict_folder(folder: Path, file: Path, learning: Path | None) -> int:
     began = time.perf_counter()
     writer = learn(asked.catalogue, teaching, encoder)
     print(f"learnt from {len(teaching)} tests in {time.perf_counter() - began:.1f} s", file=sys.stderr)
-    made = list(predictions(writer, asked.tasks))
+    made = [predict(writer, task) for task in asked.tasks]
     write_lines(file, made)
     failed = [p for p in made if p.reason]
     seconds = sum(p.seconds for p in made) / max(1, len(made))
@@ -173,7 +171,7 @@ def report(
     rated = [(task, flow) for task, flow in answers if task.expected is not None]
     scores = []
     for task, flow in rated:
-        rating = score(task, flow, asked.catalogue, alike)
+        rating = task_score(task, flow, asked.catalogue, alike)
         scores.append(replace(rating, edit_faithfulness=elements_kept(task, drawn.get(task.uid))))
     if not scores:
         print("no test of the folder has an expected flow; there is nothing to score")
@@ -235,7 +233,7 @@ def fold(folder: Path, file: Path | None, cross_domain: bool) -> int:
         )
         for tests, lessons in groups:
             writer = learn(found.catalogue, lessons, encoder, table)
-            made |= {p.uid: p for p in predictions(writer, tests)}
+            made |= {test.uid: predict(writer, test) for test in tests}
             for task in tests:
                 if task.expected is None:
                     continue
@@ -244,7 +242,7 @@ def fold(folder: Path, file: Path | None, cross_domain: bool) -> int:
     report(found, [(task, made[task.uid].flow) for task in found.tasks], alike_by(encoder), drawn)
     baseline = [baseline_flow(task, table) for task in found.tasks]
     print("\nbaseline: each clause becomes the activity of the highest cosine, the prior flow stays")
-    rated = [score(t, f, found.catalogue) for t, f in zip(found.tasks, baseline, strict=True) if t.expected]
+    rated = [task_score(t, f, found.catalogue) for t, f in zip(found.tasks, baseline, strict=True) if t.expected]
     right = sum(s.exact_semantic for s in rated)
     print(f"{right:.0f} of {len(rated)} semantic, activity F1 {sum(s.activity_f1 for s in rated) / len(rated):.3f}")
     print("\nactivities recalled                with prior    without")
@@ -308,6 +306,31 @@ def by_edit_distance(catalogue: ActivityCatalogue, utterance: str) -> list[str]:
 
 def _sorted_words(text: str) -> str:
     return " ".join(sorted(word for part in text.split() for word in split_words(part)))
+
+
+@dataclass(frozen=True)
+class MeanScore:
+    """The mean of a measure with its 95 % bootstrap interval and the number of tasks; None where it never applies."""
+
+    measure: str
+    mean: float | None
+    low: float | None
+    high: float | None
+    tasks: int
+
+
+def means(scores: Sequence[TaskScore]) -> list[MeanScore]:
+    """Returns the mean of every measure over the tasks to which it applies."""
+    found = []
+    for measure in MEASURES:
+        pairs = [(getattr(s, measure), s.uid) for s in scores if getattr(s, measure) is not None]
+        values = [value for value, _ in pairs]
+        if not values:
+            found.append(MeanScore(measure, None, None, None, 0))
+            continue
+        low, high = interval(values, [uid for _, uid in pairs])
+        found.append(MeanScore(measure, sum(values) / len(values), low, high, len(values)))
+    return found
 
 
 if __name__ == "__main__":

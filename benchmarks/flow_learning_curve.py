@@ -20,11 +20,11 @@ from pathlib import Path
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.settings_sections import CausalLm
 from opus_pipelines.flows.batches.scoring import alike_by, folds_of
-from opus_pipelines.flows.from_text.demonstrations import Demonstrations
 from opus_pipelines.flows.from_text.flow_folder import FlowFolder, FlowTask, read_folder
 from opus_pipelines.flows.from_text.generator import FlowWriter, learn
 from opus_pipelines.flows.from_text.predictions import predict
-from opus_pipelines.flows.from_text.scores import score
+from opus_pipelines.flows.from_text.retrieval import Demonstrations
+from opus_pipelines.flows.scores import task_score
 from opus_pipelines.flows.writers.activity_flows import ConstrainedWriter, FlowPrompter, made_by
 from opus_pipelines.language.embedding.encoder import Encoder
 from opus_pipelines.lwm.language_models.adapters import Example, fit_adapter
@@ -105,7 +105,7 @@ def row(name: str, found: FlowFolder, asked: Sequence[FlowTask], written: Write)
     made = [written(task) for task in asked]
     seconds = (time.process_time() - began) / max(1, len(asked))
     alike = alike_by(Encoder())
-    scores = [score(task, flow, found.catalogue, alike) for task, flow in zip(asked, made, strict=True)]
+    scores = [task_score(task, flow, found.catalogue, alike) for task, flow in zip(asked, made, strict=True)]
     exact = [float(one.exact_semantic) for one in scores]
     low, high = interval(exact, [task.uid for task in asked])
     f1 = sum(one.activity_f1 for one in scores) / len(scores)

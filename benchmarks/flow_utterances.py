@@ -26,8 +26,8 @@ from benchmarks.flow_bench import fault
 from opus_pipelines.flows.batches.scoring import alike_by
 from opus_pipelines.flows.from_text.flow_folder import FlowTask, read_folder
 from opus_pipelines.flows.from_text.generator import learn
-from opus_pipelines.flows.from_text.predictions import predictions
-from opus_pipelines.flows.from_text.scores import TaskScore, score
+from opus_pipelines.flows.from_text.predictions import predict
+from opus_pipelines.flows.scores import TaskScore, task_score
 from opus_pipelines.language.embedding.encoder import Encoder
 from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir
 from opus_pipelines.workflow.metrics.intervals import interval
@@ -51,9 +51,9 @@ def main(given: Sequence[str]) -> int:
     for name in PARTS if arguments.part == "all" else (arguments.part,):
         asked = read_utterances(arguments.file, name)
         began = time.process_time()
-        made = list(predictions(writer, asked))
+        made = [predict(writer, task) for task in asked]
         seconds = (time.process_time() - began) / max(1, len(asked))
-        scores = [score(task, p.flow, found.catalogue, alike) for task, p in zip(asked, made, strict=True)]
+        scores = [task_score(task, p.flow, found.catalogue, alike) for task, p in zip(asked, made, strict=True)]
         print_scores(name, asked, scores)
         print(f"{seconds:.3f} CPU s a flow, {sum(p.reason is not None for p in made)} without an answer")
         for task, p, rating in zip(asked, made, scores, strict=True):

@@ -14,9 +14,9 @@ from opus_pipelines.core.errors import InputError, SettingsError
 if TYPE_CHECKING:
     from opus_pipelines.core.settings import Settings
     from opus_pipelines.flows.enterprise.catalogue import Catalogue
-    from opus_pipelines.flows.enterprise.composer import FlowWriter
+    from opus_pipelines.flows.enterprise.composer import DocumentWriter
     from opus_pipelines.flows.enterprise.documents import FlowDocument, Input
-    from opus_pipelines.flows.enterprise.flow_examples import FlowExample
+    from opus_pipelines.flows.enterprise.examples import FlowExample
     from opus_pipelines.flows.writers.platform_flows import Known
     from opus_pipelines.quality.platform_flows import ModelRow
 
@@ -46,9 +46,8 @@ def outline(requirement: str, catalogue: Path | None, learn: Path | None, inputs
     """
     from opus_pipelines.cli import show
     from opus_pipelines.flows.enterprise.composer import Composer
-    from opus_pipelines.flows.enterprise.flow_examples import known, read_examples
-    from opus_pipelines.flows.enterprise.flow_json import write
-    from opus_pipelines.flows.enterprise.world.examples import examples
+    from opus_pipelines.flows.enterprise.documents import document_text
+    from opus_pipelines.flows.enterprise.examples import known, read_examples, world_examples
 
     text = sys.stdin.read() if requirement == "-" else requirement
     if learn is not None:
@@ -57,11 +56,11 @@ def outline(requirement: str, catalogue: Path | None, learn: Path | None, inputs
             show.note(f"left out: {line}")
         flows = [example.flow for example in found]
     else:
-        flows = [] if catalogue is not None else [flow for _, flow in known(examples())]
+        flows = [] if catalogue is not None else [flow for _, flow in known(world_examples())]
     composer = Composer(_catalogue(catalogue), flows)
     made = composer.flow(text) if inputs else composer.outline(text)
     if as_json:
-        click.echo(write(made), nl=False)
+        click.echo(document_text(made), nl=False)
         return
     rows = [(0, f"when {t.type}", _inputs(t.inputs), t.annotation) for t in made.triggers]
     rows += [(c.order, "  " * depth + c.name, _inputs(c.inputs), c.annotation) for depth, c in made.nested()]
@@ -103,26 +102,26 @@ def score(file: Path, references: tuple[Path, ...], catalogue: Path | None) -> N
       opus flow score flow.json reference.json
     """
     from opus_pipelines.cli import show
-    from opus_pipelines.flows.enterprise.scores import flow_scores
+    from opus_pipelines.flows.scores import flow_scores
 
-    found = flow_scores(_flow(file), [_flow(path) for path in references], _catalogue(catalogue))
-    values = dataclasses.asdict(found).items()
+    scores = flow_scores(_flow(file), [_flow(path) for path in references], _catalogue(catalogue))
+    values = dataclasses.asdict(scores).items()
     shown = [(name, "-" if v is None else str(v) if isinstance(v, int) else f"{v:.4f}") for name, v in values]
     show.table(("score", "value"), shown)
 
 
 def _catalogue(path: Path | None) -> "Catalogue":
-    from opus_pipelines.flows.enterprise.catalogue import read_catalogue
-    from opus_pipelines.flows.enterprise.world.examples import world_catalogue
+    from opus_pipelines.flows.enterprise.catalogue import read_platform_catalogue
+    from opus_pipelines.flows.enterprise.examples import world_catalogue
 
-    return world_catalogue() if path is None else read_catalogue(path)
+    return world_catalogue() if path is None else read_platform_catalogue(path)
 
 
 def _flow(path: Path) -> "FlowDocument":
-    from opus_pipelines.flows.enterprise.flow_json import read
+    from opus_pipelines.flows.enterprise.documents import read_document
 
     try:
-        return read(path.read_text("utf-8"))
+        return read_document(path.read_text("utf-8"))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
     except ValueError as error:
@@ -178,21 +177,19 @@ def compare(
     from opus_pipelines.cli import show
     from opus_pipelines.core.formatting import Ticker
     from opus_pipelines.core.ids import digest
-    from opus_pipelines.flows.enterprise.catalogue import read_catalogue
-    from opus_pipelines.flows.enterprise.flow_examples import HELD_OUT, known, read_examples
-    from opus_pipelines.flows.enterprise.world.examples import examples, world_catalogue
+    from opus_pipelines.flows.enterprise.catalogue import read_platform_catalogue
+    from opus_pipelines.flows.enterprise.examples import HELD_OUT, known, read_examples, world_catalogue, world_examples
     from opus_pipelines.quality.platform_flows import PUBLISHED, flow_samples, model_rows, written_flows
 
     if (file is None) != (catalogue_file is None):
         raise InputError("--examples and --catalogue belong together")
-    catalogue = world_catalogue() if catalogue_file is None else read_catalogue(catalogue_file)
-    found, rejected = (list(examples()), []) if file is None else read_examples(file)
+    catalogue = world_catalogue() if catalogue_file is None else read_platform_catalogue(catalogue_file)
+    found, rejected = (list(world_examples()), []) if file is None else read_examples(file)
     for line in rejected[:5]:
         show.note(f"left out: {line}")
     held_out = sorted((e for e in found if e.part == HELD_OUT), key=lambda e: (e.kind, digest(e.id)))
-    asked = [e for kind in dict.fromkeys(e.kind for e in held_out) for e in held_out if e.kind == kind]
-    if limit is not None:
-        asked = [e for kind in dict.fromkeys(e.kind for e in held_out) for e in _first(held_out, kind, limit)]
+    kinds = dict.fromkeys(example.kind for example in held_out)
+    asked = [example for kind in kinds for example in [e for e in held_out if e.kind == kind][:limit]]
     if not asked:
         raise InputError("no requirement is held out; state a part for each line of --examples")
     chosen = _Writers(catalogue, found, options, price)
@@ -248,11 +245,11 @@ class _Writers:
     @property
     def known(self) -> "Known":
         """The requirements and flows that may be learnt from."""
-        from opus_pipelines.flows.enterprise.flow_examples import known
+        from opus_pipelines.flows.enterprise.examples import known
 
         return known(self.examples)
 
-    def of(self, name: str, prompts: tuple[str, ...]) -> "Iterator[tuple[FlowWriter, str | None]]":
+    def of(self, name: str, prompts: tuple[str, ...]) -> "Iterator[tuple[DocumentWriter, str | None]]":
         """Yields the writers of a name, each with the model whose price counts."""
         from opus_pipelines.quality.platform_flows import plain_writers
 
@@ -268,8 +265,8 @@ class _Writers:
         else:
             yield from self._causal(name, prompts)
 
-    def _endpoint(self, prompts: tuple[str, ...]) -> "Iterator[tuple[FlowWriter, str | None]]":
-        from opus_pipelines.flows.enterprise.step_choice import learnt
+    def _endpoint(self, prompts: tuple[str, ...]) -> "Iterator[tuple[DocumentWriter, str | None]]":
+        from opus_pipelines.flows.enterprise.composer import learnt
         from opus_pipelines.flows.writers.platform_flows import EndpointDecoder, LanguageWriter, promptings
 
         settings: Settings = self.options.settings()
@@ -282,8 +279,8 @@ class _Writers:
             decoder = EndpointDecoder(own, lake)
             yield LanguageWriter(self.catalogue, learnt(self.catalogue), decoder, way), self.price or own.model
 
-    def _causal(self, name: str, prompts: tuple[str, ...]) -> "Iterator[tuple[FlowWriter, str | None]]":
-        from opus_pipelines.flows.enterprise.step_choice import learnt
+    def _causal(self, name: str, prompts: tuple[str, ...]) -> "Iterator[tuple[DocumentWriter, str | None]]":
+        from opus_pipelines.flows.enterprise.composer import learnt
         from opus_pipelines.flows.writers.platform_flows import CausalDecoder, LanguageWriter, fine_tuned, promptings
         from opus_pipelines.lwm.language_models.causal_model import load
 
@@ -297,10 +294,6 @@ class _Writers:
         for prompt in ("zero-shot",) if name == "lora" else prompts:
             way = promptings(self.known)[prompt]
             yield LanguageWriter(self.catalogue, choice, CausalDecoder(model, label), way), self.price
-
-
-def _first(examples: "list[FlowExample]", kind: str, limit: int) -> "list[FlowExample]":
-    return [example for example in examples if example.kind == kind][:limit]
 
 
 def _cells(row: "ModelRow") -> tuple[str, ...]:

@@ -98,9 +98,9 @@ def check(file: Path, source: str | None) -> None:
     from opus_pipelines.workflow.blocks.formats.registry import read_flow
     from opus_pipelines.workflow.blocks.model import read_before_set
 
-    found = read_before_set(read_flow(file, source))
-    if found:
-        listed = "; ".join(f"step {step} reads {name}" for step, name in found[:20])
+    unset = read_before_set(read_flow(file, source))
+    if unset:
+        listed = "; ".join(f"step {step} reads {name}" for step, name in unset[:20])
         raise FlowError(f"{file}: {listed}: no step before it sets that variable")
     click.echo(f"{file}: every variable is set before it is read", err=True)
 
@@ -228,8 +228,8 @@ def undo(file: Path, turns: int, only_list: bool) -> None:
     from opus_pipelines.cli import show
     from opus_pipelines.workflow.blocks import edit_files as record
 
-    found = list(reversed(record.turns(file))) if only_list else record.undo(file, turns)
-    show.table(("turn", "operations"), [(turn.request, "; ".join(turn.operations)) for turn in found])
+    listed = list(reversed(record.turns(file))) if only_list else record.undo(file, turns)
+    show.table(("turn", "operations"), [(turn.request, "; ".join(turn.operations)) for turn in listed])
     if not only_list:
         click.echo(f"written: {file}", err=True)
 
@@ -303,13 +303,7 @@ def new(options: Options, /, utterance: str, form: str, output: Path | None, **h
     content, losses = written(made.flow, form)
     for loss in losses:
         click.echo(f"not kept: {loss.feature}: {loss.what}", err=True)
-    if output is None:
-        sys.stdout.buffer.write(content.rstrip(b"\n") + b"\n")
-        return
-    if not output.absolute().parent.is_dir():
-        raise InputError(f"{output.absolute().parent}: no such folder for the flow")
-    output.write_bytes(content)
-    click.echo(f"written: {output}", err=True)
+    _write(content.rstrip(b"\n") + b"\n" if output is None else content, output)
 
 
 def _maker(options: Options, catalogue: Path | None, learning: Path | None, backend: str) -> "Make":
@@ -324,12 +318,12 @@ def _maker(options: Options, catalogue: Path | None, learning: Path | None, back
     from opus_pipelines.language.embedding.encoder import encoder_of
 
     model = chosen(options.settings(), backend)
-    found = read_catalogue(catalogue) if catalogue else _tasks(options)
-    known = read_folder(learning).tasks if learning else ()
-    writer = learn(found, known, encoder_of(options.settings().encoder))
+    activities = read_catalogue(catalogue) if catalogue else _tasks(options)
+    tasks = read_folder(learning).tasks if learning else ()
+    writer = learn(activities, tasks, encoder_of(options.settings().encoder))
     if model is None:
         return partial(made_by_ranker, writer)
-    return partial(made_by, model.writer(writer, known, Keeping(options.lake())))
+    return partial(made_by, model.writer(writer, tasks, Keeping(options.lake())))
 
 
 def _tell_usage(made: "Made") -> None:

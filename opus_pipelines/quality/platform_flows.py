@@ -13,11 +13,10 @@ import numpy as np
 from opus_pipelines.core.errors import InputError, OpusError
 from opus_pipelines.core.ids import digest, make_id
 from opus_pipelines.flows.enterprise.catalogue import Catalogue
-from opus_pipelines.flows.enterprise.composer import Composer, FlowWriter
-from opus_pipelines.flows.enterprise.documents import FlowDocument
-from opus_pipelines.flows.enterprise.flow_examples import FlowExample, known
-from opus_pipelines.flows.enterprise.flow_json import json_of, write
-from opus_pipelines.flows.enterprise.scores import FlowScores, flow_scores, hallucinations
+from opus_pipelines.flows.enterprise.composer import Composer, DocumentWriter
+from opus_pipelines.flows.enterprise.documents import FlowDocument, document_text, json_of
+from opus_pipelines.flows.enterprise.examples import FlowExample, known
+from opus_pipelines.flows.scores import FlowScores, flow_scores, hallucinations
 from opus_pipelines.flows.writers.platform_flows import LanguageWriter, MostFrequentFlow, NearestFlow
 from opus_pipelines.history.records.money import shipped_price
 from opus_pipelines.quality.score_rows import Evaluation, Mean, Row
@@ -85,13 +84,13 @@ class ModelRow:
     cost_usd: float | None
 
 
-def plain_writers(catalogue: Catalogue, examples: Sequence[FlowExample], names: Sequence[str]) -> list[FlowWriter]:
+def plain_writers(catalogue: Catalogue, examples: Sequence[FlowExample], names: Sequence[str]) -> list[DocumentWriter]:
     """Returns the writers that need no language model: composer, catalogue, nearest and frequent.
 
     Raises InputError for another name, and where a baseline has no known flow.
     """
     own = known(examples)
-    made: dict[str, Callable[[], FlowWriter]] = {
+    made: dict[str, Callable[[], DocumentWriter]] = {
         "composer": lambda: Composer(catalogue, [flow for _, flow in own]),
         "catalogue": lambda: Composer(catalogue, name="composer, catalogue only"),
         "nearest": lambda: NearestFlow(own),
@@ -105,7 +104,7 @@ def plain_writers(catalogue: Catalogue, examples: Sequence[FlowExample], names: 
 
 
 def written_flows(
-    writer: FlowWriter,
+    writer: DocumentWriter,
     examples: Sequence[FlowExample],
     catalogue: Catalogue,
     price_of: str | None = None,
@@ -197,7 +196,10 @@ def flow_samples(flows: Sequence[WrittenFlow]) -> list[str]:
 
 def evaluation_of(flows: Sequence[WrittenFlow]) -> Evaluation:
     """Returns the rows of evaluations/flows. The id is a hash of requirements, references, models and their flows."""
-    parts = ((one.model, one.example.id, one.example.text, write(one.example.flow), write(one.flow)) for one in flows)
+    parts = (
+        (one.model, one.example.id, one.example.text, document_text(one.example.flow), document_text(one.flow))
+        for one in flows
+    )
     identifier = make_id("v", "flows", digest(*(part for own in parts for part in own)))
     return Evaluation(identifier, _score_rows(flows, identifier))
 

@@ -8,12 +8,11 @@ import yaml
 
 from benchmarks.flow_bench import fault, main
 from opus_pipelines.flows.batches.scoring import others
+from opus_pipelines.flows.from_text.activity_choice import ActivityRanker, UserTaskClassifier
 from opus_pipelines.flows.from_text.activity_features import FeatureTable
-from opus_pipelines.flows.from_text.activity_ranker import ActivityRanker
 from opus_pipelines.flows.from_text.flow_folder import FlowTask, FolderError, read_folder
 from opus_pipelines.flows.from_text.generator import FlowWriter
-from opus_pipelines.flows.from_text.predictions import predictions
-from opus_pipelines.flows.from_text.user_tasks import UserTaskClassifier
+from opus_pipelines.flows.from_text.predictions import predict
 from opus_pipelines.workflow.blocks.formats.bpmn_reader import read_bpmn
 from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir
 from opus_pipelines.workflow.blocks.model import activities
@@ -66,7 +65,7 @@ def test_a_prior_flow_that_cannot_be_parsed_is_a_reason() -> None:
     ranker = ActivityRanker(FeatureTable(entries, WordEncoder()))
     writer = FlowWriter(ranker, UserTaskClassifier(ranker), {})
     task = FlowTask("7", "Add a slack message", unread_prior="line 1: no call")
-    [made] = predictions(writer, [task])
+    made = predict(writer, task)
     assert (made.uid, made.flow, made.bpmn) == ("7", None, "")
     assert made.reason is not None
     assert "line 1: no call" in made.reason

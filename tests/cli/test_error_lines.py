@@ -22,7 +22,7 @@ from opus_pipelines.cli import start
 from opus_pipelines.cli.error_lines import DONE, FAILED, USAGE, guarded, line_of
 from opus_pipelines.core import errors
 from opus_pipelines.core.errors import STOPPED, CheckResult
-from opus_pipelines.flows.enterprise.encoded_queries import QueryError
+from opus_pipelines.flows.enterprise.values import QueryError
 from opus_pipelines.flows.programs.tools import ToolError
 from opus_pipelines.wkg.checks import CasesLost
 

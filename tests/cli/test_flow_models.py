@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from opus_pipelines.cli.main import main
-from opus_pipelines.flows.enterprise.flow_json import json_of
-from opus_pipelines.flows.enterprise.world.examples import CATALOGUE_FILE, examples
+from opus_pipelines.flows.enterprise.documents import json_of
+from opus_pipelines.flows.enterprise.examples import CATALOGUE_FILE, world_examples
 
 
 def test_writers_are_compared_on_files_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, samples = tmp_path / "own.jsonl", tmp_path / "samples.jsonl"
     lines = [
         json.dumps({"id": e.id, "requirement": e.text, "flow": json_of(e.flow), "part": e.part, "tags": list(e.tags)})
-        for e in examples()[:40]
+        for e in world_examples()[:40]
     ]
     file.write_text("\n".join([*lines, "{"]))
     own = ["--examples", str(file), "--catalogue", str(CATALOGUE_FILE), "--limit", "6"]

@@ -8,7 +8,7 @@ import pytest
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.schemas import EVALUATION_FLOWS
-from opus_pipelines.flows.enterprise.world.examples import examples, world_catalogue
+from opus_pipelines.flows.enterprise.examples import world_catalogue, world_examples
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.quality.platform_flows import evaluation_of, plain_writers, written_flows
 from opus_pipelines.quality.score_rows import publish
@@ -16,8 +16,8 @@ from opus_pipelines.quality.score_rows import publish
 
 @pytest.mark.long
 def test_the_view_and_the_query_read_what_was_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    held_out = [e for e in examples() if e.part == "held out"][:3]
-    writers = plain_writers(world_catalogue(), examples(), ["composer", "nearest"])
+    held_out = [e for e in world_examples() if e.part == "held out"][:3]
+    writers = plain_writers(world_catalogue(), world_examples(), ["composer", "nearest"])
     flows = [one for writer in writers for one in written_flows(writer, held_out, world_catalogue())]
     flows[0] = replace(flows[0], repaired=6)
     lake = Lake(tmp_path / "lake")
@@ -35,6 +35,6 @@ def test_the_view_and_the_query_read_what_was_written(tmp_path: Path, capsys: py
 
 def test_an_unknown_writer_is_an_error() -> None:
     with pytest.raises(InputError, match="composer"):
-        plain_writers(world_catalogue(), examples(), ["oracle"])
+        plain_writers(world_catalogue(), world_examples(), ["oracle"])
     with pytest.raises(InputError, match="tune"):
         plain_writers(world_catalogue(), [], ["nearest"])

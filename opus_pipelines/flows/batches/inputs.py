@@ -25,10 +25,10 @@ from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.settings_files import hard_link_reason
 from opus_pipelines.flows.batches.scoring import ir_of
 from opus_pipelines.flows.enterprise.block_flows import block_flow
-from opus_pipelines.flows.enterprise.catalogue import LARGEST, Catalogue
-from opus_pipelines.flows.enterprise.catalogue import read_catalogue as read_platform_catalogue
+from opus_pipelines.flows.enterprise.catalogue import LARGEST_CATALOGUE, Catalogue
+from opus_pipelines.flows.enterprise.catalogue import read_platform_catalogue as read_platform_catalogue
 from opus_pipelines.flows.enterprise.composer import Composer
-from opus_pipelines.flows.enterprise.flow_json import write as write_document
+from opus_pipelines.flows.enterprise.documents import document_text as write_document
 from opus_pipelines.flows.enterprise.validation import structure_errors
 from opus_pipelines.flows.from_text.activities import (
     ActivityCatalogue,
@@ -254,7 +254,7 @@ def read_platform(folder: Path) -> Platform | None:
     path = folder / PLATFORM_FILE
     if not path.exists() and not path.is_symlink():
         return None
-    content_of(path, folder, LARGEST)
+    content_of(path, folder, LARGEST_CATALOGUE)
     return Platform(read_platform_catalogue(path), file_hash(path))
 
 

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from opus_pipelines.flows.from_text.activities import ActivityCatalogue
 from opus_pipelines.flows.from_text.activity_features import FeatureTable
-from opus_pipelines.flows.from_text.activity_retrieval import ActivityRetriever, Retrieved, recall
 from opus_pipelines.flows.from_text.flow_folder import FlowTask
 from opus_pipelines.flows.from_text.generator import FlowWriter
 from opus_pipelines.flows.from_text.predictions import Prediction
-from opus_pipelines.flows.from_text.scores import faithfulness, score
-from opus_pipelines.flows.from_text.semantics import same_stems
+from opus_pipelines.flows.from_text.retrieval import ActivityRetriever, Retrieved, recall
+from opus_pipelines.flows.scores import faithfulness, same_stems, task_score
 from opus_pipelines.flows.text.clauses import STEP, UtteranceError, clauses_of
 from opus_pipelines.lwm.interface import Usage
 from opus_pipelines.workflow.blocks.expressions import FlowError
@@ -44,7 +43,9 @@ class Answer:
 
 def score_row(task: FlowTask, answer: Answer, catalogue: ActivityCatalogue, alike: Alike) -> dict[str, Any]:
     """Returns the columns of the scores of a task with a reference. No flow scores 0."""
-    rating = replace(score(task, answer.flow, catalogue, alike), edit_faithfulness=elements_kept(task, answer.bpmn))
+    rating = replace(
+        task_score(task, answer.flow, catalogue, alike), edit_faithfulness=elements_kept(task, answer.bpmn)
+    )
     columns = {name: value for name, value in asdict(rating).items() if name != "uid"}
     return {
         **columns,

@@ -25,7 +25,8 @@ from opus_pipelines.flows.enterprise.documents import (
     FlowDocumentError,
 )
 
-LARGEST = 50_000_000  # bytes of a file
+USERS = "sys_user"  # the table of people
+LARGEST_CATALOGUE = 50_000_000  # bytes of a file
 _TYPES = ("table", "query", "fields", "record", "records", "text", "integer", "boolean", "duration", "string", "date")
 _COLUMN_TYPES = ("string", "text", "integer", "boolean", "date", "choice", "reference")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
@@ -107,33 +108,41 @@ class Catalogue:
     def step(self, component: Component) -> Step | None:
         """Returns the catalogue's entry of a component, None where it has none."""
         kinds = {ACTION: self.actions, SUBFLOW: self.subflows, FLOW_LOGIC: self.logic}
-        found = kinds[component.category].get(component.name)
-        return found if found is not None and found.scope == component.scope else None
+        entry = kinds[component.category].get(component.name)
+        return entry if entry is not None and entry.scope == component.scope else None
+
+    def columns(self, table: str) -> Mapping[str, Column]:
+        """Returns the columns of a table by their name; none where the catalogue has no such table."""
+        return self.tables[table].columns if table in self.tables else {}
+
+    def people(self, table: str) -> list[str]:
+        """Returns the names of the columns of a table that refer to users."""
+        return [column.name for column in self.columns(table).values() if column.reference == USERS]
 
     def column(self, table: str, path: str) -> Column | None:
         """Returns the column that a path such as `caller.manager.email` leads to from a table."""
         column = None
         for name in path.split("."):
-            column = self.tables[table].columns.get(name) if table in self.tables else None
+            column = self.columns(table).get(name)
             if column is None:
                 return None
             table = column.reference
         return column
 
 
-def read_catalogue(path: Path) -> Catalogue:
+def read_platform_catalogue(path: Path) -> Catalogue:
     """Reads a catalogue file. Raises FlowDocumentError with the entry that cannot be used."""
     try:
-        if path.stat().st_size > LARGEST:
-            raise FlowDocumentError(f"{path} has more than {LARGEST:,} bytes")
+        if path.stat().st_size > LARGEST_CATALOGUE:
+            raise FlowDocumentError(f"{path} has more than {LARGEST_CATALOGUE:,} bytes")
         text = path.read_text("utf-8")
         value = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except (OSError, UnicodeError, ValueError, RecursionError) as error:
         raise FlowDocumentError(f"the catalogue {path} cannot be read: {error}") from None
-    return catalogue_of(value, str(path))
+    return platform_catalogue_of(value, str(path))
 
 
-def catalogue_of(value: Any, name: str = "the catalogue") -> Catalogue:
+def platform_catalogue_of(value: Any, name: str = "the catalogue") -> Catalogue:
     """Returns the catalogue of a parsed file; raises FlowDocumentError with the entry that cannot be used."""
     if not isinstance(value, Mapping) or not isinstance(value.get("tables"), Mapping):
         raise FlowDocumentError(f"{name} has no [tables]")

@@ -9,7 +9,7 @@ from opus_pipelines.flows.enterprise.documents import CATCH, DOUNTIL, ELSE, ELSE
 
 _EARLY = 3  # clauses among which a trigger is looked for
 _LEAST_TRIGGER = 2  # words of a trigger that its sentence's demand leaves
-LONGEST = 20_000  # characters of a requirement
+LONGEST_REQUIREMENT = 20_000  # characters of a requirement
 TRIGGER, STEP = "trigger", "step"
 _QUOTED = re.compile(r'"[^"]*"|“[^”]*”|\([^()]*\)')
 _BOUNDARY = re.compile(
@@ -114,7 +114,7 @@ _LOGIC = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _
 
 
 @dataclass(frozen=True)
-class Clause:
+class Span:
     """The characters `start` to `end` of a requirement, what they are, and whether a sentence begins with them."""
 
     start: int
@@ -144,26 +144,28 @@ class StepReader(Protocol):
         ...
 
 
-def clauses(text: str, reader: StepReader) -> list[Clause]:
+def clauses(text: str, reader: StepReader) -> list[Span]:
     """Returns the clauses of a requirement in order; the first one is the trigger.
 
     A clause that asks for no step belongs to the one before it.
     """
-    found = _pieces(text[:LONGEST])
-    if not found:
+    pieces = _pieces(text[:LONGEST_REQUIREMENT])
+    if not pieces:
         return []
-    head, begin = _head(found, text, reader)
-    first = replace(found[begin], end=found[head].end, text=text[found[begin].start : found[head].end], kind=TRIGGER)
+    head, begin = _head(pieces, text, reader)
+    first = replace(
+        pieces[begin], end=pieces[head].end, text=text[pieces[begin].start : pieces[head].end], kind=TRIGGER
+    )
     result = [first]
     if demand := _demand(result[0], text, reader):
         result = list(demand)
-    for place, piece in enumerate(found[head + 1 :], head + 1):
+    for place, piece in enumerate(pieces[head + 1 :], head + 1):
         if _ASIDE.fullmatch(piece.text):
             continue
         kind = _logic(piece.text)
-        ends = place + 1 == len(found) or found[place + 1].opens_sentence
+        ends = place + 1 == len(pieces) or pieces[place + 1].opens_sentence
         if ends and kind in (IF, ELSEIF, CATCH) and (middle := _step_after(piece.text, reader)):
-            rest = Clause(piece.start + middle, piece.end, piece.text[middle:], STEP)
+            rest = Span(piece.start + middle, piece.end, piece.text[middle:], STEP)
             result += [replace(piece, end=piece.start + middle, text=piece.text[:middle], kind=kind), rest]
             continue
         is_state = not piece.opens_sentence and _STATE.match(piece.text)
@@ -192,37 +194,37 @@ def _step_after(text: str, reader: StepReader) -> int:
     return 0
 
 
-def _demand(trigger: Clause, text: str, reader: StepReader) -> list[Clause]:
+def _demand(trigger: Span, text: str, reader: StepReader) -> list[Span]:
     """The trigger apart from the step that its sentence demands: "changes that are created need approval"."""
-    for found in (_DEMAND.search(trigger.text), _SUBJECT.search(trigger.text)):
-        is_whole = found is not None and len(trigger.text[: found.start()].split()) >= _LEAST_TRIGGER
-        if found is not None and is_whole and reader.asks_for_step(trigger.text[found.end() :]):
+    for demand in (_DEMAND.search(trigger.text), _SUBJECT.search(trigger.text)):
+        is_whole = demand is not None and len(trigger.text[: demand.start()].split()) >= _LEAST_TRIGGER
+        if demand is not None and is_whole and reader.asks_for_step(trigger.text[demand.end() :]):
             break
     else:
         return []
-    middle = trigger.start + found.start()
-    step = trigger.start + found.end()
+    middle = trigger.start + demand.start()
+    step = trigger.start + demand.end()
     return [
         replace(trigger, end=middle, text=text[trigger.start : middle]),
-        Clause(step, trigger.end, text[step : trigger.end], STEP),
+        Span(step, trigger.end, text[step : trigger.end], STEP),
     ]
 
 
-def _pieces(text: str) -> list[Clause]:
-    hidden = _QUOTED.sub(lambda found: "\x01" * len(found[0]), text)
-    pieces: list[Clause] = []
+def _pieces(text: str) -> list[Span]:
+    hidden = _QUOTED.sub(lambda quoted: "\x01" * len(quoted[0]), text)
+    pieces: list[Span] = []
     place, opens = 0, True
     for cut in [*_BOUNDARY.finditer(hidden), None]:
         end = len(text) if cut is None else cut.start()
         while place < end and text[place].isspace():
             place += 1
         if text[place:end].strip(" .,;:!?"):
-            piece = Clause(place, end, text[place:end], STEP, opens)
+            piece = Span(place, end, text[place:end], STEP, opens)
             late = _LATE.search(piece.text) if len(pieces) < _EARLY and not _OPENS.match(piece.text) else None
             if late is not None:
                 middle = place + late.end()
                 pieces.append(replace(piece, end=place + late.start(), text=text[place : place + late.start()]))
-                piece = Clause(middle, end, text[middle:end], STEP)
+                piece = Span(middle, end, text[middle:end], STEP)
             pieces += _with_time(piece)
             opens = False
         if cut is not None:
@@ -231,7 +233,7 @@ def _pieces(text: str) -> list[Clause]:
     return pieces
 
 
-def _with_time(piece: Clause) -> list[Clause]:
+def _with_time(piece: Span) -> list[Span]:
     """A clause that begins with a time, cut behind it: "every 2 days search those that are open"."""
     time = _TIME.match(piece.text)
     if time is None or not piece.text[time.end() :].strip():
@@ -241,11 +243,11 @@ def _with_time(piece: Clause) -> list[Clause]:
     blank = len(rest) - len(rest.lstrip())
     return [
         replace(piece, end=middle, text=time[0]),
-        Clause(middle + blank, piece.end, rest.lstrip(), STEP),
+        Span(middle + blank, piece.end, rest.lstrip(), STEP),
     ]
 
 
-def _head(pieces: list[Clause], text: str, reader: StepReader) -> tuple[int, int]:
+def _head(pieces: list[Span], text: str, reader: StepReader) -> tuple[int, int]:
     """The last piece of the trigger, and its first one.
 
     It ends with the first piece that opens like a trigger, where no step stands before it. Headings ("Trigger:") and
@@ -274,7 +276,7 @@ def _late(text: str) -> bool:
     return bool(re.search(r"\bone by one\b", text, re.IGNORECASE))
 
 
-def _without_logic(clause: Clause, reader: StepReader) -> list[Clause]:
+def _without_logic(clause: Span, reader: StepReader) -> list[Span]:
     """The logic at the beginning of a clause apart from the step behind it: "otherwise assign it to ..."."""
     cuts = {
         ELSE: rf"(?:whereas )?(?:otherwise|else|if not|if it is (?:rejected|declined|not approved)|{_DECIDED})\b",
@@ -286,15 +288,15 @@ def _without_logic(clause: Clause, reader: StepReader) -> list[Clause]:
         CATCH: r"(?:in case of an error|if that fails|on error|on failure)\b",
     }
     pattern = cuts.get(clause.kind)
-    found = re.match(rf"{_THAT.pattern}(?:{pattern})", clause.text, re.IGNORECASE) if pattern else None
-    rest = clause.text[found.end() :] if found else ""
-    if found is None or not reader.asks_for_step(rest):
+    logic = re.match(rf"{_THAT.pattern}(?:{pattern})", clause.text, re.IGNORECASE) if pattern else None
+    rest = clause.text[logic.end() :] if logic else ""
+    if logic is None or not reader.asks_for_step(rest):
         return [clause]
-    middle = clause.start + found.end()
+    middle = clause.start + logic.end()
     blank = len(rest) - len(rest.lstrip())
     inner = rest.lstrip()
     kind = _logic(inner) or STEP
     return [
-        replace(clause, end=middle, text=found[0]),
-        Clause(middle + blank, clause.end, inner, kind),
+        replace(clause, end=middle, text=logic[0]),
+        Span(middle + blank, clause.end, inner, kind),
     ]

@@ -1,16 +1,298 @@
-"""The model-free composer: outline, then inputs. It learns from annotated flows which words ask for which step."""
+"""The composer of flow documents without a language model: a requirement becomes an outline, the outline gets inputs.
 
-from collections.abc import Iterable
+An outline is the trigger and the steps with their order, their blocks and the span of the requirement that each comes
+from (its annotation). Which step a clause asks for is a naive Bayes model over word stems, learnt from the catalogue's
+own texts and from annotated flows; what it returns is always an entry of the catalogue.
+"""
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Protocol
 
-from opus_pipelines.flows.enterprise.catalogue import Catalogue
-from opus_pipelines.flows.enterprise.documents import FlowDocument
-from opus_pipelines.flows.enterprise.outlines import OutlineComposer
-from opus_pipelines.flows.enterprise.step_choice import learnt
+from opus_pipelines.flows.enterprise.catalogue import USERS, Catalogue
+from opus_pipelines.flows.enterprise.catalogue_words import CatalogueWords, TriggerChoice, words
+from opus_pipelines.flows.enterprise.clauses import STEP, Span, clauses
+from opus_pipelines.flows.enterprise.documents import (
+    ACTION,
+    CATCH,
+    ELSE,
+    ELSEIF,
+    FLOW_LOGIC,
+    FOREACH,
+    IF,
+    LOGIC,
+    SUBFLOW,
+    TRY,
+    Component,
+    FlowDocument,
+    FlowDocumentError,
+    Trigger,
+)
+from opus_pipelines.flows.enterprise.outline_grammar import sound_blocks
 from opus_pipelines.flows.enterprise.step_inputs import InputComposer
+from opus_pipelines.language.word_stems import EMPTY, stem
+
+_SMOOTHING = 0.1  # of 0.02 to 1, the best when each handwritten requirement of the tune part is left out in turn
+_KEPT = frozenset(["all", "up", "in", "of", "to", "on", "off", "out", "over", "it", "its", "them", "their"])
+_QUOTED = re.compile(r'"[^"]*"|“[^”]*”|#[\w-]+|\([^()]*\)')
 
 
-class FlowWriter(Protocol):
+@dataclass
+class StepChoice:
+    """Counts of stems by step. `steps` are the names that can be chosen: actions and subflows."""
+
+    steps: tuple[str, ...]
+    counts: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    uses: Counter[str] = field(default_factory=Counter)
+    spread: Counter[str] = field(default_factory=Counter)
+    verbs: Counter[str] = field(default_factory=Counter)
+    people: re.Pattern[str] = re.compile("(?!)")
+
+    def ranked(self, clause: str) -> list[tuple[str, float]]:
+        """Returns the steps with their log probability for a clause, the best first; equal ones by name."""
+        asked = features(self.people.sub(" ", clause))
+        vocabulary = max(1, len(self.spread))
+        total = self.uses.total() + len(self.steps)
+        scores = []
+        for step in self.steps:
+            own = self.counts[step]
+            size = own.total() + _SMOOTHING * vocabulary
+            score = 0.3 * math.log((self.uses[step] + 1) / total)
+            score += sum(math.log((own[f] + _SMOOTHING) / size) for f in asked if f in self.spread)
+            scores.append((step, score))
+        return sorted(scores, key=lambda pair: (-pair[1], pair[0]))
+
+    def evidence(self, clause: str) -> float:
+        """Returns how strongly a clause asks for any step: the rarity of the stems that steps have, in nats."""
+        rarity = [math.log(len(self.steps) / self.spread[f]) for f in features(clause) if self.spread[f] > 0]
+        return sum(sorted(rarity, reverse=True)[:2])
+
+    def begins_step(self, clause: str) -> bool:
+        """Returns whether the first word that carries meaning is a verb with which steps begin."""
+        own = [word for word in words(clause) if word not in EMPTY or word in ("do", "let")]
+        return bool(own) and self.verbs[stem(own[0])] > 0
+
+
+def features(clause: str) -> list[str]:
+    """Returns the stems and pairs of neighbouring stems of a clause, without what it quotes."""
+    own = [w for w in words(_QUOTED.sub(" ", clause)) if (w not in EMPTY or w in _KEPT) and not w.isdigit()]
+    stems = [stem(word) for word in own]
+    content = [s for s, w in zip(stems, own, strict=True) if w not in EMPTY]
+    first = [f"first {stems[0]}"] if stems else []
+    return list(dict.fromkeys([*first, *content, *(f"{a} {b}" for a, b in pairwise(stems))]))
+
+
+def learnt(catalogue: Catalogue, flows: Iterable[FlowDocument] = ()) -> StepChoice:
+    """Returns the model of a catalogue and of annotated flows. Steps that the catalogue does not have are left out."""
+    entries = {**catalogue.actions, **catalogue.subflows}
+    model = StepChoice(tuple(sorted(entries)), people=_people(catalogue))
+    seen: Mapping[str, set[str]] = defaultdict(set)
+    for name, entry in entries.items():
+        for phrase in (entry.label, *re.split(r",|;| or ", entry.about)):
+            _add(model, seen, name, phrase)
+        for phrase in re.split(r",|;| or ", entry.about):
+            if own := [w for w in words(phrase) if w not in EMPTY]:
+                model.verbs[stem(own[0])] += 1
+    names = _names(catalogue) - set(model.verbs)
+    for flow in flows:
+        for component in flow.components:
+            if component.definition in entries and component.annotation:
+                _add(model, seen, component.definition, component.annotation)
+                model.uses[component.definition] += 1
+                own = [stem(w) for w in words(component.annotation) if w not in EMPTY][:1]
+                model.verbs.update(each for each in own if each not in names)
+    model.spread.update(each for stems in seen.values() for each in stems)
+    return model
+
+
+def _names(catalogue: Catalogue) -> set[str]:
+    """Stems of tables, columns and values: an annotation that begins with one ("incident", "its owner") has no verb."""
+    tables = list(catalogue.tables.values())
+    columns = [c for table in tables for c in table.columns.values()]
+    texts = [name for table in tables for name in (table.label, *table.also)]
+    texts += [text for c in columns for text in (c.label, *c.choices.values())]
+    return {stem(word) for text in texts for word in words(text)}
+
+
+def _people(catalogue: Catalogue) -> re.Pattern[str]:
+    """Columns that refer to people: whom a step is done for says nothing of what is done."""
+    columns = (c for table in catalogue.tables.values() for c in table.columns.values())
+    labels = {c.label for c in columns if c.reference == USERS and c.label != "manager"}
+    return re.compile(rf"\b(?:{'|'.join(sorted(map(re.escape, labels)) or ['(?!)'])})\b", re.IGNORECASE)
+
+
+def _add(model: StepChoice, seen: Mapping[str, set[str]], name: str, text: str) -> None:
+    for each in features(model.people.sub(" ", text)):
+        model.counts[name][each] += 1
+        seen[name].add(each)
+
+
+LEAST_EVIDENCE = 2.6  # nats of rarity from which a clause without a known verb asks for a step
+_LIST = "look_up_records"
+# What is said not to be done: "delete nothing", "do not close it".
+_NOT_DONE = re.compile(
+    r"^\W*(?:please\s+)?(?:do not|don't|never|not)\b|^\W*\w+\s+(?:nothing|nobody|no one)\b", re.IGNORECASE
+)
+# What is to be done to a record: "its requester is to be informed".
+_TO_BE_DONE = re.compile(r"\b(?:(?:to|must|should|shall) be|gets?) (\w+(?:ed|en|t)\b.*)", re.IGNORECASE)
+_EVERY = re.compile(r"\b(?:(?:of|to|for|from)\s+)?(?:every|each|all)\b(?! of them| one| of these)", re.IGNORECASE)
+_EACH = re.compile(r"\beach (?:of|one)\b|\bevery one\b|\ball of them\b", re.IGNORECASE)
+
+
+class OutlineComposer:
+    """Writes outlines without a language model. It can only name steps that the catalogue has."""
+
+    def __init__(self, catalogue: Catalogue, choice: StepChoice) -> None:
+        self.catalogue, self._choice = catalogue, choice
+        self._words = CatalogueWords(catalogue)
+        self._triggers = TriggerChoice(self._words)
+
+    def outline(self, requirement: str) -> FlowDocument:
+        """Returns the outline of a requirement. Raises FlowDocumentError where the requirement has no word."""
+        spans = clauses(requirement, self)
+        if not spans:
+            raise FlowDocumentError("the requirement is empty; say when the flow starts and what it does")
+        trigger = spans[0]
+        steps = _Nesting(self._step, self._needs_look_up)
+        for clause in spans[1:]:
+            if clause.kind != STEP or not _NOT_DONE.search(clause.text):
+                steps.add(clause)
+        kind = Trigger(self._triggers.kind(trigger.text), (), _trimmed(trigger.text))
+        return with_categories(FlowDocument((kind,), steps.components()), self.catalogue)
+
+    def asks_for_step(self, text: str) -> bool:
+        """Returns whether a text asks for a step. One that only names columns and values says more of another step."""
+        if self._choice.begins_step(text):
+            return True
+        if any(self._choice.begins_step(match[1]) for match in _TO_BE_DONE.finditer(text)):
+            return True
+        return self._choice.evidence(text) >= LEAST_EVIDENCE and not self._words.is_stated_value(text)
+
+    def begins_step(self, text: str) -> bool:
+        """Returns whether a text begins with the verb of a step."""
+        return self._choice.begins_step(text)
+
+    def is_value(self, text: str) -> bool:
+        """Returns whether a text is the name of a value and nothing more."""
+        return self._words.is_value(text)
+
+    def is_event(self, text: str) -> bool:
+        """Returns whether a text says when a flow starts."""
+        return self._triggers.is_event(text)
+
+    def _step(self, clause: Span) -> str:
+        """The step that the words ask for, without those that say to how many records it is done."""
+        head = _EVERY.split(clause.text)[0]
+        asked = head if head.strip() and self._choice.begins_step(head) else clause.text
+        chosen = self._choice.ranked(asked)[0][0]
+        if chosen.startswith("look_up") and asked is not clause.text and _LIST in self.catalogue.actions:
+            return _LIST
+        return chosen
+
+    def _needs_look_up(self, clause: Span) -> bool:
+        """Whether a clause does something to every record of a table: the records must be looked up first."""
+        every = _EVERY.search(clause.text)
+        return every is not None and bool(self._words.tables(clause.text[every.end() :]))
+
+
+class _Nesting:
+    """Puts clauses into blocks: what each flow logic holds, and where its block ends."""
+
+    def __init__(self, step: Callable[[Span], str], needs_look_up: Callable[[Span], bool]) -> None:
+        self._step, self._needs_look_up = step, needs_look_up
+        self._found: list[Component] = []
+        self._around: list[Component] = []
+
+    def add(self, clause: Span) -> None:
+        """Adds one clause."""
+        if clause.kind == ELSE and not self._follows_if():
+            clause = replace(clause, kind=IF)
+        if clause.kind in (ELSE, ELSEIF, CATCH):
+            self._close_to(*((IF, ELSEIF) if clause.kind != CATCH else (TRY,)))
+        elif clause.opens_sentence:
+            self._close_sentence(clause)
+        if clause.kind == STEP:
+            if self._needs_look_up(clause) and self._is_bulk(clause):
+                self._append("look_up_records", clause)
+                self._open(FOREACH, clause)
+            elif self._is_each(clause):
+                self._open(FOREACH, clause)
+            self._append(self._step(clause), clause)
+        elif clause.kind == FOREACH and not self._has_list():
+            self._append("look_up_records", clause)
+            self._open(FOREACH, clause)
+        else:
+            self._open(clause.kind, clause)
+
+    def components(self) -> tuple[Component, ...]:
+        """Returns the components in order; flow logic that holds nothing is left out, with what depends on it."""
+        return sound_blocks(self._found)
+
+    def _append(self, definition: str, clause: Span) -> Component:
+        category = FLOW_LOGIC if definition in LOGIC else ACTION
+        block = self._around[-1].order if self._around else None
+        made = Component(definition, len(self._found) + 1, category, block, (), _trimmed(clause.text))
+        self._found.append(made)
+        return made
+
+    def _open(self, kind: str, clause: Span) -> None:
+        self._around.append(self._append(kind, clause))
+
+    def _close_to(self, *kinds: str) -> None:
+        """Closes blocks until the last one of these kinds is closed; without one nothing is closed."""
+        places = [n for n, c in enumerate(self._around) if c.name in kinds]
+        if places:
+            del self._around[places[-1] :]
+
+    def _close_sentence(self, clause: Span) -> None:
+        """A new sentence ends branches, unless the branch has no step yet; a loop goes on."""
+        while self._around and self._around[-1].name != FOREACH:
+            if not any(c.block == self._around[-1].order for c in self._found):
+                break
+            self._around.pop()
+
+    def _follows_if(self) -> bool:
+        """Whether an IF is open, or was closed right before."""
+        here = self._around[-1].order if self._around else None
+        last = next((c for c in reversed(self._found) if c.block == here), None)
+        return any(c.name in (IF, ELSEIF) for c in self._around) or (last is not None and last.name in (IF, ELSEIF))
+
+    def _is_each(self, clause: Span) -> bool:
+        """Whether a clause does something to each of the records that were looked up before."""
+        is_open = any(c.name == FOREACH for c in self._around)
+        return not is_open and self._has_list() and bool(_EACH.search(clause.text))
+
+    def _has_list(self) -> bool:
+        return any(c.definition == "look_up_records" for c in self._found)
+
+    def _is_bulk(self, clause: Span) -> bool:
+        """Whether the clause's own step is not the search for the records itself."""
+        chosen = self._step(clause)
+        return not chosen.startswith(("look_up", "update_multiple", "get_")) and not any(
+            c.name == FOREACH for c in self._around
+        )
+
+
+def _trimmed(text: str) -> str:
+    return text.strip().strip(",;:").strip()
+
+
+def with_categories(flow: FlowDocument, catalogue: Catalogue) -> FlowDocument:
+    """Returns the flow with the category that the catalogue has for each step."""
+    kinds = {**dict.fromkeys(catalogue.subflows, SUBFLOW), **dict.fromkeys(catalogue.actions, ACTION)}
+    return replace(
+        flow,
+        components=tuple(
+            c if c.is_logic else replace(c, category=kinds.get(c.definition, c.category)) for c in flow.components
+        ),
+    )
+
+
+class DocumentWriter(Protocol):
     """Anything that writes a flow for a requirement: the composer, a baseline, a language model."""
 
     name: str

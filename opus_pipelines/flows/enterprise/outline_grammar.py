@@ -21,8 +21,8 @@ from opus_pipelines.flows.enterprise.documents import (
     Component,
 )
 
-MOST_LINES = 24  # from here on only what closes open blocks may follow
-MOST_DEPTH = 3
+MOST_OUTLINE_LINES = 24  # from here on only what closes open blocks may follow
+_MOST_DEPTH = 3
 _OPEN = (IF, ELSEIF, ELSE, "FOREACH", "DOUNTIL", PARALLEL, TRY, CATCH)
 
 
@@ -56,21 +56,21 @@ class OutlineGrammar:
                 if not _may_close(levels[depth]):
                     break
         can_end = len(lines) > 1 and 0 in places and all(map(_may_close, levels))
-        closing = len(lines) > MOST_LINES
+        closing = len(lines) > MOST_OUTLINE_LINES
         if closing and can_end:
             return (), True
-        found = [
+        lines_that_follow = [
             "  " * depth + name
             for depth in (places[-1:] if closing else places)
             for name in self._names(levels[depth], depth, listed[depth], closing)
         ]
-        return tuple(found), can_end
+        return tuple(lines_that_follow), can_end
 
     def _names(self, level: _Level, depth: int, is_listed: bool, closing: bool) -> list[str]:
         if level.last == TRY:
             return [CATCH]
         names = list(self._steps[:1] if closing else self._steps)
-        if closing or depth >= MOST_DEPTH:
+        if closing or depth >= _MOST_DEPTH:
             return names
         names += [kind for kind in LOGIC if kind not in (ELSE, ELSEIF, CATCH, FOREACH)]
         if level.last in (IF, ELSEIF):
@@ -106,12 +106,12 @@ def sound_blocks(components: Sequence[Component]) -> tuple[Component, ...]:
     holds.
     """
     by_order = {c.order: c for c in components}
-    kept = list(components)
+    left = list(components)
     while True:
-        sizes = Counter(c.block for c in kept)
+        sizes = Counter(c.block for c in left)
         sound: list[Component] = []
         before: dict[int | None, str] = {}
-        for component in kept:
+        for component in left:
             last, size = before.get(component.block, ""), sizes[component.order]
             empty = component.is_logic and size < (2 if component.name == PARALLEL else 1)
             lost = component.name in (ELSE, ELSEIF) and last not in (IF, ELSEIF)
@@ -121,10 +121,10 @@ def sound_blocks(components: Sequence[Component]) -> tuple[Component, ...]:
                 before[component.block] = component.name if component.is_logic else ""
         sound = _paired(sound)
         orders = {c.order for c in sound}
-        done = len(sound) == len(kept)
-        kept = [replace(c, block=_holder(c.block, orders, by_order)) for c in sound]
+        done = len(sound) == len(left)
+        left = [replace(c, block=_holder(c.block, orders, by_order)) for c in sound]
         if done:
-            return _renumbered(kept)
+            return _renumbered(left)
 
 
 def _holder(block: int | None, orders: set[int], by_order: dict[int, Component]) -> int | None:

@@ -7,8 +7,8 @@ sound for the catalogue is taken out again.
 import re
 from dataclasses import replace
 
-from opus_pipelines.flows.enterprise.catalogue import Catalogue, Slot, Step
-from opus_pipelines.flows.enterprise.catalogue_words import CatalogueWords, Condition, words
+from opus_pipelines.flows.enterprise.catalogue import USERS, Catalogue, Slot, Step
+from opus_pipelines.flows.enterprise.catalogue_words import DATE, CatalogueWords, Condition, TriggerChoice, words
 from opus_pipelines.flows.enterprise.documents import (
     DOUNTIL,
     ELSEIF,
@@ -19,10 +19,8 @@ from opus_pipelines.flows.enterprise.documents import (
     Input,
     Trigger,
 )
-from opus_pipelines.flows.enterprise.encoded_queries import Query, Term, write
-from opus_pipelines.flows.enterprise.pills import Scopes, Value
-from opus_pipelines.flows.enterprise.trigger_choice import DATE, TriggerChoice
 from opus_pipelines.flows.enterprise.validation import structure_errors
+from opus_pipelines.flows.enterprise.values import EncodedQuery, PillValue, Scopes, Term, column_pill, query_text
 
 _QUOTED = re.compile(r"[\"“]([^\"”]+)[\"”]")
 _CHANNEL = re.compile(r"#[\w-]+")
@@ -63,10 +61,6 @@ class InputComposer:
             flow = replace(flow, components=tuple(components))
         return without_unsound_inputs(flow, self._catalogue)
 
-    def sound(self, flow: FlowDocument) -> FlowDocument:
-        """Returns the flow without the inputs that are not sound for the catalogue."""
-        return without_unsound_inputs(flow, self._catalogue)
-
     def _trigger(self, trigger: Trigger) -> Trigger:
         entry, text = self._catalogue.triggers.get(trigger.type), trigger.annotation
         if entry is None:
@@ -79,13 +73,13 @@ class InputComposer:
             stated = [replace(c, operator="CHANGESTO") if c.place in changes else c for c in stated]
             column = self._triggers.changed_column(text, table) if trigger.type == "record_update" else ""
             if stated:
-                values["condition"] = query_of(stated, "=")
+                values["condition"] = stated_query(stated, "=")
             elif column:
                 values["condition"] = f"{column}VALCHANGES"
-        found = {"day": _DAY.search(text), "every": _DURATION.search(text), "at": _DATE.search(text)}
+        times = {"day": _DAY.search(text), "every": _DURATION.search(text), "at": _DATE.search(text)}
         if trigger.type == "monthly":
-            found["day"] = _DAY_OF_MONTH.search(text)
-        for name, match in found.items():
+            times["day"] = _DAY_OF_MONTH.search(text)
+        for name, match in times.items():
             if name in entry.inputs and match is not None:
                 values[name] = _duration(match) if name == "every" else _shown(next(g for g in match.groups() if g))
         if "time" in entry.inputs and (time := _TIME.search(text)):
@@ -98,8 +92,8 @@ class InputComposer:
 class _Step:
     """One step where it stands in its flow."""
 
-    def __init__(self, catalogue: Catalogue, found: CatalogueWords, flow: FlowDocument, place: int) -> None:
-        self._catalogue, self._words, self._flow = catalogue, found, flow
+    def __init__(self, catalogue: Catalogue, catalogue_words: CatalogueWords, flow: FlowDocument, place: int) -> None:
+        self._catalogue, self._words, self._flow = catalogue, catalogue_words, flow
         self._own = flow.components[place]
         self._before = flow.components[:place]
         self._scopes = Scopes(flow, catalogue)
@@ -129,7 +123,7 @@ class _Step:
         if slot.type == "query":
             table = self._table or self._record_table()
             stated = self._words.conditions(self._text, table)
-            return query_of(stated, "=") or (self._link(table) if slot.name == "conditions" else "")
+            return stated_query(stated, "=") or (self._link(table) if slot.name == "conditions" else "")
         if slot.type == "fields":
             return self._fields(self._table or self._record_table())
         if slot.type == "record":
@@ -166,15 +160,15 @@ class _Step:
         if self._flow.trigger and self._flow.trigger.type == "email":
             return "{{email.body}}"
         table = self._record_table()
-        columns = self._catalogue.tables[table].columns if table in self._catalogue.tables else {}
+        columns = self._catalogue.columns(table)
         named = [m.name for m in self._words.columns(self._text, table) if columns[m.name].type in ("string", "text")]
-        return f"{self._current()[:-2]}.{named[0]}}}}}" if named and self._current() else ""
+        return column_pill(self._current(), named[0]) if named and self._current() else ""
 
     def _person(self, slot: Slot) -> str:
         record = self._current()
         path = self._words.person(self._text, self._record_table())
         if path and record:
-            return f"{record[:-2]}.{path}}}}}"
+            return column_pill(record, path)
         if group := self._group():
             return group
         pill = self._pill_of("get_on_call", "user")
@@ -184,10 +178,8 @@ class _Step:
             return "{{email.from_user}}"
         if not slot.is_mandatory or not record:
             return "Service Desk" if slot.is_mandatory else ""
-        table = self._record_table()
-        columns = self._catalogue.tables[table].columns.values() if table in self._catalogue.tables else ()
-        people = [c.name for c in columns if c.reference == "sys_user"]
-        return f"{record[:-2]}.{people[0]}}}}}" if people else "Service Desk"
+        people = self._catalogue.people(self._record_table())
+        return column_pill(record, people[0]) if people else "Service Desk"
 
     def _group(self) -> str:
         """The label of a group that the text names; groups are values of the catalogue."""
@@ -201,17 +193,16 @@ class _Step:
         text = re.sub(r"(?i)\bmanager\b", "", self._text) if self._entry.name == "look_up_manager" else self._text
         text = text.partition(" ")[2]  # the verb of "assign a license" names no person
         path = self._words.person(text, table)
-        if record and path and table != "sys_user":
-            return f"{record[:-2]}.{path}}}}}"
-        if table == "sys_user":
+        if record and path and table != USERS:
+            return column_pill(record, path)
+        if table == USERS:
             return record
         if self._flow.trigger is not None and self._flow.trigger.type == "email":
             return "{{email.from_user}}"
-        columns = self._catalogue.tables[table].columns.values() if table in self._catalogue.tables else ()
-        people = [c.name for c in columns if c.reference == "sys_user"]
+        people = self._catalogue.people(table)
         named = [c for c in people if any(self._mentioned(c, step) for step in self._before)]
         chosen = next(iter(named), people[0] if people else "")
-        return f"{record[:-2]}.{chosen}}}}}" if record and chosen else ""
+        return column_pill(record, chosen) if record and chosen else ""
 
     def _mentioned(self, column: str, step: Component) -> bool:
         return any(f".{column}" in str(given.value) for given in step.inputs)
@@ -221,8 +212,8 @@ class _Step:
             pill = self._pill_of("create_record", "record")
             if pill:
                 return pill
-        found = next((c for c in reversed(self._before) if c.definition == "look_up_record"), None)
-        if found is not None and self._scopes.sees(self._own, found):
+        look_up = next((c for c in reversed(self._before) if c.definition == "look_up_record"), None)
+        if look_up is not None and self._scopes.sees(self._own, look_up):
             return "{{look_up_record.record}}"
         return self._set_reference() or self._current()
 
@@ -234,13 +225,13 @@ class _Step:
         named = next((m for m in self._words.columns(found[1], table) if m.start == 0), None)
         column = self._catalogue.column(table, named.name) if named else None
         target = column.reference if column else ""
-        if named is None or not target or target == "sys_user" or not self._words.conditions(found[1], target):
+        if named is None or not target or target == USERS or not self._words.conditions(found[1], target):
             return ""
-        return f"{self._current()[:-2]}.{named.name}}}}}"
+        return column_pill(self._current(), named.name)
 
     def _pill_of(self, definition: str, output: str) -> str:
-        found = next((c for c in reversed(self._before) if c.definition == definition), None)
-        return f"{{{{{definition}.{output}}}}}" if found is not None and self._scopes.sees(self._own, found) else ""
+        step = next((c for c in reversed(self._before) if c.definition == definition), None)
+        return f"{{{{{definition}.{output}}}}}" if step is not None and self._scopes.sees(self._own, step) else ""
 
     def _current(self) -> str:
         """The record in hand: the item of the loop around the step, or the record of the trigger."""
@@ -254,8 +245,8 @@ class _Step:
 
     def _record_table(self) -> str:
         current = self._current()
-        found = self._scopes.resolve(current[2:-2], self._own) if current else None
-        return found.table if isinstance(found, Value) else ""
+        record = self._scopes.resolve(current[2:-2], self._own) if current else None
+        return record.table if isinstance(record, PillValue) else ""
 
     def _fields(self, table: str) -> str:
         """Values to set: what the text says of columns, or a group to which the record is assigned."""
@@ -266,15 +257,15 @@ class _Step:
         if self._entry.name == "create_record":
             stated = [c for c in stated if c.operator == "="]
         if stated:
-            return query_of([replace(c, operator="=") for c in stated], "=")
+            return stated_query([replace(c, operator="=") for c in stated], "=")
         if ended := self._words.ended(self._text, table):
-            return query_of([ended], "=")
-        group, columns = self._group(), self._catalogue.tables[table].columns if table in self._catalogue.tables else {}
+            return stated_query([ended], "=")
+        group, columns = self._group(), self._catalogue.columns(table)
         if group and "assignment_group" in columns:
             return f"assignment_group={group.lower().replace(' ', '_')}"
         path = self._words.person(re.sub(r"(?i)\bassign(?:ed)? to\b", "to", self._text), table)
         if path and "assigned_to" in columns and re.search(r"(?i)\b(?:re)?assign", self._text) and self._current():
-            return f"assigned_to={self._current()[:-2]}.{path}}}}}"
+            return f"assigned_to={column_pill(self._current(), path)}"
         return ""
 
     def _link(self, table: str) -> str:
@@ -283,9 +274,9 @@ class _Step:
         if not own & {"it", "its", "their", "this", "that", "belonging", "related", "them"} or not self._current():
             return ""
         target = self._record_table()
-        columns = self._catalogue.tables[table].columns.values() if table in self._catalogue.tables else ()
-        found = next((c.name for c in columns if c.reference and c.reference == target), "")
-        return f"{found}={self._current()}" if found else ""
+        columns = self._catalogue.columns(table).values()
+        reference = next((c.name for c in columns if c.reference and c.reference == target), "")
+        return f"{reference}={self._current()}" if reference else ""
 
     def _items(self) -> str:
         lists = [c for c in self._before if c.definition == "look_up_records" and self._scopes.sees(self._own, c)]
@@ -301,18 +292,18 @@ class _Step:
         if asked and is_approval and not any(c.column in words(self._text) for c in stated):
             return f"{asked}={'false' if _REJECTED.search(self._text) else 'true'}"
         if stated and record:
-            terms = [Term(f"{record[:-2]}.{c.column}}}}}", c.operator, c.value) for c in stated]
-            return write(Query(tuple(terms)))
+            terms = [Term(column_pill(record, c.column), c.operator, c.value) for c in stated]
+            return query_text(EncodedQuery(tuple(terms)))
         signed = self._pill_of("create_document_for_signature", "signed")
         if signed and "signed" in words(self._text):
             return f"{signed}=true"
         return f"{asked}=true" if asked else ""
 
 
-def query_of(stated: list[Condition], operator: str) -> str:
+def stated_query(stated: list[Condition], operator: str) -> str:
     """Returns conditions as an encoded query; `operator` replaces the plain =."""
     terms = [Term(c.column, operator if c.operator == "=" else c.operator, c.value) for c in stated]
-    return write(Query(tuple(terms)))
+    return query_text(EncodedQuery(tuple(terms)))
 
 
 def without_unsound_inputs(flow: FlowDocument, catalogue: Catalogue) -> FlowDocument:
@@ -331,16 +322,16 @@ def without_unsound_inputs(flow: FlowDocument, catalogue: Catalogue) -> FlowDocu
     )
 
 
-def _duration(found: re.Match[str]) -> str:
-    number = found[1].lower()
+def _duration(match: re.Match[str]) -> str:
+    number = match[1].lower()
     count = _NUMBERS.get(number) or int(number)
-    unit = {"min": "minute", "hr": "hour"}.get(found[2].lower(), found[2].lower())
+    unit = {"min": "minute", "hr": "hour"}.get(match[2].lower(), match[2].lower())
     return f"{count} {unit}{'' if count == 1 else 's'}"
 
 
-def _clock(found: re.Match[str]) -> str:
+def _clock(match: re.Match[str]) -> str:
     """A time of the day as hours and minutes: "6 pm" is 18:00."""
-    written, hour, half, word = found.groups()
+    written, hour, half, word = match.groups()
     if written:
         return str(written)
     if word:

@@ -23,8 +23,17 @@ from opus_pipelines.flows.enterprise.documents import (
     FlowDocument,
     Input,
 )
-from opus_pipelines.flows.enterprise.encoded_queries import Query, QueryError, parse
-from opus_pipelines.flows.enterprise.pills import MOST_DEPTH, PillError, Scopes, Value, pills_of, single_pill
+from opus_pipelines.flows.enterprise.values import (
+    MOST_DEPTH,
+    EncodedQuery,
+    PillError,
+    PillValue,
+    QueryError,
+    Scopes,
+    parse_query,
+    pills_of,
+    single_pill,
+)
 
 MOST_ERRORS = 1_000
 _WHOLE = re.compile(r"-?\d+")
@@ -152,8 +161,8 @@ class _Inputs:
             element = f"{owner}, input {name}"
             slot_ = step.inputs.get(name)
             if slot_ is None:
-                known = ", ".join(step.inputs) or "none"
-                yield _error("unknown_input", element, f"{step.name} has no such input; it has {known}")
+                names = ", ".join(step.inputs) or "none"
+                yield _error("unknown_input", element, f"{step.name} has no such input; it has {names}")
                 continue
             texts = [value] if isinstance(value, str) else []
             wrong = [self._scopes.resolve(path, component) for text in texts for path in pills_of(text)]
@@ -167,29 +176,29 @@ class _Inputs:
     ) -> Iterator[StructureError]:
         component, table = context
         path = single_pill(value)
-        found = self._scopes.resolve(path, component) if path is not None else None
+        resolved = self._scopes.resolve(path, component) if path is not None else None
         if slot.type == "table":
             if value not in self._catalogue.tables:
                 yield _error("unknown_table", element, f"{value} is no table of the catalogue")
         elif slot.type == "records":
-            if not isinstance(found, Value) or found.type != "records":
+            if not isinstance(resolved, PillValue) or resolved.type != "records":
                 code = "foreach_not_list" if slot.name == "items" else "wrong_type"
                 yield _error(code, element, "a list output of an earlier step is expected")
         elif slot.type == "record":
-            if not isinstance(found, Value) or found.type != "record":
+            if not isinstance(resolved, PillValue) or resolved.type != "record":
                 yield _error("wrong_type", element, "a record output of an earlier step is expected")
         elif slot.type in ("query", "fields"):
             if not isinstance(value, str):
                 yield _error("wrong_type", element, "an encoded query is a text")
-            elif found is None:
+            elif resolved is None:
                 yield from self._query_errors(value, element, (table, slot.type))
-        elif not _fits(slot.type, value, found):
+        elif not _fits(slot.type, value, resolved):
             yield _error("wrong_type", element, f"{str(value)[:60]!r} is no {slot.type}")
 
     def _query_errors(self, text: str, element: str, context: tuple[str, str]) -> Iterator[StructureError]:
         table, kind = context
         try:
-            query: Query = parse(text)
+            query: EncodedQuery = parse_query(text)
         except QueryError as error:
             yield _error("query_unparsable", element, str(error))
             return
@@ -232,7 +241,7 @@ _FITS: dict[str, Callable[[object], bool]] = {
 }
 
 
-def _fits(kind: str, value: object, found: Value | PillError | None) -> bool:
-    if isinstance(found, Value):
-        return found.type not in ("record", "records") or kind == "text"
+def _fits(kind: str, value: object, resolved: PillValue | PillError | None) -> bool:
+    if isinstance(resolved, PillValue):
+        return resolved.type not in ("record", "records") or kind == "text"
     return _FITS[kind](value) if kind in _FITS else not isinstance(value, list | dict)

@@ -2,5 +2,5 @@
 
 In: an utterance, a catalogue of activities, flows to learn from, and for an edit the flow. Out: a
 `workflow.blocks.model.Flow` that calls activities of the catalogue only, or edit operations. Doors: `generator.learn`,
-`editing.edited` and `activity_retrieval.ActivityRetriever`.
+`editing.edited` and `retrieval.ActivityRetriever`.
 """

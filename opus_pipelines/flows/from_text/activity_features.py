@@ -1,53 +1,267 @@
 """What speaks for an activity being the one that a clause means: one row of features for each activity.
 
-The features are figures in [0, 1] or small whole numbers; `activity_ranker` learns their weights.
+The features are figures in [0, 1] or small whole numbers; `activity_choice` learns their weights. The words of all
+activities stand in arrays, so that a clause is compared with all of them at once.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from opus_pipelines.flows.from_text.activities import Activity, ActivityCatalogue
-from opus_pipelines.flows.from_text.activity_index import MAKING, ActivityIndex, ClauseWords, NounPhrase
-from opus_pipelines.flows.from_text.applications import ApplicationNames
+from opus_pipelines.flows.from_text.activities import Activity, ActivityCatalogue, ApplicationNames, acronyms, joined
 from opus_pipelines.flows.text.clauses import Clause
-from opus_pipelines.language.word_stems import EMPTY
+from opus_pipelines.flows.text.operations import UNKNOWN, lemma_of_verb, operations_of_verb
+from opus_pipelines.language.word_stems import EMPTY, stem
 
 if TYPE_CHECKING:
     import numpy as np
 
     from opus_pipelines.language.embedding.encoder import TextEncoder
 
-FEATURES = (
-    "cosine",  # of the clause and the activity's text
-    "cosine_in_context",  # of the clause with the application that is carried over
-    "cosine_of_objects",  # of the clause's noun phrase and the activity's object
-    "coverage",  # share of the clause's words that the activity has, weighted by rarity
-    "object_head",  # whether the clause's head noun is the last word of the object
-    "object_word",  # whether the head noun is any word of the object
-    "object_described",  # whether the head noun is the described object, or a short form of it
-    "object_excess",  # share of the object's words that the clause and its context do not have
-    "usual_operation",  # whether the verb usually asks for the activity's operation
-    "possible_operation",  # whether the verb may ask for it
-    "other_operation",  # whether the verb is known and asks for others
-    "application",  # how distinctly the clause names the application
-    "other_application",  # how distinctly it names another one
-    "carried_application",  # it names none, and the application is the last one that was used
-    "application_in_utterance",  # the application is named elsewhere in the utterance
-    "application_in_prior",  # it names none, and the flow that is edited uses the application
-    "application_learnt",  # how often flows of the learning set use the application
-    "activity_learnt",  # how often they use the activity
-    "used_before",  # the activity is a step already
-    "sibling_of_step",  # a step of the flow that is edited does something else to the same object
-    "object_of_verb",  # the verb names the object that the activity makes: "comment on it", "notify the team"
-    "made_new",  # the clause speaks of something new, and the activity makes something
-    "retrieved_whole",  # it speaks of all things or a list, and the activity retrieves
-    "object_excess_of_id",  # share of the words of the object in the id that the clause does not have
-    "like_learnt",  # how near the nearest clause is that was learnt for this activity
+
+_WORD = re.compile(r"[^\W_]+(?:'s)?")
+_QUALIFIERS = frozenset(
+    ["new", "another", "existing", "latest", "available", "corresponding", "first", "second", "last", "called", "named"]
 )
+MAKING = frozenset(["create", "send", "upload", "publish", "put", "add", "append"])
+# What verbs of communication make where they name no object: "notify the team in Slack".
+_IMPLIED = {
+    **dict.fromkeys("notify inform alert ping tell remind announce broadcast post text share".split(), ("message",)),
+    **dict.fromkeys(["email", "mail"], ("email", "mail", "message")),
+    **dict.fromkeys(["schedule", "meet"], ("event", "meeting")),
+}
+# What people call the objects of business applications, with the usual words of catalogues.
+_SYNONYMS = {
+    "meeting": ("event",),
+    "appointment": ("event",),
+    "repo": ("repository",),
+    "person": ("user",),
+    "people": ("person", "user"),
+    "staff": ("employee",),
+    "worker": ("employee",),
+    "client": ("customer",),
+    "document": ("file",),
+    "picture": ("file",),
+    "bill": ("invoice",),
+    "vendor": ("supplier",),
+    "dm": ("im",),
+}
+_SHORT = 4  # letters of the longest short form, such as "pr" or "acct"
+
+
+@dataclass(frozen=True)
+class NounPhrase:
+    """The words of a clause's object before the first preposition; `head` is the stem of its noun."""
+
+    words: tuple[str, ...]
+
+    @property
+    def head(self) -> str:
+        """The stem of the last word; "" where there is no word."""
+        return stem(self.words[-1]) if self.words else ""
+
+
+@dataclass(frozen=True)
+class ClauseWords:
+    """The stems of a clause without its verb: in order, with joined neighbours, and those of the head noun."""
+
+    content: tuple[str, ...]
+    all: frozenset[str]
+    heads: frozenset[str]
+    short: str
+    operations: tuple[str, ...]
+    verb: str = ""
+
+    @classmethod
+    def of(cls, clause: Clause, phrase: NounPhrase) -> "ClauseWords":
+        """Returns the words of a clause with this object."""
+        verb = clause.verb.lower()
+        words = [word.lower() for word in _WORD.findall(clause.text) if word.lower() not in _QUALIFIERS]
+        content = [stem(w.removesuffix("'s")) for w in words if w not in EMPTY and w != verb]
+        stems_of_phrase = [stem(word) for word in phrase.words]
+        heads = frozenset([phrase.head, *joined(stems_of_phrase[-2:])]) if phrase.head else frozenset[str]()
+        heads |= frozenset(stem(other) for word in phrase.words[-1:] for other in _SYNONYMS.get(singular_of(word), ()))
+        short = phrase.head if len(phrase.head) <= _SHORT else ""
+        everything = frozenset(content) | joined(content)
+        return cls(
+            tuple(dict.fromkeys(content)), everything, heads, short, operations_of_verb(verb), lemma_of_verb(verb)
+        )
+
+
+class ActivityIndex:
+    """Arrays over the activities of a catalogue, in its order."""
+
+    def __init__(self, catalogue: ActivityCatalogue, names: ApplicationNames) -> None:
+        import numpy as np
+
+        activities = catalogue.activities
+        self.place = {activity.id: i for i, activity in enumerate(activities)}
+        self._size, self._rarity = len(activities), catalogue.rarity
+        self._column = {word: i for i, word in enumerate(sorted(self._rarity))}
+        self._has = np.zeros((len(activities), len(self._column)), np.float32)
+        for i, activity in enumerate(activities):
+            self._has[i, [self._column[word] for word in activity.stems if word in self._column]] = 1.0
+        self._objects = self._weighted([activity.object_stems for activity in activities])
+        self._told = self._weighted([activity.described_stems for activity in activities])
+        self._last = _places((a.object_stems[-1:], ["".join(a.object_stems)]) for a in activities)
+        self._any = _places((a.object_stems,) for a in activities)
+        self._described = _places((a.described_stems[-1:], ["".join(a.described_stems[-2:])]) for a in activities)
+        self._shorts = _places(
+            (acronyms(list(a.described_stems)), (word[:_SHORT] for word in a.described_stems if len(word) > _SHORT))
+            for a in activities
+        )
+        self._operations = _places(([a.operation],) for a in activities)
+        self._things = [(activity.application, activity.object) for activity in activities]
+        self._applications = _places(([a.application],) for a in activities)
+        self._proper = _places((names.proper_names(activity),) for activity in activities)
+
+    def _weighted(self, words: Sequence[Sequence[str]]) -> "np.ndarray":
+        """An array (activities, stems) with the share that each stem has of the rarity of its activity's words."""
+        import numpy as np
+
+        table = np.zeros((self._size, len(self._column)), np.float32)
+        for i, stems in enumerate(words):
+            for word in stems:
+                if word in self._column:
+                    table[i, self._column[word]] = self._rarity[word]
+        total = table.sum(axis=1, keepdims=True)
+        return np.divide(table, total, out=np.zeros_like(table), where=total > 0)
+
+    def _marked(self, groups: Iterable[Sequence[int]]) -> "np.ndarray":
+        import numpy as np
+
+        marks = np.zeros(self._size, np.float32)
+        for places in groups:
+            marks[list(places)] = 1.0
+        return marks
+
+    def coverage(self, words: ClauseWords) -> "np.ndarray":
+        """Returns the share of the clause's words, weighted by rarity, that each activity has."""
+        import numpy as np
+
+        weighted = [(self._column[word], self._rarity[word]) for word in words.content if word in self._column]
+        total = sum(self._rarity.get(word, 1.0) for word in words.content)
+        if not weighted:
+            return np.zeros(self._size, np.float32)
+        columns, weights = zip(*weighted, strict=True)
+        return self._has[:, columns] @ np.asarray(weights, np.float32) / total
+
+    def object_match(self, words: ClauseWords) -> "np.ndarray":
+        """Returns (activities, 4): head is the object, head is in it, head is as described, and the object's excess."""
+        import numpy as np
+
+        exact = self._marked(self._last.get(head, ()) for head in words.heads)
+        exact = np.maximum(
+            exact, self._marked(self._described.get(h, ()) for h in words.heads if h not in self._rarity)
+        )
+        some = self._marked(self._any.get(head, ()) for head in words.heads)
+        told = self._marked(self._described.get(head, ()) for head in words.heads)
+        told = np.maximum(told, self._marked([self._shorts.get(words.short, ())] if words.short else []))
+        columns = [self._column[word] for word in words.all | words.heads if word in self._column]
+        covered = np.maximum(self._objects[:, columns].sum(axis=1), self._told[:, columns].sum(axis=1))
+        return np.stack([exact, some, told, 1.0 - covered], axis=1)
+
+    def operation_match(self, words: ClauseWords) -> "np.ndarray":
+        """Returns (activities, 3): the verb's usual operation, a possible one, another one; 0 where it is unknown."""
+        import numpy as np
+
+        usual = self._marked([self._operations.get(words.operations[0], ())] if words.operations else [])
+        possible = self._marked(self._operations.get(name, ()) for name in words.operations)
+        has_operation = 1.0 - self._marked([self._operations.get(UNKNOWN, ())])
+        other = has_operation - possible if words.operations else np.zeros(self._size, np.float32)
+        return np.stack([usual, possible, other], axis=1)
+
+    def object_of_verb(self, words: ClauseWords) -> "np.ndarray":
+        """Returns 1 for each activity that makes what the verb names: a message of "notify", a comment of "comment"."""
+        own = stem(words.verb)
+        implied = {stem(thing) for thing in _IMPLIED.get(words.verb, ())}
+        alike = {word for word in self._last if word == own or (len(own) > 5 and word[:6] == own[:6])}
+        made = self._marked(self._last.get(word, ()) for word in implied | (alike if words.verb else set()))
+        return made * self.operations_in(MAKING)
+
+    def operations_in(self, operations: frozenset[str]) -> "np.ndarray":
+        """Returns 1 for each activity with one of these operations."""
+        return self._marked(self._operations.get(name, ()) for name in operations)
+
+    def excess_of_id(self, words: ClauseWords) -> "np.ndarray":
+        """Returns the share of the object's words in the id that a clause does not have, weighted by rarity."""
+        columns = [self._column[word] for word in words.all | words.heads if word in self._column]
+        excess: np.ndarray = 1.0 - self._objects[:, columns].sum(axis=1)
+        return excess
+
+    def by_application(self, weights: Mapping[str, float]) -> "np.ndarray":
+        """Returns for each activity the weight of its application; 0 for one that states none."""
+        import numpy as np
+
+        values = np.zeros(self._size, np.float32)
+        for application, weight in weights.items():
+            if application:
+                values[list(self._applications.get(application, ()))] = weight
+        return values
+
+    def siblings(self, used: Iterable[str]) -> "np.ndarray":
+        """Returns 1 for each activity of the same application and object as one of these activities, itself apart."""
+        import numpy as np
+
+        things = {self._things[self.place[activity]] for activity in used if activity in self.place}
+        marks = np.asarray([float(thing in things) for thing in self._things], np.float32)
+        marks[[self.place[activity] for activity in used if activity in self.place]] = 0.0
+        return marks
+
+    def described(self, words: ClauseWords) -> "np.ndarray":
+        """Returns 1 for each activity with a proper name in its description that the clause has."""
+        return self._marked(self._proper.get(word, ()) for word in words.all)
+
+
+def singular_of(word: str) -> str:
+    """Returns a noun in lower case without the s of the plural."""
+    lower = word.lower()
+    return lower[:-1] if lower.endswith("s") and not lower.endswith("ss") else lower
+
+
+def _places(groups: Iterable[Sequence[Iterable[str]]]) -> Mapping[str, list[int]]:
+    """Returns for each word the places of the activities that have it in one of their groups."""
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, words in enumerate(groups):
+        for word in {word for group in words for word in group}:
+            places[word].append(place)
+    return places
+
+
+# The features, and where the training of their weights starts: the sign that each has by its meaning. It is also what
+# the ranker knows untrained.
+FIRST_WEIGHTS = {
+    "cosine": 7.8,  # of the clause and the activity's text
+    "cosine_in_context": 4.2,  # of the clause with the application that is carried over
+    "cosine_of_objects": 1.3,  # of the clause's noun phrase and the activity's object
+    "coverage": 3.5,  # share of the clause's words that the activity has, weighted by rarity
+    "object_head": 1,  # whether the clause's head noun is the last word of the object
+    "object_word": 0.1,  # whether the head noun is any word of the object
+    "object_described": 1.4,  # whether the head noun is the described object, or a short form of it
+    "object_excess": -1.5,  # share of the object's words that the clause and its context do not have
+    "usual_operation": 1.3,  # whether the verb usually asks for the activity's operation
+    "possible_operation": 1.4,  # whether the verb may ask for it
+    "other_operation": -2.4,  # whether the verb is known and asks for others
+    "application": 3.4,  # how distinctly the clause names the application
+    "other_application": -2.5,  # how distinctly it names another one
+    "carried_application": 3,  # it names none, and the application is the last one that was used
+    "application_in_utterance": 1.6,  # the application is named elsewhere in the utterance
+    "application_in_prior": 1.2,  # it names none, and the flow that is edited uses the application
+    "application_learnt": 1,  # how often flows of the learning set use the application
+    "activity_learnt": 1,  # how often they use the activity
+    "used_before": -1.8,  # the activity is a step already
+    "sibling_of_step": 2,  # a step of the flow that is edited does something else to the same object
+    "object_of_verb": 2.4,  # the verb names the object that the activity makes: "comment on it", "notify the team"
+    "made_new": 1.3,  # the clause speaks of something new, and the activity makes something
+    "retrieved_whole": 0.7,  # it speaks of all things or a list, and the activity retrieves
+    "object_excess_of_id": 0,  # share of the words of the object in the id that the clause does not have
+    "like_learnt": 2.1,  # how near the nearest clause is that was learnt for this activity
+}
+FEATURES = tuple(FIRST_WEIGHTS)
 _NEAR = 0.4  # the cosine from which a learnt clause counts
 _PLACES = frozenset(
     (
@@ -66,34 +280,11 @@ _NOMINAL = {
     "label": "label",
 }
 _LIGHT = frozenset(
-    [
-        "copy",
-        "list",
-        "set",
-        "number",
-        "detail",
-        "details",
-        "kind",
-        "type",
-        "all",
-        "some",
-        "each",
-        "one",
-        "information",
-        "info",
-        "content",
-        "contents",
-        "new",
-        "entry",
-        "version",
-        "series",
-        "couple",
-        "group",
-        "page",
-        "status",
-    ]
+    (
+        "copy list set number detail details kind type all some each one information info content contents new entry "
+        "version series couple group page status"
+    ).split()
 )
-_WORD = re.compile(r"[^\W_]+(?:'s)?")
 
 
 @dataclass(frozen=True)
@@ -146,9 +337,9 @@ def noun_phrase(clause: Clause) -> NounPhrase:
 class FeatureTable:
     """Computes the features of all activities of a catalogue for a query, as a float32 array (activities, features)."""
 
-    def __init__(self, catalogue: ActivityCatalogue, encoder: "TextEncoder", habits: Habits | None = None) -> None:
+    def __init__(self, catalogue: ActivityCatalogue, encoder: "TextEncoder") -> None:
         self.catalogue, self.encoder = catalogue, encoder
-        self.habits = habits or Habits()
+        self.habits = Habits()
         self.names = ApplicationNames(catalogue)
         self._vectors: dict[str, np.ndarray] = {}
         self._learnt: tuple[list[str], list[int]] = ([], [])
@@ -157,8 +348,8 @@ class FeatureTable:
     def with_examples(self, examples: Sequence[tuple[str, str]]) -> "FeatureTable":
         """Returns a table that knows clauses with their activities, for the feature `like_learnt`."""
         place = self._index.place
-        known = [(text, place[activity]) for text, activity in examples if activity in place]
-        return self._copy(self.habits, ([text for text, _ in known], [at for _, at in known]))
+        learnt = [(text, place[activity]) for text, activity in examples if activity in place]
+        return self._copy(self.habits, ([text for text, _ in learnt], [at for _, at in learnt]))
 
     def with_habits(self, habits: Habits) -> "FeatureTable":
         """Returns a table with other habits that shares the vectors."""

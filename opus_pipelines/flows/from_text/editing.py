@@ -1,26 +1,19 @@
-"""Edits a flow by an utterance: wishes become edit operations, which keep the ids of everything they do not name."""
+"""Edits a flow by an utterance: wishes become edit operations, which keep the ids of everything they do not name.
 
-from collections.abc import Iterator
+A wish names steps ("the slack message", "all create skills") and places: the condition that it speaks of, the loop of
+its item, a block.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
-from opus_pipelines.flows.from_text.activities import content_stems
-from opus_pipelines.flows.from_text.activity_features import Query
-from opus_pipelines.flows.from_text.edit_places import (
-    LOOPING,
-    THE_CHECK,
-    all_blocks,
-    changed_constant,
-    changed_loop,
-    known_attribute,
-    outermost,
-    spoken_loop,
-    targets,
-    variables,
-)
+from opus_pipelines.flows.from_text.activities import DISTINCT, Activity, content_stems, split_words
+from opus_pipelines.flows.from_text.activity_choice import ActivityRanker, shown_object
+from opus_pipelines.flows.from_text.activity_features import Query, noun_phrase
 from opus_pipelines.flows.from_text.generator import MAX_CLAUSES, Drafter, FlowWriter, GenerationError
-from opus_pipelines.flows.from_text.step_matching import StepMatcher
-from opus_pipelines.flows.from_text.structure import FlowBuilder, Parts, excludes
-from opus_pipelines.flows.from_text.synthesis import shown_object
+from opus_pipelines.flows.from_text.structure import FlowBuilder, Parts, excludes, singular
 from opus_pipelines.flows.text.clauses import CONDITION as CONDITION_CLAUSE
 from opus_pipelines.flows.text.clauses import ELSE, STEP, Clause
 from opus_pipelines.flows.text.conditions import read_condition
@@ -35,6 +28,8 @@ from opus_pipelines.flows.text.edit_texts import (
     edits_in,
     imperative,
 )
+from opus_pipelines.flows.text.operations import lemma_of_verb, operations_of_verb
+from opus_pipelines.language.word_stems import EMPTY, stem
 from opus_pipelines.workflow.blocks.edits import (
     AddElse,
     Delete,
@@ -44,12 +39,13 @@ from opus_pipelines.workflow.blocks.edits import (
     Operation,
     Replace,
     SetCondition,
+    SetLoopHeader,
     Unwrap,
     Wrap,
     applied,
     described,
 )
-from opus_pipelines.workflow.blocks.expressions import Expression
+from opus_pipelines.workflow.blocks.expressions import Comparison, Expression, Literal, Not, Path, paths
 from opus_pipelines.workflow.blocks.model import (
     Block,
     Call,
@@ -58,6 +54,7 @@ from opus_pipelines.workflow.blocks.model import (
     If,
     Statement,
     UserTask,
+    blocks_of,
     expressions,
     identified,
     ids,
@@ -65,6 +62,285 @@ from opus_pipelines.workflow.blocks.model import (
     with_variables,
     without_ids,
 )
+
+# A text that speaks of a condition, and one that speaks of going through a loop
+THE_CHECK = re.compile(
+    r"(?:the |this |that )?(?:if|condition|check|filter) (?:on|of|for|about|whether|that)\b", re.IGNORECASE
+)
+LOOPING = re.compile(
+    r"(?:go|loop|iterate|run|walk|cycle) (?:through|over|across)\b|(?:the )?(?:loop|iteration)\b", re.IGNORECASE
+)
+
+
+def known_attribute(prior: Flow, condition: Expression, text: str) -> tuple[If, bool] | None:
+    """Returns an if without an else whose attribute the text spells, and whether the text says the opposite."""
+    words = set(content_stems(text.partition(",")[0]))
+    for statement in walk(prior.body):
+        if not isinstance(statement, If) or statement.orelse or len(statement.branches) != 1:
+            continue
+        old = statement.branches[0].condition
+        holds, plain = truth(old)
+        new_holds, new_plain = truth(condition)
+        if holds is None or new_holds is None:
+            continue
+        own = {stem(word) for word in split_words(plain) if word not in EMPTY}
+        if plain == new_plain or (len(own) > 1 and len(own & words) >= 2):
+            return statement, holds != new_holds
+    return None
+
+
+def spoken_loop(text: str, loops: Sequence[For]) -> For | None:
+    """Returns the loop whose item the text speaks of in the singular: "the lead", "its owner"."""
+    words = [word.lower().strip(".,") for word in text.split()]
+    if "each" in words or "every" in words:
+        return None
+    for loop in reversed(loops):
+        for before, word in pairwise(words):
+            single = not word.endswith("s") or word.endswith("'s")
+            named = stem(word.removesuffix("'s")) == stem(loop.variable)
+            if before in ("the", "that", "this") and single and named:
+                return loop
+    return None
+
+
+def truth(condition: Expression) -> tuple[bool | None, str]:
+    """Returns whether a condition asks that an attribute holds, and the attribute; None for another condition."""
+    if isinstance(condition, Not):
+        holds, name = truth(condition.operand)
+        return (None if holds is None else not holds), name
+    if isinstance(condition, Path) and len(condition.parts) > 1:
+        return True, condition.parts[-1]
+    if isinstance(condition, Comparison) and condition.operator in ("==", "!="):
+        left, right = condition.left, condition.right
+        if isinstance(left, Path) and isinstance(right, Literal) and isinstance(right.value, bool):
+            return right.value == (condition.operator == "=="), left.parts[-1]
+    return None, ""
+
+
+def targets(text: str) -> list[str]:
+    """Returns the texts of several steps that are named together; the whole text where it names one."""
+    parts = [part.strip() for part in text.replace(" as well as ", " and ").replace(", and ", " and ").split(" and ")]
+    return parts if len(parts) > 1 and all(parts) else [text]
+
+
+_CONSTANT = re.compile(r"^(?:be |is |to )?(?:\"[^\"]+\"|'[^']+'|\d+)(?: in the (?:condition|if|check))?[.\s]*$")
+_LOOPING = re.compile(
+    r"^(?:loop|iterate|go|run|cycle)\w* (?:over|through|across)(?: all| each| every)?(?: of)?(?: the)? (?P<what>\w+)",
+    re.IGNORECASE,
+)
+
+
+def changed_constant(prior: Flow, old: str, new: str) -> Operation | None:
+    """Returns the change of the condition whose constant is the old text; None where no condition has it."""
+    old = old.strip("\"' ").lower()
+    words = [word.strip("\"'.,").lower() for part in old.split() for word in part.split("-")]
+    for statement in walk(prior.body):
+        for branch in statement.branches if isinstance(statement, If) else ():
+            condition = branch.condition
+            if not isinstance(condition, Comparison) or not isinstance(condition.right, Literal):
+                continue
+            value = str(condition.right.value).lower()
+            attribute = getattr(condition.left, "parts", ("",))[-1].lower()
+            near = len(words) <= 4 and value in words and attribute in (*words, *new.lower().replace("-", " ").split())
+            names_attribute = len(words) <= 4 and attribute in words and _CONSTANT.match(new)
+            if old and (old == value or near or names_attribute):
+                return SetCondition(
+                    branch.id or statement.id, replace(condition, right=Literal(_new_value(new, attribute, words)))
+                )
+    return None
+
+
+def _new_value(new: str, attribute: str, old: Sequence[str]) -> str:
+    """The constant of the new text: the word before the attribute, the quoted one, or the last one."""
+    quoted = re.search(r"\"([^\"]+)\"|'([^']+)'", new)
+    if quoted:
+        return quoted[1] or quoted[2]
+    words = [word.strip("\"'.,") for part in new.split() for word in part.split("-")]
+    place = next((i for i, word in enumerate(words) if word.lower() == attribute), None)
+    if place and words[place - 1].lower() not in EMPTY:
+        return words[place - 1]
+    candidates = [word for word in words if word.lower() not in {attribute, "one", "ones", *old} | EMPTY]
+    return candidates[-1] if candidates else words[-1]
+
+
+def changed_loop(prior: Flow, new: str) -> Operation | None:
+    """Returns the change of the last loop's header for "loop over the contacts"; None for another text."""
+    match = _LOOPING.match(new.strip())
+    loops = [statement for statement in walk(prior.body) if isinstance(statement, For)]
+    if match is None or not loops:
+        return None
+    wanted = stem(match["what"])
+    for statement in walk(prior.body):
+        if isinstance(statement, Call) and wanted in {stem(word) for word in statement.variable.split("_")}:
+            variable = singular(statement.variable)
+            name = variable if variable != statement.variable else f"{variable}_item"
+            return SetLoopHeader(loops[-1].id, Path((statement.variable,)), name)
+    return None
+
+
+def all_blocks(block: Block) -> Iterator[Block]:
+    """Yields the block and every block inside it."""
+    yield block
+    for statement in block:
+        for inner in blocks_of(statement):
+            yield from all_blocks(inner)
+
+
+def variables(expression: Expression) -> Iterator[str]:
+    """Yields the variables that an expression reads."""
+    for path in paths(expression):
+        yield path.parts[0]
+
+
+def outermost(prior: Flow, targets: Sequence[Call | UserTask]) -> list[Statement]:
+    """Returns the steps, or the loop, while or if whose body they are whole."""
+    gone = {step.id for step in targets}
+    statements: list[Statement] = []
+
+    def visit(block: Block) -> None:
+        for statement in block:
+            inner = [s for part in blocks_of(statement) for s in walk(part) if isinstance(s, Call | UserTask)]
+            if isinstance(statement, Call | UserTask):
+                if statement.id in gone:
+                    statements.append(statement)
+            elif inner and all(s.id in gone for s in inner):
+                statements.append(statement)
+            else:
+                for part in blocks_of(statement):
+                    visit(part)
+
+    visit(prior.body)
+    return statements
+
+
+_STEP_WORDS = re.compile(
+    r"^(?:(?:the|all|any|every|each|of|those|these|this|that)\s+)*(?:steps?|tasks?|activit(?:y|ies)|actions?|skills?|"
+    r"parts?|calls?|node|operation)\s+(?:(?:to|that|which|for|of|where|it)\s+)*(?:we\s+|you\s+|it\s+)?",
+    re.IGNORECASE,
+)
+_PLACES = {
+    word: place
+    for place, words in enumerate(("first 1st", "second 2nd", "third 3rd", "fourth 4th", "fifth 5th", "sixth 6th"), 1)
+    for word in words.split()
+}
+_ORDINAL = "(?:last|final|" + "|".join(_PLACES) + ")"
+_BY_PLACE = re.compile(
+    rf"(?:the )?(?:very )?(?P<places>{_ORDINAL}(?:,? (?:and )?(?:the )?{_ORDINAL})*) "
+    r"(?:steps?|tasks?|activit(?:y|ies)|actions?|ones?)"
+)
+_KIND_WORDS = frozenset(["skill", "step", "task", "activity", "action", "operation", "call", "api"])
+_WORD = re.compile(r"\"[^\"]*\"|[\w.'-]+")
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A text that speaks of steps, as a clause; `verb` is "" where it names none."""
+
+    clause: Clause
+    applications: frozenset[str]
+    operation_only: str = ""
+
+
+class StepMatcher:
+    """Finds steps of one flow."""
+
+    def __init__(self, flow: Flow, ranker: ActivityRanker) -> None:
+        self.ranker = ranker
+        self.steps = [s for s in walk(flow.body) if isinstance(s, Call | UserTask)]
+
+    def mention(self, text: str) -> Mention:
+        """Returns what a text says of steps."""
+        plain = _STEP_WORDS.sub("", text.strip(" .,;:"))
+        words = _WORD.findall(plain)
+        while words and words[0].lower() in ("to", "the", "all", "a", "an", "any", "every", "each") and len(words) > 1:
+            words = words[1:]
+        first = lemma_of_verb(words[0]) if words else ""
+        has_verb = bool(operations_of_verb(first)) and (len(words) > 1 or words[0].lower() != first)
+        if has_verb and _is_noun_here(words):
+            has_verb = False
+        named = self.ranker.table.names.named(plain)
+        distinct = frozenset(name for name, weight in named.items() if weight >= 0.25)
+        rest = [word for word in words if stem(word) not in _KIND_WORDS and word.lower() not in EMPTY]
+        operation = ""
+        if len(rest) == 1 and has_verb:
+            operation = operations_of_verb(first)[0]
+        verb = first if has_verb else ""
+        clause = Clause(STEP, tuple([verb, *words[1:]] if has_verb else ["", *words]), verb)
+        return Mention(clause, distinct, operation)
+
+    def by_place(self, text: str) -> list[Call | UserTask]:
+        """Returns the steps that a text names by their place: "the last step", "the second and third steps"."""
+        match = _BY_PLACE.fullmatch(text.strip(" .,;:").lower())
+        placed = []
+        for word in re.findall(_ORDINAL, match["places"]) if match else ():
+            place = len(self.steps) if word in ("last", "final") else _PLACES.get(word, 0)
+            if 1 <= place <= len(self.steps):
+                placed.append(self.steps[place - 1])
+        return placed
+
+    def find(self, text: str) -> list[Call | UserTask]:
+        """Returns the steps that a text means, in the order of the flow; empty where none fits."""
+        if placed := self.by_place(text):
+            return placed
+        mention = self.mention(text)
+        by_id = self.ranker.table.catalogue.by_id
+        calls = [(s, by_id[s.activity]) for s in self.steps if isinstance(s, Call) and s.activity in by_id]
+        if mention.operation_only:
+            return [step for step, activity in calls if activity.operation == mention.operation_only]
+        tasks = self._user_tasks(text)
+        if tasks:
+            return tasks
+        names = self._only_application(mention)
+        if names:
+            return [step for step, activity in calls if activity.application in names]
+        fitting = [step for step, activity in calls if self._fits(mention, step, activity)]
+        if not fitting and mention.applications:  # an ordinary word may be part of a name: "object" of Object Storage
+            named = self.ranker.table.names.named(text)
+            mention = replace(mention, applications=frozenset(n for n, w in named.items() if w >= DISTINCT))
+            fitting = [step for step, activity in calls if self._fits(mention, step, activity)]
+        if not fitting:
+            return []
+        scores = {r.activity: r.score for r in self.ranker.ranked(Query(mention.clause), len(by_id))}
+        best = max(fitting, key=lambda step: scores.get(step.activity, float("-inf")))
+        return [step for step in fitting if step.activity == best.activity]
+
+    def _user_tasks(self, text: str) -> list[Call | UserTask]:
+        words = set(content_stems(text)) - _KIND_WORDS
+        tasks: list[Call | UserTask] = []
+        for step in self.steps:
+            if isinstance(step, UserTask):
+                own = set(content_stems(step.text))
+                if own and len(own & words) >= max(1, round(0.6 * min(len(own), max(1, len(words))))):
+                    tasks.append(step)
+        return tasks
+
+    def _only_application(self, mention: Mention) -> frozenset[str]:
+        """The applications, where a text has no words beside theirs."""
+        words = [word for word in mention.clause.words if word and word.lower() not in EMPTY]
+        rest = [word for word in words if not self.ranker.table.names.named(word) and stem(word) not in _KIND_WORDS]
+        return mention.applications if not rest and not mention.clause.verb else frozenset()
+
+    def _fits(self, mention: Mention, step: Call, activity: Activity) -> bool:
+        head = noun_phrase(mention.clause).head
+        words = set(content_stems(" ".join(mention.clause.words)))
+        own = {*activity.object_stems, *activity.described_stems, *(stem(w) for w in step.variable.split("_"))}
+        own |= {"".join(activity.object_stems)}
+        short = {"".join(w[0] for w in activity.described_stems)} | {w[:5] for w in own}
+        object_fits = bool(words & own) or head in short or (head != "" and head[:5] in short)
+        if mention.applications and activity.application not in mention.applications:
+            return False
+        operations = operations_of_verb(mention.clause.verb) if mention.clause.verb else ()
+        if operations and activity.operation not in operations:
+            return False
+        if object_fits or head in ("", "it", "one"):
+            return True
+        return activity.application in mention.applications
+
+
+def _is_noun_here(words: list[str]) -> bool:
+    """Whether a first word such as "email" or "message" is a noun: no determiner follows, and nothing else does."""
+    return len(words) == 1
+
 
 _END_WORDS = frozenset(
     "finish finishing that this everything done completed complete all "
@@ -151,8 +427,8 @@ class _Editor:
 
     def _reads(self, statement: Statement) -> bool:
         by_id = self.writer.catalogue.by_id
-        known = by_id.get(statement.activity) if isinstance(statement, Call) else None
-        return known is None or known.operation == "retrieve"
+        activity = by_id.get(statement.activity) if isinstance(statement, Call) else None
+        return activity is None or activity.operation == "retrieve"
 
     def _always(self, wish: EditText) -> list[Operation]:
         """Takes steps out of the condition that they stand under; without one the step is new."""
@@ -170,12 +446,12 @@ class _Editor:
         return EditError(f"no step of the flow fits {text[:120]!r}; its steps are {shown}")
 
     def _last_if(self, text: str) -> If:
-        found = [statement for statement in walk(self.prior.body) if isinstance(statement, If)]
-        if not found:
+        conditions = [statement for statement in walk(self.prior.body) if isinstance(statement, If)]
+        if not conditions:
             raise EditError(
                 f"the flow has no condition for {text[:120]!r}; add one with a sentence that begins with if"
             )
-        return found[-1]
+        return conditions[-1]
 
     def _condition_of(self, text: str, inside: str = "") -> Expression:
         """The condition of a text; for a step inside a loop it may speak of the loop's item."""
@@ -199,10 +475,10 @@ class _Editor:
         words = {word.lower().strip(".,") for word in wish.old.split()}
         content = words - {"the", "a", "this", "that", "branch", "statement", "part", "case", "block"}
         if content <= {"else", "otherwise"}:
-            found = [s for s in walk(self.prior.body) if isinstance(s, If) and s.orelse]
-            if not found:
+            with_else = [s for s in walk(self.prior.body) if isinstance(s, If) and s.orelse]
+            if not with_else:
                 raise self._missing(wish.old)
-            return [DeleteElse(found[-1].id)]
+            return [DeleteElse(with_else[-1].id)]
         if content <= {"if", "condition", "check", "conditional"} or THE_CHECK.match(wish.old):
             return [Unwrap(self._last_if(wish.old).id)]
         if content <= {"loop", "for", "iteration"}:
@@ -249,8 +525,8 @@ class _Editor:
         read = {name for s in walk(self.prior.body) for e in expressions(s) for name in variables(e)}
         operations: list[Operation] = []
         for step, new in zip(old, made, strict=True):
-            kept = step.variable in read  # what later steps read keeps its name
-            operations.append(Replace(step.id, replace(new[0], variable=step.variable) if kept else new[0]))
+            is_read = step.variable in read  # what later steps read keeps its name
+            operations.append(Replace(step.id, replace(new[0], variable=step.variable) if is_read else new[0]))
             if len(new) > 1:
                 operations.append(Insert(new[1:], "after", step.id))
         return operations
@@ -274,12 +550,12 @@ class _Editor:
         return [max(scored, key=lambda s: s[:2])[2]]
 
     def _clause(self, text: str, verb: str) -> Clause:
-        found = next((c for c in self.writer.ranker.table.names.clauses(text) if c.kind == STEP), None)
+        step = next((c for c in self.writer.ranker.table.names.clauses(text) if c.kind == STEP), None)
         mention = self.matcher.mention(text)
-        if found is None or not (mention.clause.verb or verb):
-            return mention.clause if found is None else found
+        if step is None or not (mention.clause.verb or verb):
+            return mention.clause if step is None else step
         if mention.clause.verb:
-            return replace(found, verb=mention.clause.verb) if found.verb else found
+            return replace(step, verb=mention.clause.verb) if step.verb else step
         return Clause(STEP, (verb, *text.split()), verb)
 
     def _replacement(self, step: Call | UserTask, new: str) -> tuple[Call | UserTask, ...]:
@@ -316,9 +592,9 @@ class _Editor:
         self.drafter.carried = activity.application if activity is not None else ""
         made = []
         for clause in steps:
-            found = self.drafter.step(clause, ())
-            if found is not None and isinstance(found[0], Call | UserTask):
-                made.append(found[0])
+            drafted = self.drafter.step(clause, ())
+            if drafted is not None and isinstance(drafted[0], Call | UserTask):
+                made.append(drafted[0])
         return tuple(made)
 
     # adding
@@ -334,10 +610,10 @@ class _Editor:
             raise EditError(f"{wish.new[:120]!r} asks for no step; say what to add, verb first")
         block = without_ids(block)
         if orelse:
-            found = [s for s in walk(self.prior.body) if isinstance(s, If) and not s.orelse]
-            if not found:
+            conditions = [s for s in walk(self.prior.body) if isinstance(s, If) and not s.orelse]
+            if not conditions:
                 raise EditError("the flow has no condition without an else; name the condition first")
-            return [AddElse(found[-1].id, block)]
+            return [AddElse(conditions[-1].id, block)]
         if wish.where in ("before", "after"):
             target = self._anchor(wish.anchor)
             if target is not None:
@@ -355,10 +631,10 @@ class _Editor:
         loops = [s for s in walk(self.prior.body) if isinstance(s, For)]
         if loops and LOOPING.match(imperative(text)):
             return loops[-1].id
-        found = self.matcher.find(imperative(text))
-        if not found:
+        anchors = self.matcher.find(imperative(text))
+        if not anchors:
             raise self._missing(text)
-        return found[-1].id
+        return anchors[-1].id
 
     def _placed(self, block: Block, wish: EditText) -> Iterator[Operation]:
         for statement in block:
@@ -396,9 +672,9 @@ class _Editor:
         if isinstance(statement, If):
             read = {path for e in expressions(statement) for path in variables(e)}
             ifs = [s for s in walk(self.prior.body) if isinstance(s, If) and not s.orelse]
-            known = known_attribute(self.prior, statement.branches[0].condition, wish.new)
-            if known is not None and not statement.orelse:
-                other, opposite = known
+            same_attribute = known_attribute(self.prior, statement.branches[0].condition, wish.new)
+            if same_attribute is not None and not statement.orelse:
+                other, opposite = same_attribute
                 body = statement.branches[0].body
                 return AddElse(other.id, body) if opposite else Insert(body, "append", other.branches[0].id or other.id)
             for other in reversed(ifs):

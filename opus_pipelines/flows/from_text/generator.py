@@ -11,14 +11,20 @@ from typing import TYPE_CHECKING
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.flows.from_text.activities import HTTP_NAME, Activity, ActivityCatalogue, split_words
+from opus_pipelines.flows.from_text.activity_choice import (
+    ActivityRanker,
+    UserTaskClassifier,
+    examples,
+    habits_of,
+    learning_examples,
+    pairs,
+    shown_object,
+    train,
+    user_task_text,
+)
 from opus_pipelines.flows.from_text.activity_features import FeatureTable, Query, noun_phrase
-from opus_pipelines.flows.from_text.activity_ranker import ActivityRanker, train
-from opus_pipelines.flows.from_text.alignment import habits_of, learning_examples, pairs
 from opus_pipelines.flows.from_text.flow_folder import FlowTask
-from opus_pipelines.flows.from_text.structure import FlowBuilder, Parts
-from opus_pipelines.flows.from_text.synthesis import examples, shown_object
-from opus_pipelines.flows.from_text.things import Thing, result_thing, several_name, singular
-from opus_pipelines.flows.from_text.user_tasks import UserTaskClassifier, user_task_text
+from opus_pipelines.flows.from_text.structure import FlowBuilder, Parts, Thing, result_thing, several_name, singular
 from opus_pipelines.flows.text.clause_words import PREPOSITIONS
 from opus_pipelines.flows.text.clauses import STEP, Clause
 from opus_pipelines.flows.text.conditions import ConditionHabits
@@ -116,8 +122,8 @@ class Drafter:
         query = self.query(clause)
         if self.writer.tasks.probability(query) >= USER_TASK:
             return self.user_task(clause)
-        found = self.writer.ranker.ranked(query, 1)[0]
-        statement, thing = self.call(found.activity, found.probability)
+        best = self.writer.ranker.ranked(query, 1)[0]
+        statement, thing = self.call(best.activity, best.probability)
         return statement, replace(thing, plural=thing.several and asks_for_several(clause))
 
     def user_task(self, clause: Clause) -> tuple[Statement, Thing]:
@@ -145,22 +151,22 @@ class Drafter:
         words = tuple(word for word in clause.words if word.lower() not in ("each", "every"))
         query = self.query(Clause(STEP, ("retrieve", "all", *words), "retrieve"))
         named = self.writer.ranker.table.names.named(" ".join(words))
-        found = self.writer.ranker.ranked(query, 1)[0]
-        activity = self.writer.catalogue.by_id[found.activity]
+        best = self.writer.ranker.ranked(query, 1)[0]
+        activity = self.writer.catalogue.by_id[best.activity]
         stems = {stem(word) for word in words if word.lower() not in EMPTY}
         fits = activity.operation == "retrieve" and bool(stems & {*activity.object_stems, *activity.described_stems})
-        if not fits or (max(named.values(), default=0.0) < 0.3 and found.probability < LEAST_LISTED):
+        if not fits or (max(named.values(), default=0.0) < 0.3 and best.probability < LEAST_LISTED):
             return None
-        statement, thing = self.call(found.activity, found.probability)
+        statement, thing = self.call(best.activity, best.probability)
         return statement, replace(thing, plural=True)
 
     def fresh(self, name: str) -> str:
         """Returns the name, with a number where it is taken."""
-        number, found = 2, name
-        while found in self.taken:
-            found, number = f"{name}_{number}", number + 1
-        self.taken.add(found)
-        return found
+        number, candidate = 2, name
+        while candidate in self.taken:
+            candidate, number = f"{name}_{number}", number + 1
+        self.taken.add(candidate)
+        return candidate
 
 
 def times(clause: Clause) -> int:
@@ -250,28 +256,28 @@ def learn(
     """
     table = table or FeatureTable(catalogue, encoder)
     first = ActivityRanker(table)
-    known = [task for task in tasks if task.expected is not None and task.unread_prior is None]
+    taught = [task for task in tasks if task.expected is not None and task.unread_prior is None]
     made = examples(catalogue, MADE, SEED)
-    ranker = ActivityRanker(table.with_habits(habits_of(known, first)))
+    ranker = ActivityRanker(table.with_habits(habits_of(taught, first)))
     for _ in range(2):  # the second round aligns with the learnt weights
-        aligned = learning_examples(known, ranker)
+        aligned = learning_examples(taught, ranker)
         table = ranker.table.with_examples([(example.query.clause.text, example.activity) for example in aligned])
         real = [(example, 1.0) for example in aligned]
         share = max(1.0, float(len(real))) / len(made)
         ranker = train(table, [*real, *((example, share) for example in made)])
     classifier = UserTaskClassifier(ranker)
-    classifier.train([pair for task in known for pair in pairs(task, ranker)], made, SEED)
-    return FlowWriter(ranker, classifier, condition_habits(known))
+    classifier.train([pair for task in taught for pair in pairs(task, ranker)], made, SEED)
+    return FlowWriter(ranker, classifier, condition_habits(taught))
 
 
 def condition_habits(tasks: Sequence[FlowTask]) -> ConditionHabits:
     """Returns which attribute the flows compare with each constant most often."""
-    found: dict[str, Counter[str]] = {}
+    attributes: dict[str, Counter[str]] = {}
     for task in tasks:
         for statement in walk(task.expected.body) if task.expected else ():
             for expression in expressions(statement):
                 if isinstance(expression, Comparison) and isinstance(expression.right, Literal):
                     left, value = expression.left, expression.right.value
                     if isinstance(left, Path) and len(left.parts) > 1 and isinstance(value, str):
-                        found.setdefault(value.lower(), Counter())[left.parts[-1]] += 1
-    return ConditionHabits({value: counts.most_common(1)[0][0] for value, counts in found.items()})
+                        attributes.setdefault(value.lower(), Counter())[left.parts[-1]] += 1
+    return ConditionHabits({value: counts.most_common(1)[0][0] for value, counts in attributes.items()})

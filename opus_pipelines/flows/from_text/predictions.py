@@ -1,7 +1,7 @@
 """Writes the flows of many tasks as IR and BPMN; an edit keeps what it does not touch, a failed task has a reason."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from opus_pipelines.core.errors import OpusError
@@ -67,12 +67,6 @@ class Prediction:
     def sequence(self) -> str:
         """The flow as Python IR; empty where there is none."""
         return write_ir(self.flow) if self.flow else ""
-
-
-def predictions(writer: FlowWriter, tasks: Sequence[FlowTask]) -> Iterator[Prediction]:
-    """Yields the prediction of each task in order; one that fails costs no other."""
-    for task in tasks:
-        yield predict(writer, task)
 
 
 def predict(writer: FlowWriter, task: FlowTask, make: Make | None = None) -> Prediction:

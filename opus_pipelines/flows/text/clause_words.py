@@ -3,39 +3,11 @@
 import re
 
 ADVERBS = frozenset(
-    [
-        "then",
-        "also",
-        "finally",
-        "next",
-        "lastly",
-        "afterwards",
-        "afterward",
-        "subsequently",
-        "just",
-        "please",
-        "later",
-        "again",
-        "additionally",
-        "now",
-        "first",
-        "firstly",
-        "secondly",
-        "thirdly",
-        "immediately",
-        "automatically",
-        "simply",
-        "simultaneously",
-        "instead",
-        "only",
-        "further",
-        "furthermore",
-        "too",
-        "once",
-        "kindly",
-        "after",
-        "that",
-    ]
+    (
+        "then also finally next lastly afterwards afterward subsequently just please later again additionally now "
+        "first firstly secondly thirdly immediately automatically simply simultaneously instead only further "
+        "furthermore too once kindly after that"
+    ).split()
 )
 COORDINATORS = frozenset(["and", "then", "&", "but"])
 QUOTES = str.maketrans({"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "`": "'", "\u00a0": " "})
@@ -63,78 +35,18 @@ AUXILIARIES = frozenset(
 )
 # Words that are more often a noun: a verb only before a determiner or a pronoun ("email the owner").
 NOUNS = frozenset(
-    [
-        "message",
-        "email",
-        "mail",
-        "task",
-        "file",
-        "book",
-        "order",
-        "comment",
-        "issue",
-        "access",
-        "branch",
-        "label",
-        "note",
-        "tag",
-        "case",
-        "lead",
-        "contact",
-        "group",
-        "project",
-        "product",
-        "board",
-        "card",
-        "channel",
-        "chat",
-        "team",
-        "user",
-        "form",
-        "sign",
-        "work",
-        "time",
-        "trigger",
-        "invoice",
-        "account",
-        "asset",
-        "test",
-        "call",
-        "plan",
-        "report",
-        "record",
-        "release",
-        "request",
-        "set",
-        "lock",
-        "check-in",
-    ]
+    (
+        "message email mail task file book order comment issue access branch label note tag case lead contact group "
+        "project product board card channel chat team user form sign work time trigger invoice account asset test call "
+        "plan report record release request set lock check-in"
+    ).split()
 )
 # Words that are more often a verb where no determiner stands before them.
 VERBS = frozenset(
-    [
-        "share",
-        "list",
-        "search",
-        "display",
-        "schedule",
-        "copy",
-        "update",
-        "post",
-        "review",
-        "change",
-        "archive",
-        "store",
-        "check",
-        "process",
-        "upload",
-        "download",
-        "reply",
-        "export",
-        "import",
-        "log",
-        "transfer",
-    ]
+    (
+        "share list search display schedule copy update post review change archive store check process upload download "
+        "reply export import log transfer"
+    ).split()
 )
 POLITE = re.compile(
     r"^(?:(?:please|kindly|hi|hello|hey)\b[, ]*|(?:can|could|would|will) you (?:please )?|(?:i|we)(?:'d| would)?(?: also)? "

@@ -13,8 +13,7 @@ from itertools import pairwise
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.flows.text import clause_words as lexicon
 from opus_pipelines.flows.text.operations import operations_of_verb
-from opus_pipelines.flows.text.phrasings import rephrased
-from opus_pipelines.flows.text.rewriting import rewritten
+from opus_pipelines.flows.text.rewriting import rephrased, rewritten
 from opus_pipelines.language.grammar.modality import is_base
 
 MAX_UTTERANCE = 8_000  # characters
@@ -77,10 +76,10 @@ def clauses_of(utterance: str, applications: Collection[str] = ()) -> list[Claus
     `applications` are names in lower case, each written as one word. Raises UtteranceError where the utterance is empty
     or too long.
     """
-    found: list[Clause] = []
+    clauses: list[Clause] = []
     for number, sentence in enumerate(sentences_of(utterance, applications)):
-        found += _Reader(sentence, number, last_verb(found), applications).clauses()
-    return found
+        clauses += _Reader(sentence, number, last_verb(clauses), applications).clauses()
+    return clauses
 
 
 def sentences_of(utterance: str, applications: Collection[str] = ()) -> list[list[str]]:

@@ -26,23 +26,7 @@ _BE = frozenset(["is", "are", "was", "were", "be", "equals", "equal", "==", "="]
 _PRONOUNS = frozenset(
     ["it", "its", "it's", "they", "their", "them", "this", "that", "these", "those", "he", "his", "she", "her"]
 )
-_NEGATIONS = frozenset(
-    [
-        "not",
-        "isn't",
-        "aren't",
-        "doesn't",
-        "don't",
-        "no",
-        "never",
-        "cannot",
-        "wasn't",
-        "hasn't",
-        "haven't",
-        "none",
-        "without",
-    ]
-)
+_NEGATIONS = frozenset("not isn't aren't doesn't don't no never cannot wasn't hasn't haven't none without".split())
 _HAVE = frozenset(["has", "have", "with", "contains", "had", "includes"])
 _FILLERS = EMPTY - {"not", "no", "never", "more", "than", "over", "above", "below", "each", "any", "all"} | {
     "set",
@@ -50,54 +34,11 @@ _FILLERS = EMPTY - {"not", "no", "never", "more", "than", "over", "above", "belo
     "currently",
 }
 _ATTRIBUTES = frozenset(
-    [
-        "priority",
-        "status",
-        "state",
-        "severity",
-        "impact",
-        "urgency",
-        "type",
-        "name",
-        "title",
-        "category",
-        "level",
-        "stage",
-        "owner",
-        "assignee",
-        "size",
-        "amount",
-        "price",
-        "cost",
-        "total",
-        "count",
-        "number",
-        "label",
-        "description",
-        "email",
-        "department",
-        "role",
-        "country",
-        "city",
-        "region",
-        "source",
-        "rating",
-        "score",
-        "subject",
-        "date",
-        "year",
-        "color",
-        "colour",
-        "language",
-        "version",
-        "phase",
-        "result",
-        "outcome",
-        "industry",
-        "domain",
-        "visibility",
-        "location",
-    ]
+    (
+        "priority status state severity impact urgency type name title category level stage owner assignee size amount "
+        "price cost total count number label description email department role country city region source rating score "
+        "subject date year color colour language version phase result outcome industry domain visibility location"
+    ).split()
 )
 _GREATER = re.compile(r"\b(?:greater|more|higher|larger|bigger|older|longer) than\b|\b(?:exceeds?|above|over)\b|>(?!=)")
 _LESS = re.compile(r"\b(?:less|fewer|lower|smaller|younger|shorter) than\b|\b(?:below|under)\b|<(?!=)")
@@ -146,10 +87,10 @@ class ConditionHabits:
 
 def read_condition(clause: Clause, habits: ConditionHabits) -> ConditionText:
     """Returns what a condition clause says; a clause that has no known form is a test of its subject's truth."""
-    found = _Reader(_of_each(clause.words), habits).read()
+    condition = _Reader(_of_each(clause.words), habits).read()
     if clause.marker == "unless":
-        found = _opposite(found)
-    return found
+        condition = _opposite(condition)
+    return condition
 
 
 _ONE_OF = re.compile(
@@ -258,12 +199,12 @@ class _Reader:
     def _rest(self, start: int) -> list[str]:
         return [word for word in self.words[start:] if word.lower() not in _FILLERS and word.lower() not in _NEGATIONS]
 
-    def _subject(self, words: Sequence[str], **found: object) -> ConditionText:
+    def _subject(self, words: Sequence[str], **about: object) -> ConditionText:
         lower = [word.lower() for word in words]
         plain = [word for word in words if word.lower() not in _FILLERS | _PRONOUNS | {"there", "any", "all", "each"}]
         pronoun = not plain
         indefinite = lower[:1] in (["a"], ["an"], ["any"])
-        return ConditionText(tuple(plain), pronoun, indefinite=indefinite, **found)  # type: ignore[arg-type]
+        return ConditionText(tuple(plain), pronoun, indefinite=indefinite, **about)  # type: ignore[arg-type]
 
     def _existence(self, text: str, match: re.Match[str]) -> ConditionText:
         negated = bool(_NEGATIONS & set(self.lower))
@@ -312,9 +253,9 @@ class _Reader:
         value = _value(values)
         if value is None:
             return self._subject(subject, operator=operator, value=None)
-        known = self.habits.attributes.get(str(value).lower())
-        if known:
-            return self._subject(subject, attribute=known, operator=operator, value=value)
+        attribute_of_value = self.habits.attributes.get(str(value).lower())
+        if attribute_of_value:
+            return self._subject(subject, attribute=attribute_of_value, operator=operator, value=value)
         if (
             len(values) == 1
             and not _quoted(values[0])

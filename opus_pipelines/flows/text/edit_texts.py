@@ -163,10 +163,10 @@ def edits_in(utterance: str) -> list[EditText]:
     text = " ".join(utterance.replace("’", "'").replace("“", '"').replace("”", '"').split())
     if not any(c.isalpha() for c in text):
         raise UtteranceError("the utterance has no words; say what to change")
-    found: list[EditText] = []
+    wishes: list[EditText] = []
     for sentence in _SENTENCE.split(text):
-        found += _wishes(sentence.strip(" .;!?"))
-    return list(_joined(found))
+        wishes += _wishes(sentence.strip(" .;!?"))
+    return list(_joined(wishes))
 
 
 def _wishes(sentence: str) -> list[EditText]:

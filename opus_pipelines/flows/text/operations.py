@@ -77,8 +77,8 @@ def lemma_of_verb(word: str) -> str:
 def operations_of_verb(word: str) -> tuple[str, ...]:
     """Returns the classes that a verb may ask for, the usual one first; empty where the verb asks for none of them."""
     lemma = lemma_of_verb(word)
-    found = [name for name, verbs in _VERBS.items() if lemma in verbs.split()]
-    return tuple(sorted(found, key=lambda name: (lemma != name, _VERBS[name].split().index(lemma))))
+    operations = [name for name, verbs in _VERBS.items() if lemma in verbs.split()]
+    return tuple(sorted(operations, key=lambda name: (lemma != name, _VERBS[name].split().index(lemma))))
 
 
 def operation_of_verb(word: str) -> str:

@@ -1,16 +1,78 @@
-"""Writes sentences as imperatives in the order in which their steps are done, before clauses are read.
+"""Writes what people say as imperatives in the order in which their steps are done, before clauses are read.
 
-"Send a message after creating the issue" → create the issue, then send a message; "the file should be stored" → store
-the file; "finish by updating the topic" → update the topic; "send each member a mail" → for each member, send a mail.
+First the phrasings of talk become plain sentences: "I need a board with an item on it" → create a board and an item;
+"status solved? Then …" → if status is solved, …; "let the team know" → notify the team. Then each sentence is
+rewritten: "send a message after creating the issue" → create the issue, then send a message; "the file should be
+stored" → store the file; "send each member a mail" → for each member, send a mail.
 """
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from itertools import count
 
 from lemminflect import getAllLemmas
 
 from opus_pipelines.flows.text import clause_words as lexicon
 from opus_pipelines.flows.text.operations import lemma_of_verb, operations_of_verb
+
+_START = r"(?:^|(?<=[.;!?] ))"  # of a sentence
+_PHRASE = r"(?:[^,.;!?\"]|\.(?=\w))"
+_VALUE = r"(?:\"[^\"]*\"|[\w.-]+)"
+_ARTICLE = r"(?:an?|another|one|some|new)"
+_REST = r"(?:rest|others|remaining (?:ones|\w+s)|other (?:ones|\w+s))(?: of (?:them|those|these))?"
+# Verbs of two or three words, and the verb that they stand for
+_PHRASAL = {
+    r"spin(?:ning)? up": "create",
+    r"set(?:ting)? up": "create",
+    r"put(?:ting)? together": "create",
+    r"kick(?:ing)? off": "start",
+    r"get(?:ting)? rid of": "delete",
+    r"throw(?:ing)? (?:away|out)": "delete",
+    r"go(?:ing)? over (?:all )?the": "go through the",
+}
+_REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
+    # "When onboarding somebody, create …": what the flow is for, and no condition
+    (rf"{_START}(?:when|while|whenever) \w+ing\b{_PHRASE}*, *(?=\w)", ""),
+    *((rf"\b{phrase}\b", verb) for phrase, verb in _PHRASAL.items()),
+    (
+        rf"\b(?:i|we|you|they)(?:'d| would)?(?: also)? (?:want|need|like|require)(?= {_ARTICLE} (?!list of))",
+        "create",
+    ),
+    # what stands inside of something new is new, too
+    (
+        rf"\b(create|add|make|open) ({_ARTICLE} {_PHRASE}{{1,60}}?) with ({_ARTICLE} {_PHRASE}{{1,80}}?) "
+        r"(?:in|on|inside|within|under) it\b",
+        r"\1 \2 and \3",
+    ),
+    (rf"\blet ({_PHRASE}{{1,50}}?) know (?:with|by|via|through|in) (an?) ({_PHRASE}{{1,30}})", r"send \2 \3 to \1"),
+    (rf"\blet ({_PHRASE}{{1,50}}?) know\b", r"notify \1"),
+    (rf"\bdrop (it|them|(?:the|this) {_PHRASE}{{1,30}}?) (?:into|onto)\b", r"put \1 into"),
+    (
+        rf"\bif ((?:{_PHRASE}|\"[^\"]*\")+), *(?:then )?(?:we )?(?:do|does) nothing[,;.]? *(?:otherwise|else)\b,? *",
+        r"unless \1, ",
+    ),
+    (rf"{_START}(?:is|are) ((?:the|its|their) \w+) ({_VALUE})\? *(?:if so|if yes|then|yes)\b,? *", r"if \1 is \2, "),
+    (rf"{_START}(?:the )?(\w+) ({_VALUE})\? *(?:if so|if yes|then|yes)\b,? *", r"if the \1 is \2, "),
+    (
+        rf"\b(?:all )?(?:those|the ones|any) (?:whose|where the) (\w+) is ({_VALUE}) (?:gets?|receives?) (?=an? )",
+        r"if its \1 is \2, create ",
+    ),
+    (rf"\bthe {_REST} (?:gets?|receives?) (?=an? )", "otherwise create "),
+    (rf"\bfor (?:all )?(?:of )?the {_REST}\b,?", "otherwise"),
+)
+_QUOTED = re.compile(r"\"[^\"]*\"")
+_COMPILED = tuple((re.compile(pattern, re.IGNORECASE), new) for pattern, new in _REWRITES)
+
+
+def rephrased(utterance: str) -> str:
+    """Returns the utterance with the wordings above replaced; quoted texts stay as they are."""
+    quoted = _QUOTED.findall(utterance)
+    number = count()
+    utterance = _QUOTED.sub(lambda _: f'"{next(number)}"', utterance)
+    for pattern, new in _COMPILED:
+        utterance = pattern.sub(new, utterance)
+    return _QUOTED.sub(lambda match: quoted[int(match[0][1:-1])], utterance)
+
 
 _ORDINAL = frozenset(["first", "firstly", "beforehand"])
 _FRAMES = frozenset(
@@ -40,22 +102,22 @@ def rewritten(sentences: Sequence[list[str]], applications: Collection[str] = ()
 
     `applications` are names in lower case, written as one word, whose "and" does not separate anything.
     """
-    found: list[list[str]] = []
+    sentences_found: list[list[str]] = []
     for number, words in enumerate(sentences):
         plain = joined_names(words, applications)
         text = " ".join(plain)
         match = _SO.match(text.lower())
-        if match and found and any(word.lower() in lexicon.CONDITION_WORDS for word in found[-1]):
-            found[-1] += [",", *text[match.end() :].split()]  # "check if it is so. If so, …"
+        if match and sentences_found and any(word.lower() in lexicon.CONDITION_WORDS for word in sentences_found[-1]):
+            sentences_found[-1] += [",", *text[match.end() :].split()]  # "check if it is so. If so, …"
             continue
         plain = _imperative_frame(_checked(plain))
-        plain = _indirect(_passives(_in_order(_by_doing(plain), found)))
+        plain = _indirect(_passives(_in_order(_by_doing(plain), sentences_found)))
         if number and plain and plain[0].lower() in _ORDINAL and not _counts(sentences):
-            found.insert(0, plain[1:])
+            sentences_found.insert(0, plain[1:])
             continue
         if plain:
-            found.append(plain)
-    return [words for words in found if words]
+            sentences_found.append(plain)
+    return [words for words in sentences_found if words]
 
 
 def _counts(sentences: Sequence[list[str]]) -> bool:

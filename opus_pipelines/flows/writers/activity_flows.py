@@ -18,20 +18,20 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from opus_pipelines.core.errors import InputError, LakeError, OpusError
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.settings_sections import OpenaiCompatible
 from opus_pipelines.flows.from_text.activities import split_words
+from opus_pipelines.flows.from_text.activity_choice import user_task_text
 from opus_pipelines.flows.from_text.activity_features import Query
-from opus_pipelines.flows.from_text.activity_retrieval import ActivityRetriever
-from opus_pipelines.flows.from_text.demonstrations import Demonstration, Demonstrations
 from opus_pipelines.flows.from_text.editing import EditError, edited
+from opus_pipelines.flows.from_text.flow_folder import FlowTask
 from opus_pipelines.flows.from_text.generator import FlowWriter, GenerationError
 from opus_pipelines.flows.from_text.predictions import Made
-from opus_pipelines.flows.from_text.user_tasks import user_task_text
+from opus_pipelines.flows.from_text.retrieval import ActivityRetriever, Demonstrations
 from opus_pipelines.flows.text.clauses import STEP, Clause, clauses_of
 from opus_pipelines.lake.layout import Lake, read_json, slug, write_json
 from opus_pipelines.lwm.interface import Usage
@@ -60,10 +60,6 @@ from opus_pipelines.workflow.blocks.model import (
     map_statements,
     read_before_set,
 )
-
-if TYPE_CHECKING:
-    from opus_pipelines.flows.from_text.flow_folder import FlowTask
-
 
 PROMPTS_VERSION = 2  # raised when prompts change: kept answers are then asked for anew
 _SHOWN = 5  # demonstrations in a prompt
@@ -112,13 +108,12 @@ class FlowPrompter:
         by_id = self.writer.catalogue.by_id
         lines = [f"{name}: {_quoted(by_id[name].description if name in by_id else name)}" for name in names]
         shown = self.demonstrations.top(utterance, prior, self.shown)
-        parts = ["Activities:", *lines, "", *(line for d in reversed(shown) for line in _example(d)), "Request:"]
+        parts = ["Activities:", *lines, "", *(line for task in reversed(shown) for line in _example(task)), "Request:"]
         parts += [_quoted(utterance), *(["Flow before:", _lines(prior)] if prior else []), "Flow:"]
         return Prompt(_SYSTEM, "\n".join(parts), {name: name for name in names})
 
 
-def _example(shown: Demonstration) -> list[str]:
-    task = shown.task
+def _example(task: FlowTask) -> list[str]:
     try:
         before = ["Flow before:", _lines(task.prior)] if task.prior else []
         return ["Request:", _quoted(task.utterance), *before, "Flow:", _lines(task.expected or Flow()), ""]
@@ -448,7 +443,7 @@ class FlowBackend:
 
     def writer(self, learnt: "FlowWriter", known: "Sequence[FlowTask]", keeping: "Keeping | None") -> ModelWriter:
         """Returns the writer whose prompts show flows of `known`; it may be asked for many flows."""
-        from opus_pipelines.flows.from_text.demonstrations import Demonstrations
+        from opus_pipelines.flows.from_text.retrieval import Demonstrations
 
         prompter = FlowPrompter(learnt, Demonstrations(known, learnt.ranker.table.encoder))
         if self.name == CAUSAL:

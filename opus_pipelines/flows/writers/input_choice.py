@@ -10,20 +10,27 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from opus_pipelines.core.ids import digest
-from opus_pipelines.flows.enterprise.catalogue import Catalogue, Column, Slot, Step
+from opus_pipelines.flows.enterprise import documents
+from opus_pipelines.flows.enterprise.catalogue import USERS, Catalogue, Column, Slot, Step
 from opus_pipelines.flows.enterprise.catalogue_words import words
 from opus_pipelines.flows.enterprise.documents import FOREACH, Component, FlowDocument, Input
-from opus_pipelines.flows.enterprise.encoded_queries import Query, Term, parse, write
-from opus_pipelines.flows.enterprise.pills import Scopes, Value
 from opus_pipelines.flows.enterprise.step_inputs import without_unsound_inputs
-from opus_pipelines.flows.enterprise.world import flow_script
+from opus_pipelines.flows.enterprise.values import (
+    EncodedQuery,
+    PillValue,
+    Scopes,
+    Term,
+    column_pill,
+    parse_query,
+    query_text,
+)
 from opus_pipelines.language.word_stems import stem
 from opus_pipelines.lwm.language_models.prompts import Prompt, quoted
 
 _MOST_OPTIONS = 80  # options of an input: those that share most words with the text
 MOST_TERMS = 3  # of a query
 UPDATE = "record_update"
-_USERS, _GROUPS = "sys_user", "sys_user_group"
+_GROUPS = "sys_user_group"
 _LITERALS = tuple(
     re.compile(pattern)
     for pattern in (
@@ -52,10 +59,10 @@ class SlotOptions:
 @dataclass(frozen=True)
 class _Pill:
     text: str
-    value: Value
+    value: PillValue
 
     def of(self, column: str) -> str:
-        return f"{self.text[:-2]}.{column}}}}}"
+        return column_pill(self.text, column)
 
 
 class InputOptions:
@@ -140,7 +147,7 @@ class InputOptions:
                 yield pill.text, pill.text
             if pill.value.type != "record":
                 continue
-            if pill.value.table == _USERS:
+            if pill.value.table == USERS:
                 yield pill.text, pill.text
             for column in self._columns(pill.value.table):
                 if column.type in ("string", "text"):
@@ -149,11 +156,11 @@ class InputOptions:
                     yield pill.of(path), label
 
     def _people(self, table: str, column: Column) -> Iterator[tuple[str, str]]:
-        if column.reference == _USERS:
+        if column.reference == USERS:
             yield column.name, column.label
         if column.reference:
             for further in self._columns(column.reference):
-                if further.reference == _USERS and further.name != column.name:
+                if further.reference == USERS and further.name != column.name:
                     yield f"{column.name}.{further.name}", f"{column.label} {further.label}"
 
     def _terms(self, kind: str, given: dict[str, str]) -> Iterator[tuple[str, str]]:
@@ -196,13 +203,13 @@ class InputOptions:
                 for own in self._columns(pill.value.table):
                     if own.reference == column.reference:
                         found.append((pill.of(own.name), own.label))
-                    further = self._people(pill.value.table, own) if column.reference == _USERS else ()
+                    further = self._people(pill.value.table, own) if column.reference == USERS else ()
                     found += [(pill.of(path), label) for path, label in further if "." in path]
         names = self._catalogue.column(column.reference, "name")
         return found + (list(names.choices.items()) if names and column.reference == _GROUPS else [])
 
     def _term(self, field: str, operator: str, value: str, label: str) -> tuple[str, str]:
-        return write(Query((Term(field, operator, value),))), label
+        return query_text(EncodedQuery((Term(field, operator, value),))), label
 
     def _table(self, given: dict[str, str]) -> str:
         if "table" in given:
@@ -213,7 +220,7 @@ class InputOptions:
         return record.value.table if record else ""
 
     def _columns(self, table: str) -> list[Column]:
-        return list(self._catalogue.tables[table].columns.values()) if table in self._catalogue.tables else []
+        return list(self._catalogue.columns(table).values())
 
     def _visible(self) -> Iterator[_Pill]:
         """The pills of the steps before that this one sees, the nearest first; those of the trigger last."""
@@ -228,7 +235,7 @@ class InputOptions:
         for name, entry in names.items():
             for output in entry.outputs if entry else ():
                 found = self._scopes.resolve(f"{name}.{output}", self._own)
-                if isinstance(found, Value):
+                if isinstance(found, PillValue):
                     yield _Pill(f"{{{{{name}.{output}}}}}", found)
 
 
@@ -308,7 +315,7 @@ def _known(inputs: Sequence[Input], slot: SlotOptions) -> list[str]:
     value = next((given.value for given in inputs if given.name == slot.name), None)
     if not isinstance(value, str):
         return []
-    values = [write(Query((term,))) for term in parse(value).terms] if slot.most > 1 else [value]
+    values = [query_text(EncodedQuery((term,))) for term in parse_query(value).terms] if slot.most > 1 else [value]
     return [each for each in values if each in slot.options][: slot.most]
 
 
@@ -325,7 +332,7 @@ def question(flow: FlowDocument, place: int | None, texts: tuple[str, str], slot
     requirement, annotation = texts
     shown = replace(flow, components=flow.components[: 0 if place is None else place + 1])
     lines = [f"requirement: {quoted(requirement)}", f"words of the step: {quoted(annotation)}"]
-    lines += [f"flow: {quoted(line)}" for line in flow_script.write(shown).splitlines()]
+    lines += [f"flow: {quoted(line)}" for line in documents.script_of(shown).splitlines()]
     for slot in slots:
         listed = ", ".join(quoted(value) for value in slot.options[:_SHOWN])
         lines.append(f"input {slot.name}{'' if slot.is_mandatory else ' (may be left out)'}: {listed}")

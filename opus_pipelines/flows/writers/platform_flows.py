@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from opus_pipelines.core.errors import OpusError, SettingsError
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.settings_sections import CausalLm, OpenaiCompatible
+from opus_pipelines.flows.enterprise import documents
 from opus_pipelines.flows.enterprise.catalogue import Catalogue
-from opus_pipelines.flows.enterprise.clauses import LONGEST, clauses
+from opus_pipelines.flows.enterprise.clauses import LONGEST_REQUIREMENT, clauses
+from opus_pipelines.flows.enterprise.composer import OutlineComposer, StepChoice, with_categories
 from opus_pipelines.flows.enterprise.documents import (
     ACTION,
     FLOW_LOGIC,
@@ -25,12 +27,9 @@ from opus_pipelines.flows.enterprise.documents import (
     Component,
     FlowDocument,
     FlowDocumentError,
+    script_of,
 )
-from opus_pipelines.flows.enterprise.outline_grammar import MOST_LINES, OutlineGrammar, sound_blocks
-from opus_pipelines.flows.enterprise.outlines import OutlineComposer, with_categories
-from opus_pipelines.flows.enterprise.step_choice import StepChoice
-from opus_pipelines.flows.enterprise.world import flow_script
-from opus_pipelines.flows.enterprise.world.flow_script import write
+from opus_pipelines.flows.enterprise.outline_grammar import MOST_OUTLINE_LINES, OutlineGrammar, sound_blocks
 from opus_pipelines.flows.writers.input_choice import LEFT_OUT, InputWriter, SlotOptions, following, taught
 from opus_pipelines.history.records.money import shipped_price
 from opus_pipelines.lake.layout import Lake
@@ -81,7 +80,7 @@ class MostFrequentFlow:
 
     def __init__(self, known: Known) -> None:
         """Takes requirements with their flows; at least one."""
-        shapes = [tuple(line.split()[0] for line in write(flow).splitlines()[1:]) for _, flow in known]
+        shapes = [tuple(line.split()[0] for line in script_of(flow).splitlines()[1:]) for _, flow in known]
         count = Counter(shapes)
         best = max(count.values())
         self._flow = known[next(n for n, shape in enumerate(shapes) if count[shape] == best)][1]
@@ -162,14 +161,14 @@ class LanguageWriter:
 
     def flow(self, requirement: str) -> FlowDocument:
         """Returns the flow: an outline, then the inputs. Raises OpusError where the model gives none."""
-        requirement = requirement[:LONGEST]
+        requirement = requirement[:LONGEST_REQUIREMENT]
         if not requirement.strip():
             raise FlowDocumentError("the requirement is empty; say when the flow starts and what it does")
         suggestions = suggested(self._catalogue, self._choice, requirement)
         lines = self._decoder.outline(
             self._prompting.prompt(requirement, suggestions.first, self._catalogue), suggestions
         )
-        outline = with_categories(flow_script.parse("\n".join(lines)), self._catalogue)
+        outline = with_categories(documents.parse_script("\n".join(lines)), self._catalogue)
         return self._inputs.populate(self.annotated(outline, requirement), requirement)
 
     def annotated(self, outline: FlowDocument, requirement: str) -> FlowDocument:
@@ -295,7 +294,7 @@ class CausalDecoder:
         """Closes an outline that the limit of tokens has cut: the first line that may follow, until it may end."""
         while True:
             following, can_end = grammar.allowed(tuple(lines))
-            if can_end or not following or len(lines) > 2 * MOST_LINES:
+            if can_end or not following or len(lines) > 2 * MOST_OUTLINE_LINES:
                 return lines
             lines.append(following[0])
 
@@ -456,7 +455,7 @@ class EndpointDecoder:
         if value.get("trigger") not in suggestions.triggers:
             raise ValueError("the answer has no trigger of the catalogue")
         components, around = list[Component](), list[Component]()
-        for given in value["steps"][: 2 * MOST_LINES]:
+        for given in value["steps"][: 2 * MOST_OUTLINE_LINES]:
             name, depth = (given.get("step"), given.get("depth")) if isinstance(given, dict) else (None, None)
             if name not in suggestions.steps and name not in LOGIC:
                 self.dropped += 1

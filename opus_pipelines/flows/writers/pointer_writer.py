@@ -12,9 +12,9 @@ import numpy as np
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.flows.enterprise.catalogue import Catalogue
-from opus_pipelines.flows.enterprise.clauses import LONGEST
+from opus_pipelines.flows.enterprise.clauses import LONGEST_REQUIREMENT
+from opus_pipelines.flows.enterprise.composer import with_categories
 from opus_pipelines.flows.enterprise.documents import ACTION, Component, FlowDocument, FlowDocumentError, Trigger
-from opus_pipelines.flows.enterprise.outlines import with_categories
 from opus_pipelines.flows.writers.platform_flows import Known
 from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.lwm.pointer.candidates import EncodedRequest, clauses_of
@@ -39,7 +39,7 @@ class PointerWriter:
 
     def flow(self, requirement: str) -> FlowDocument:
         """Returns the outline. Raises FlowDocumentError where the requirement is empty."""
-        requirement = requirement[:LONGEST]
+        requirement = requirement[:LONGEST_REQUIREMENT]
         if not requirement.strip():
             raise FlowDocumentError("the requirement is empty; say when the flow starts and what it does")
         written = self._model.sequences(self._request(requirement), self._memory)[0]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from opus_pipelines.core.errors import OpusError
-from opus_pipelines.flows.enterprise.flow_json import read
-from opus_pipelines.flows.enterprise.world.examples import CATALOGUE_FILE
+from opus_pipelines.flows.enterprise.documents import read_document
+from opus_pipelines.flows.enterprise.examples import CATALOGUE_FILE
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.views import connect, run
 from opus_pipelines.workflow.blocks.formats.bpmn_reader import read_bpmn
@@ -42,7 +42,7 @@ def test_a_requirement_has_a_flow_as_json_and_as_bpmn_or_a_reason(tmp_path: Path
         "edit": ("refused", "edit_impossible"),
         "empty": ("rejected", "no_utterance"),
     }
-    document = read(rows["mail"]["document"])
+    document = read_document(rows["mail"]["document"])
     assert document.components[0].input("to") == "{{record_create.current.caller}}"
     assert (rows["mail"]["steps"], rows["mail"]["structure_errors"]) == (["send_email"], 0)
     drawn = read_bpmn(rows["mail"]["bpmn"].encode()).flow

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 
 from opus_pipelines.flows.enterprise.block_flows import block_flow, flow_document
 from opus_pipelines.flows.enterprise.documents import FlowDocument, FlowDocumentError
-from opus_pipelines.flows.enterprise.world.examples import examples
+from opus_pipelines.flows.enterprise.examples import world_examples
 from opus_pipelines.workflow.blocks.expressions import FlowError
 from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir
 from opus_pipelines.workflow.blocks.formats.registry import flow_format, reduced, written
@@ -45,7 +45,7 @@ def test_a_block_flow_comes_back_whole() -> None:
 
 
 def test_the_flows_of_the_world_come_back_but_for_their_annotations() -> None:
-    for example in examples()[::3]:
+    for example in world_examples()[::3]:
         blocks, losses = block_flow(example.flow)
         assert sum("annotation" in loss.what for loss in losses) == 1 + len(example.flow.components)
         assert block_flow(flow_document(blocks)) == (blocks, [])

@@ -4,18 +4,17 @@ from statistics import fmean
 
 import pytest
 
-from opus_pipelines.flows.enterprise.composer import Composer, FlowWriter
+from opus_pipelines.flows.enterprise import documents
+from opus_pipelines.flows.enterprise.composer import Composer, DocumentWriter
 from opus_pipelines.flows.enterprise.documents import FlowDocumentError
-from opus_pipelines.flows.enterprise.flow_examples import known
-from opus_pipelines.flows.enterprise.scores import flow_scores, hallucinations
-from opus_pipelines.flows.enterprise.world import flow_script
-from opus_pipelines.flows.enterprise.world.examples import examples, world_catalogue
+from opus_pipelines.flows.enterprise.examples import known, world_catalogue, world_examples
+from opus_pipelines.flows.scores import flow_scores, hallucinations
 from opus_pipelines.flows.writers.platform_flows import MostFrequentFlow, NearestFlow
 
 
 @pytest.fixture(scope="module")
 def composer() -> Composer:
-    return Composer(world_catalogue(), [flow for _, flow in known(examples())])
+    return Composer(world_catalogue(), [flow for _, flow in known(world_examples())])
 
 
 @pytest.mark.parametrize(
@@ -81,7 +80,7 @@ def composer() -> Composer:
 )
 def test_a_requirement_becomes_a_flow(composer: Composer, requirement: str, script: str) -> None:
     flow = composer.flow(requirement)
-    assert flow_script.write(flow) == script
+    assert documents.script_of(flow) == script
     spans = [t.annotation for t in flow.triggers] + [c.annotation for c in flow.components]
     assert all(span in requirement for span in spans)
 
@@ -94,8 +93,8 @@ def test_what_is_not_to_be_done_is_left_out_and_a_table_is_found_in_a_later_step
     assert flow.components[0].input("table") == "contract"
 
 
-def mean_flowsim(writer: FlowWriter, kind: str) -> float:
-    held_out = [e for e in examples() if e.part == "held out" and e.kind == kind]
+def mean_flowsim(writer: DocumentWriter, kind: str) -> float:
+    held_out = [e for e in world_examples() if e.part == "held out" and e.kind == kind]
     return fmean(flow_scores(writer.flow(e.text), [e.flow], world_catalogue()).flowsim for e in held_out)
 
 
@@ -103,7 +102,7 @@ def mean_flowsim(writer: FlowWriter, kind: str) -> float:
 def test_the_composer_is_better_than_the_baselines_on_requirements_that_it_did_not_learn_from(
     composer: Composer,
 ) -> None:
-    baselines = [NearestFlow(known(examples())), MostFrequentFlow(known(examples()))]
+    baselines = [NearestFlow(known(world_examples())), MostFrequentFlow(known(world_examples()))]
     for kind, least in (("generated", 0.95), ("handwritten", 0.75), ("handwritten, second set", 0.65)):
         own = mean_flowsim(composer, kind)
         assert own >= least

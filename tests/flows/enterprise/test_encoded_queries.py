@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opus_pipelines.flows.enterprise.encoded_queries import (
-    OPERATORS,
+from opus_pipelines.flows.enterprise.values import (
+    QUERY_OPERATORS,
     WITHOUT_VALUE,
-    Query,
+    EncodedQuery,
     QueryError,
     Term,
-    parse,
-    write,
+    parse_query,
+    query_text,
 )
 
 
@@ -36,9 +36,9 @@ from opus_pipelines.flows.enterprise.encoded_queries import (
     ],
 )
 def test_a_query_is_read_and_printed(text: str, terms: list[tuple[str, ...]]) -> None:
-    query = parse(text)
+    query = parse_query(text)
     assert [(t.join, t.field, t.operator, t.value) for t in query.terms] == terms
-    assert write(query) == text
+    assert query_text(query) == text
     assert query.has_end == text.endswith("^EQ")
 
 
@@ -64,7 +64,7 @@ def test_a_query_is_read_and_printed(text: str, terms: list[tuple[str, ...]]) ->
 )
 def test_an_error_has_a_position(text: str, position: int) -> None:
     with pytest.raises(QueryError) as error:
-        parse(text)
+        parse_query(text)
     assert error.value.position == position
 
 
@@ -74,7 +74,7 @@ _VALUES = st.text(alphabet='ab=!<>^"ORNQEINLIKE {}.1“≠@,', min_size=1, max_s
 
 @st.composite
 def _terms(draw: st.DrawFn) -> Term:
-    operator = draw(st.sampled_from(OPERATORS))
+    operator = draw(st.sampled_from(QUERY_OPERATORS))
     if operator in WITHOUT_VALUE:
         value = ""
     elif operator == "BETWEEN":
@@ -88,17 +88,17 @@ def _terms(draw: st.DrawFn) -> Term:
 def test_what_is_printed_is_read_back(terms: list[Term], has_end: bool) -> None:
     if terms:
         terms[0] = Term(terms[0].field, terms[0].operator, terms[0].value)
-    query = Query(tuple(terms), has_end and bool(terms))
-    assert parse(write(query)) == query
+    query = EncodedQuery(tuple(terms), has_end and bool(terms))
+    assert parse_query(query_text(query)) == query
 
 
 @given(st.text(alphabet='ab=!<>^"ORNQEINLIKE {}.1“≠', max_size=30))
 def test_any_text_is_a_query_or_has_an_error_inside_it(text: str) -> None:
     try:
-        query = parse(text)
+        query = parse_query(text)
     except QueryError as error:
         place = error.position
     else:
         place = 1
-        assert parse(write(query)) == query
+        assert parse_query(query_text(query)) == query
     assert 1 <= place <= len(text) + 1

@@ -5,8 +5,17 @@ from typing import Any
 
 import pytest
 
-from opus_pipelines.flows.enterprise.documents import Component, FlowDocument, FlowDocumentError, Input, Trigger
-from opus_pipelines.flows.enterprise.flow_json import document_of, json_of, read, write
+from opus_pipelines.flows.enterprise.documents import (
+    Component,
+    FlowDocument,
+    FlowDocumentError,
+    Input,
+    Trigger,
+    document_of,
+    document_text,
+    json_of,
+    read_document,
+)
 from tests.flows.enterprise.flow_texts import flow, step
 
 
@@ -29,7 +38,7 @@ def test_the_form_of_the_figure_and_that_of_starflow_are_read() -> None:
 def test_what_is_written_is_read_back() -> None:
     own = flow(step("IF", 1, condition="a=1"), step("log", 2, 1, message='hé "q" {{x.y}}', level=None))
     document = FlowDocument(own.triggers, own.components, ({"name": "u", "type": "record", "reference": "sys_user"},))
-    assert read(write(document)) == document
+    assert read_document(document_text(document)) == document
     assert json_of(FlowDocument()) == {"trigger": None, "components": []}
 
 
@@ -52,11 +61,11 @@ def test_what_is_written_is_read_back() -> None:
 )
 def test_what_is_no_flow_is_an_error_with_its_place(text: str, words: str) -> None:
     with pytest.raises(FlowDocumentError, match=words):
-        read(text)
+        read_document(text)
 
 
 def test_two_triggers_are_both_seen() -> None:
-    both: Any = read('{"trigger": {"type": "daily"}, "trigger": {"type": "weekly"}, "components": []}')
+    both: Any = read_document('{"trigger": {"type": "daily"}, "trigger": {"type": "weekly"}, "components": []}')
     assert [t.type for t in both.triggers] == ["daily", "weekly"]
     assert len(document_of(json_of(both)).triggers) == 2
 
@@ -64,4 +73,4 @@ def test_two_triggers_are_both_seen() -> None:
 def test_nesting_is_walked_without_end_in_circles() -> None:
     circle = flow(step("IF", 1, 2), step("IF", 2, 1), step("log", 3), step("FOREACH", 4), step("log", 5, 4))
     assert [(depth, c.order) for depth, c in circle.nested()] == [(0, 3), (0, 4), (1, 5)]
-    assert json.loads(write(circle))["components"][0]["block"] == 2
+    assert json.loads(document_text(circle))["components"][0]["block"] == 2

@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 from opus_pipelines.flows.enterprise.documents import FlowDocument, Trigger
-from opus_pipelines.flows.enterprise.scores import flow_scores
-from opus_pipelines.flows.enterprise.world.examples import world_catalogue
+from opus_pipelines.flows.enterprise.examples import world_catalogue
+from opus_pipelines.flows.scores import flow_scores
 from tests.flows.enterprise.flow_texts import flow, step
 
 LOOK_UP = step("look_up_records", 1, table="incident")

@@ -2,9 +2,8 @@
 
 import pytest
 
-from opus_pipelines.flows.enterprise.catalogue_words import CatalogueWords
-from opus_pipelines.flows.enterprise.trigger_choice import TriggerChoice
-from opus_pipelines.flows.enterprise.world.examples import world_catalogue
+from opus_pipelines.flows.enterprise.catalogue_words import CatalogueWords, TriggerChoice
+from opus_pipelines.flows.enterprise.examples import world_catalogue
 
 WORDS = CatalogueWords(world_catalogue())
 CHOICE = TriggerChoice(WORDS)

@@ -4,10 +4,10 @@ import time
 
 import pytest
 
-from opus_pipelines.flows.enterprise.catalogue import catalogue_of, read_catalogue
+from opus_pipelines.flows.enterprise.catalogue import platform_catalogue_of, read_platform_catalogue
 from opus_pipelines.flows.enterprise.documents import Component, FlowDocument, FlowDocumentError, Trigger
+from opus_pipelines.flows.enterprise.examples import CATALOGUE_FILE, world_catalogue
 from opus_pipelines.flows.enterprise.validation import structure_errors
-from opus_pipelines.flows.enterprise.world.examples import CATALOGUE_FILE, world_catalogue
 from tests.flows.enterprise.flow_texts import flow, inputs, step
 
 CURRENT = "{{record_update.current}}"
@@ -159,11 +159,11 @@ def test_ten_thousand_components_and_circles_of_blocks_are_validated_in_seconds(
 )
 def test_a_catalogue_that_is_not_well_formed_is_refused(value: dict[str, object]) -> None:
     with pytest.raises(FlowDocumentError):
-        catalogue_of(value)
+        platform_catalogue_of(value)
 
 
 def test_the_catalogue_of_the_world_has_its_size() -> None:
-    catalogue = read_catalogue(CATALOGUE_FILE)
+    catalogue = read_platform_catalogue(CATALOGUE_FILE)
     assert (len(catalogue.tables), len(catalogue.actions), len(catalogue.triggers)) == (23, 62, 13)
     column = catalogue.column("incident", "caller.manager.department")
     assert column is not None

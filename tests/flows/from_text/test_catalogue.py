@@ -4,9 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from opus_pipelines.flows.from_text.activities import CatalogueError, activity_of, catalogue_of, read_catalogue
-from opus_pipelines.flows.from_text.applications import ApplicationNames
-from opus_pipelines.flows.from_text.semantics import merged_versions
+from opus_pipelines.flows.from_text.activities import (
+    ApplicationNames,
+    CatalogueError,
+    activity_of,
+    catalogue_of,
+    read_catalogue,
+)
+from opus_pipelines.flows.scores import merged_versions
 from tests.flows.from_text.flow_examples import catalogue
 
 

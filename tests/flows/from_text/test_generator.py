@@ -2,11 +2,11 @@
 
 import pytest
 
-from opus_pipelines.flows.from_text.activity_retrieval import ActivityRetriever, recall
 from opus_pipelines.flows.from_text.editing import EditError, edited
 from opus_pipelines.flows.from_text.flow_folder import FlowTask
 from opus_pipelines.flows.from_text.generator import FlowWriter, learn
 from opus_pipelines.flows.from_text.predictions import predict
+from opus_pipelines.flows.from_text.retrieval import ActivityRetriever, recall
 from opus_pipelines.flows.text.clauses import UtteranceError
 from opus_pipelines.workflow.blocks.expressions import FlowError
 from opus_pipelines.workflow.blocks.formats.bpmn_reader import read_bpmn

@@ -2,10 +2,10 @@
 
 import pytest
 
+from benchmarks.flow_bench import means
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.flows.from_text.flow_folder import FlowTask
-from opus_pipelines.flows.from_text.scores import faithfulness, means, score
-from opus_pipelines.flows.from_text.semantics import compare
+from opus_pipelines.flows.scores import compare, faithfulness, task_score
 from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir
 from tests.flows.from_text.flow_examples import catalogue
 
@@ -51,16 +51,16 @@ def test_flows_that_differ_do_not_match(one: str, other: str) -> None:
 
 def test_scores_of_a_flow_that_misses_a_step() -> None:
     task = FlowTask("1", "", expected=parse_ir(f"a = {ISSUE}()\nb = {SLACK}()"))
-    found = score(task, parse_ir(f"a = {ISSUE}()\nb = Unknown_thing__1_0_0__create_thing()"), catalogue())
+    found = task_score(task, parse_ir(f"a = {ISSUE}()\nb = Unknown_thing__1_0_0__create_thing()"), catalogue())
     assert (found.exact_semantic, found.activity_f1, found.syntax_f1, found.hallucination) == (0.0, 0.5, 0.5, 0.5)
     assert found.edit_faithfulness is None
-    nothing = score(task, None, catalogue())
+    nothing = task_score(task, None, catalogue())
     assert (nothing.parsed, nothing.activity_f1, nothing.hallucination) == (0.0, 0.0, None)
 
 
 def test_a_task_without_an_answer_cannot_be_scored() -> None:
     with pytest.raises(OpusError):
-        score(FlowTask("1", ""), None, catalogue())
+        task_score(FlowTask("1", ""), None, catalogue())
 
 
 def test_faithfulness_is_the_share_of_kept_ids() -> None:
@@ -72,7 +72,7 @@ def test_faithfulness_is_the_share_of_kept_ids() -> None:
 
 def test_means_have_intervals_and_leave_out_what_does_not_apply() -> None:
     task = FlowTask("1", "", expected=parse_ir(f"a = {ISSUE}()"))
-    right, wrong = (score(task, parse_ir(f"a = {name}()"), catalogue()) for name in (ISSUE, SLACK))
+    right, wrong = (task_score(task, parse_ir(f"a = {name}()"), catalogue()) for name in (ISSUE, SLACK))
     found = {mean.measure: mean for mean in means([right, wrong])}
     assert (found["exact_semantic"].mean, found["exact_semantic"].tasks) == (0.5, 2)
     assert found["edit_faithfulness"].mean is None

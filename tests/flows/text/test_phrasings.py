@@ -4,7 +4,7 @@ import pytest
 
 from opus_pipelines.flows.text.clauses import clauses_of
 from opus_pipelines.flows.text.edit_texts import ADD, REMOVE, REPLACE, edits_in
-from opus_pipelines.flows.text.phrasings import rephrased
+from opus_pipelines.flows.text.rewriting import rephrased
 
 
 @pytest.mark.parametrize(

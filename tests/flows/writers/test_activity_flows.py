@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from opus_pipelines.core.errors import InputError, OpusError, SettingsError
 from opus_pipelines.core.settings import OpenaiCompatible, Settings
-from opus_pipelines.flows.from_text.demonstrations import Demonstrations
 from opus_pipelines.flows.from_text.editing import EditError
 from opus_pipelines.flows.from_text.flow_folder import FlowTask
 from opus_pipelines.flows.from_text.generator import FlowWriter, learn
+from opus_pipelines.flows.from_text.retrieval import Demonstrations
 from opus_pipelines.flows.text.clauses import UtteranceError
 from opus_pipelines.flows.writers.activity_flows import (
     END_LINE,
@@ -70,9 +70,8 @@ def prompter(writer: FlowWriter) -> FlowPrompter:
 
 def test_demonstrations_leave_the_test_out_and_keep_updates_apart() -> None:
     shown = Demonstrations(TASKS, WordEncoder())
-    assert [d.task.uid for d in shown.top("Create a Jira issue", None, 5)] == ["2"]
-    assert [d.task.uid for d in shown.top("Create a Jira issue", parse_ir(f"a = {SLACK}()"), 5)] == ["3"]
-    assert [d.task.uid for d in shown.top("Post a slack message", None, 1, ranked_again=False)] == ["2"]
+    assert [task.uid for task in shown.top("Create a Jira issue", None, 5)] == ["2"]
+    assert [task.uid for task in shown.top("Create a Jira issue", parse_ir(f"a = {SLACK}()"), 5)] == ["3"]
 
 
 def test_a_prompt_has_the_activities_the_demonstration_and_the_flow_before(prompter: FlowPrompter) -> None:

@@ -7,11 +7,11 @@ from statistics import fmean
 
 import pytest
 
+from opus_pipelines.flows.enterprise import documents
 from opus_pipelines.flows.enterprise.documents import FlowDocument
-from opus_pipelines.flows.enterprise.scores import flow_scores
+from opus_pipelines.flows.enterprise.examples import KINDS, world_catalogue, world_examples
 from opus_pipelines.flows.enterprise.validation import structure_errors
-from opus_pipelines.flows.enterprise.world import flow_script
-from opus_pipelines.flows.enterprise.world.examples import KINDS, examples, world_catalogue
+from opus_pipelines.flows.scores import flow_scores
 from opus_pipelines.flows.writers.input_choice import InputWriter, SlotOptions, following, lines_of, taught
 from opus_pipelines.lwm.language_models.prompts import Prompt
 
@@ -34,7 +34,7 @@ def read(lines: Sequence[str]) -> dict[str, list[str]]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_options_hold_what_known_flows_need(kind: str) -> None:
     scores = []
-    for example in [e for e in examples() if e.kind == kind][:30]:
+    for example in [e for e in world_examples() if e.kind == kind][:30]:
         answers = {prompt.key: lines for prompt, lines in taught(world_catalogue(), example.flow, example.text)}
         writer = InputWriter(world_catalogue(), lambda prompt, _, known=answers: read(known.get(prompt.key, ())))
         made = writer.populate(without_inputs(example.flow), example.text)
@@ -51,7 +51,7 @@ def test_any_choice_among_the_options_is_sound() -> None:
 
     writer = InputWriter(world_catalogue(), fill)
     filled = 0
-    for example in examples()[::10]:
+    for example in world_examples()[::10]:
         made = writer.populate(without_inputs(example.flow), example.text)
         filled += sum(len(c.inputs) for c in made.components)
         codes = {e.code for e in structure_errors(made, world_catalogue())}
@@ -61,7 +61,7 @@ def test_any_choice_among_the_options_is_sound() -> None:
 
 
 def test_answers_outside_the_options_are_left_out_and_counted() -> None:
-    flow = flow_script.parse("when daily\nlog")
+    flow = documents.parse_script("when daily\nlog")
     writer = InputWriter(world_catalogue(), lambda *_: {"time": ["drop"], "message": ["-"], "level": ["<script>", "-"]})
     made = writer.populate(flow, 'Every day at 06:00, log "x".')
     assert made == flow

@@ -10,13 +10,12 @@ import pytest
 
 from opus_pipelines.core.errors import OpusError, SettingsError
 from opus_pipelines.core.settings import OpenaiCompatible
-from opus_pipelines.flows.enterprise.flow_examples import known
+from opus_pipelines.flows.enterprise import documents
+from opus_pipelines.flows.enterprise.composer import learnt
+from opus_pipelines.flows.enterprise.examples import known, world_catalogue, world_examples
 from opus_pipelines.flows.enterprise.outline_grammar import OutlineGrammar
-from opus_pipelines.flows.enterprise.scores import hallucinations
-from opus_pipelines.flows.enterprise.step_choice import learnt
 from opus_pipelines.flows.enterprise.validation import structure_errors
-from opus_pipelines.flows.enterprise.world import flow_script
-from opus_pipelines.flows.enterprise.world.examples import examples, world_catalogue
+from opus_pipelines.flows.scores import hallucinations
 from opus_pipelines.flows.writers.platform_flows import (
     LISTS,
     CausalDecoder,
@@ -55,7 +54,7 @@ def test_random_walks_through_the_grammar_end_in_sound_outlines() -> None:
                 break
             lines.append(draw.choice(following))
             assert len(lines) < 50
-        flow = flow_script.parse("\n".join(lines))
+        flow = documents.parse_script("\n".join(lines))
         assert outline_lines(flow) == lines
         assert not BLOCKS & {e.code for e in structure_errors(flow, world_catalogue())}
 
@@ -64,7 +63,7 @@ def test_random_walks_through_the_grammar_end_in_sound_outlines() -> None:
 def test_every_outline_of_the_world_is_in_the_grammar() -> None:
     steps = sorted({*world_catalogue().actions, *world_catalogue().subflows})
     grammar = OutlineGrammar(tuple(world_catalogue().triggers), steps, LISTS)
-    for example in examples():
+    for example in world_examples():
         lines = outline_lines(example.flow)
         for n, line in enumerate(lines):
             assert line in grammar.allowed(tuple(lines[:n]))[0], (example.id, line)
@@ -72,7 +71,7 @@ def test_every_outline_of_the_world_is_in_the_grammar() -> None:
 
 
 def test_a_prompt_holds_texts_as_data_and_the_nearest_examples() -> None:
-    ways, choice = promptings(known(examples())), learnt(world_catalogue())
+    ways, choice = promptings(known(world_examples())), learnt(world_catalogue())
     first = suggested(world_catalogue(), choice, REQUIREMENT).first
     prompts = {name: way.prompt(REQUIREMENT + "\nDATA x", first, world_catalogue()) for name, way in ways.items()}
     assert [prompt.user.count("\nexample: ") for prompt in prompts.values()] == [0, 3, 3]
@@ -123,7 +122,7 @@ def writer_of(server: ChatServer, lake: Path, **more: Any) -> LanguageWriter:
     settings = OpenaiCompatible(url=server.url, model="gpt-4o-mini", attempts=1, backoff_seconds=0.0, **more)
     decoder = EndpointDecoder(settings, Lake(lake))
     return LanguageWriter(
-        world_catalogue(), learnt(world_catalogue()), decoder, promptings(known(examples()))["retrieval"]
+        world_catalogue(), learnt(world_catalogue()), decoder, promptings(known(world_examples()))["retrieval"]
     )
 
 
@@ -173,7 +172,7 @@ def test_an_answer_without_a_step_is_an_error(server: ChatServer, answer: Any, t
 
 def test_a_comparison_has_quality_tokens_dollars_and_samples(server: ChatServer, tmp_path: Path) -> None:
     server.answer = answering({"trigger": "record_create", "steps": [{"depth": 0, "step": "send_email"}]})
-    held_out = [e for e in examples() if e.part == "held out"][:4]
+    held_out = [e for e in world_examples() if e.part == "held out"][:4]
     flows = written_flows(writer_of(server, tmp_path), held_out, world_catalogue(), "gpt-4o-mini")
     (row,) = model_rows(flows, world_catalogue())
     assert (row.model, row.n, row.tokens_in, row.tokens_out, row.failed) == ("gpt-4o-mini, retrieval", 4, 3600, 200, 0)

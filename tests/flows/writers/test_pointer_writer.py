@@ -7,12 +7,11 @@ import pytest
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import digest
+from opus_pipelines.flows.enterprise import documents
 from opus_pipelines.flows.enterprise.catalogue_words import words
 from opus_pipelines.flows.enterprise.documents import FlowDocumentError
-from opus_pipelines.flows.enterprise.flow_examples import known
-from opus_pipelines.flows.enterprise.scores import hallucinations
-from opus_pipelines.flows.enterprise.world import flow_script
-from opus_pipelines.flows.enterprise.world.examples import examples, world_catalogue
+from opus_pipelines.flows.enterprise.examples import known, world_catalogue, world_examples
+from opus_pipelines.flows.scores import hallucinations
 from opus_pipelines.flows.writers.pointer_writer import PointerWriter, sequence
 
 
@@ -28,7 +27,9 @@ class WordEncoder:
 
 
 def test_a_flow_is_a_sequence_without_flow_logic() -> None:
-    flow = flow_script.parse("when daily\nIF condition=a=1\n  log message=x\nELSE\n  log message=y\n  send_email to=a")
+    flow = documents.parse_script(
+        "when daily\nIF condition=a=1\n  log message=x\nELSE\n  log message=y\n  send_email to=a"
+    )
     assert sequence(flow) == ["when daily", "log", "send_email"]
 
 
@@ -39,7 +40,7 @@ def test_without_known_flows_there_is_nothing_to_learn() -> None:
 
 @pytest.mark.model
 def test_an_outline_of_the_catalogue_comes_out() -> None:
-    writer = PointerWriter(world_catalogue(), known(examples())[:40], WordEncoder())
+    writer = PointerWriter(world_catalogue(), known(world_examples())[:40], WordEncoder())
     flow = writer.flow("Every day, look up all contracts and send an email to the contract manager.")
     assert hallucinations(flow, world_catalogue())[0] == (0, len(flow.triggers) + len(flow.components))
     assert flow.components

@@ -1,16 +1,22 @@
-"""Requirements with the flows that answer them: a record, its split by hash, and files of one's own."""
+"""Requirements with the flows that answer them: those of an invented enterprise, and files of one's own.
 
+The invented enterprise has a catalogue, and 300 generated and 100 handwritten requirements. The hash of a text says
+whether a composer may learn from it.
+"""
+
+import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.json_lines import read_records
-from opus_pipelines.flows.enterprise.documents import FlowDocument, FlowDocumentError
-from opus_pipelines.flows.enterprise.flow_json import document_of
+from opus_pipelines.flows.enterprise.catalogue import Catalogue, read_platform_catalogue
+from opus_pipelines.flows.enterprise.documents import FlowDocument, FlowDocumentError, document_of, marked, parse_script
 
 TUNE, HELD_OUT = PARTS = ("tune", "held out")
-OWN = "own"
+_OWN = "own"
 
 
 @dataclass(frozen=True)
@@ -65,5 +71,35 @@ def _example(value: object, identity: str) -> FlowExample:
         raise FlowDocumentError("tags are a list of texts")
     identity = str(value.get("id") or identity)
     return FlowExample(
-        identity, text, document_of(value.get("flow")), OWN, part or part_of(text), tuple(map(str, tags))
+        identity, text, document_of(value.get("flow")), _OWN, part or part_of(text), tuple(map(str, tags))
     )
+
+
+_WORLD = Path(__file__).parent / "world"  # the files of the invented enterprise
+CATALOGUE_FILE = _WORLD / "catalogue.toml"
+GENERATED, HANDWRITTEN, SECOND_HANDWRITTEN = KINDS = ("generated", "handwritten", "handwritten, second set")
+_FILES = {  # kind: file, form of its ids
+    GENERATED: ("generated.toml", "g{:03}"),
+    HANDWRITTEN: ("handwritten.toml", "h{:02}"),
+    SECOND_HANDWRITTEN: ("handwritten_second.toml", "s{:02}"),
+}
+
+
+@lru_cache(maxsize=1)
+def world_catalogue() -> Catalogue:
+    """Returns the catalogue that ships with the project."""
+    return read_platform_catalogue(CATALOGUE_FILE)
+
+
+@lru_cache(maxsize=1)
+def world_examples() -> tuple[FlowExample, ...]:
+    """Returns 300 generated requirements and 100 handwritten ones; the hash of a text says which part it belongs to."""
+    subflows = list(world_catalogue().subflows)
+    examples = []
+    for kind, (file, identity) in _FILES.items():
+        for n, entry in enumerate(tomllib.loads((_WORLD / file).read_text("utf-8"))["requirement"], 1):
+            text, spans = marked(entry["text"])
+            flow = parse_script(entry["flow"], spans, subflows)
+            tags = tuple(entry.get("tags", ()))
+            examples.append(FlowExample(identity.format(n), text, flow, kind, part_of(text), tags))
+    return tuple(examples)

@@ -1,12 +1,19 @@
-"""Writes requirements with their flows by a seeded grammar over a catalogue: (marked text, script, tags)."""
+#!/usr/bin/env python3
+"""Write the 300 requirements of the invented enterprise with their flows, by a seeded grammar over its catalogue.
 
+.venv/bin/python -m benchmarks.invented_requirements > opus_pipelines/flows/enterprise/world/generated.toml
+"""
+
+import json
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from opus_pipelines.flows.enterprise.catalogue import Catalogue, Column, Table
+from opus_pipelines.flows.enterprise.examples import world_catalogue
 
-Requirement = tuple[str, str, tuple[str, ...]]
+Requirement = tuple[str, str, tuple[str, ...]]  # marked text, script of the flow, tags
+COUNT, SEED = 300, 18
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")
 _MESSAGES = ("Please take a look", "This needs your attention", "We are working on it", "Your request is complete")
 _CHANNELS = ("#operations", "#helpdesk", "#alerts", "#it-changes")
@@ -365,3 +372,17 @@ def _a(label: str) -> str:
 
 def _plural(label: str) -> str:
     return label[:-1] + "ies" if label.endswith("y") else label + "s"
+
+
+def toml_of(made: list[Requirement]) -> str:
+    """Returns the requirements as TOML, in the form of the handwritten ones."""
+    lines = ["# Made by benchmarks/invented_requirements.py; the form is that of handwritten.toml."]
+    for text, script, tags in made:
+        lines += ["", "[[requirement]]", f"text = {json.dumps(text, ensure_ascii=False)}"]
+        lines += [f"tags = {json.dumps(tags)}"] if tags else []
+        lines += ['flow = """', script, '"""']
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(toml_of(generated(world_catalogue(), COUNT, SEED)), end="")
