@@ -18,7 +18,7 @@ from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.lwm.fine_tuning.encoder_training import fit_encoder
 from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.lwm.interface import LargeWorkModel
-from opus_pipelines.lwm.pointer.backend import PointerBackend
+from opus_pipelines.lwm.pointer_backend import PointerBackend
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.lwm.training.train_intention import asked_cases
 from opus_pipelines.quality.sample import write_sample

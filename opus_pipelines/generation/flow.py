@@ -20,7 +20,7 @@ from opus_pipelines.generation.search.costs import Baseline, baseline, task_base
 from opus_pipelines.generation.written_steps import with_written_steps
 from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.lwm.history_backend import first_occurrences
-from opus_pipelines.lwm.interface import LwmRequest, PricedModel, SimilarCase
+from opus_pipelines.lwm.interface import LwmRequest, SimilarCase
 from opus_pipelines.lwm.precedence import predecessors
 from opus_pipelines.lwm.retrieval.intentions import UNKNOWN_INDUSTRY, intentions
 from opus_pipelines.lwm.retrieval.requested_steps import (
@@ -74,7 +74,7 @@ def draft(retrieved: Retrieved, context: GenerationContext) -> Drafted:
         request.intake.client,
     )
     written = context.model.generate(asked)
-    usage = context.model.usage(asked) if isinstance(context.model, PricedModel) else None
+    usage = context.model.usage(asked)
     written = with_chosen(written, evidence.decided, subgraphs)
     sequences = {make_id("q", request.intention_id, s.subgraph, s.tasks): s for s in written}
     wfg = workflow_graph({name: _dag(s.tasks, retrieved.stitched) for name, s in sequences.items()}, graph)

@@ -18,7 +18,6 @@ from opus_pipelines.intakes.elements import foreign_reason
 from opus_pipelines.intakes.procedures.reading import ParsedProcedure
 from opus_pipelines.intakes.requirements.intention import missing_part
 from opus_pipelines.lwm.interface import ProcessDemand, SimilarCase
-from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.lwm.retrieval.case_memory import encoded_requests, request_of
 from opus_pipelines.lwm.retrieval.completeness import (
     OUTCOMES,
@@ -247,7 +246,7 @@ def _similar_cases(request: Request, context: GenerationContext) -> tuple[list[S
 def expected_by_model(request: Request, context: GenerationContext) -> Consensus | None:
     """Returns the consensus of what a trained model expects of the request; None where none serves the industry."""
     intake, model = request.intake, context.model
-    if not isinstance(model, PointerBackend) or intake.industry is None or not model.serves(intake.industry):
+    if intake.industry is None or not model.serves(intake.industry):
         return None
     memory, text = context.memory(intake.elements, intake.industry), request_of(intake.elements)
     if memory is None or not text.strip():
@@ -279,15 +278,14 @@ def _expected_work(request: Request, by_input: bool, context: GenerationContext)
 
     `by_input`: the client input is read stretch by stretch, too, because no process context says what the work is.
     """
-    industry, model, index = request.intake.industry, context.model, context.index
-    if not isinstance(model, PointerBackend) or industry is None or model.encoder is None:
-        return None
-    if industry not in model.encoder.industries:
+    industry, index = request.intake.industry, context.index
+    encoder = context.model.intention_encoder(industry) if industry is not None else None
+    if encoder is None:
         return None
     demanded = frozenset(demanded_tasks(request.intention, request.intake, index))
     texts = stretches_of(request.intention) if by_input else []
     told = Told(demanded, context.encoder.encode(texts) if texts else None)
-    likely = expected_tasks(model.encoder.encoder, request.intention, index, request.intake, told)
+    likely = expected_tasks(encoder, request.intention, index, request.intake, told)
     return ExpectedWork.of(likely, index.graph) if likely else None
 
 

@@ -11,7 +11,6 @@ from opus_pipelines.intakes.elements import Element
 from opus_pipelines.intakes.procedures.reading import ParsedProcedure, ProcedureStep
 from opus_pipelines.language.embedding.texts import plain
 from opus_pipelines.lwm.interface import LargeWorkModel, ProcessDemand
-from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.lwm.retrieval.case_memory import request_of, text_memory
 from opus_pipelines.lwm.retrieval.completeness import SUPPORT, Completeness
 from opus_pipelines.lwm.retrieval.consensus import Trace, consensus
@@ -63,20 +62,17 @@ def load_writer(industry: str | None, model: LargeWorkModel, index: SnapshotInde
 
 
 def _memory(industry: str | None, model: LargeWorkModel, index: SnapshotIndex) -> TextMemory | None:
-    if industry is None or not isinstance(model, PointerBackend) or model.writer is None:
-        return None
-    rates = model.writer.rates.get(industry)
-    return text_memory(index, industry, rates) if rates else None
+    writer = model.step_writer(industry) if industry is not None else None
+    return text_memory(index, industry, writer.rates) if industry is not None and writer is not None else None
 
 
 def _written(retrieved: Retrieved, context: GenerationContext) -> WrittenSteps | None:
-    intake, model = retrieved.request.intake, context.model
-    memory, request = _memory(intake.industry, model, context.index), request_of(intake.elements)
-    if memory is None or not request.strip() or Part.PROCEDURE in context.without:
+    intake, request = retrieved.request.intake, request_of(retrieved.request.intake.elements)
+    writer = context.model.step_writer(intake.industry) if intake.industry is not None else None
+    memory = _memory(intake.industry, context.model, context.index)
+    if writer is None or memory is None or not request.strip() or Part.PROCEDURE in context.without:
         return None
-    assert isinstance(model, PointerBackend)
-    assert model.writer is not None
-    return model.writer.writer.written(request, _beside(intake.elements), memory, context.encoder.encode)
+    return writer.written(request, _beside(intake.elements), memory, context.encoder.encode)
 
 
 def _beside(elements: Sequence[Element]) -> str:

@@ -5,7 +5,8 @@ In: an Intention and a snapshot. Out: `TaskSequence` and `WFG` (Algorithms 1 and
 `training.train.train`.
 
 Inside:
-- `interface`: what generation asks of a backend; `history_backend`: the one that needs no training;
+- `interface`: what generation asks of a backend; `history_backend`: one that needs no training; `pointer_backend`: one
+  with the trained models;
 - `precedence`: the order of tasks; `workflow_graph`: sequences joined to the Workflow Graph;
 - `stitching`: one plan for an intake that demands the work of several processes;
 - `next_step`: the network behind both models below, and the writing of sequences from what it tells;

@@ -16,7 +16,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 
 from opus_pipelines.core.versions import history_backend_version
-from opus_pipelines.lwm.interface import LwmRequest, SimilarCase, TaskSequence
+from opus_pipelines.lwm.interface import LargeWorkModel, LwmRequest, SimilarCase, TaskSequence
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.wkg.subgraphs import SubWKG
 
@@ -118,8 +118,8 @@ BEAMS_PER_SUBGRAPH = 4  # most sequences by beam search
 _PRIOR_WEIGHT = 0.2
 
 
-class HistoryBackend:
-    """A `LargeWorkModel` that uses history alone. `walks`: whether it adds walks along the edges of the WKG."""
+class HistoryBackend(LargeWorkModel):
+    """A backend that uses history alone. `walks`: whether it adds walks along the edges of the WKG."""
 
     name = "history"
 

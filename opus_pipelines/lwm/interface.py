@@ -3,9 +3,9 @@
 Every backend takes and returns the records of this module.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol
 
 from opus_pipelines.core.errors import PluginError
 from opus_pipelines.core.registry import Registry, lacks, takes
@@ -19,6 +19,10 @@ if TYPE_CHECKING:  # the id of a result needs this module, and a command that on
 
     from opus_pipelines.intakes.procedures.reading import ParsedProcedure
     from opus_pipelines.intakes.requirements.intention import Decoded
+    from opus_pipelines.lwm.pointer.candidates import EncodedRequest
+    from opus_pipelines.lwm.pointer.memory import CaseMemory
+    from opus_pipelines.lwm.step_writing.memory import Encode, TextMemory
+    from opus_pipelines.lwm.step_writing.model import WrittenSteps
     from opus_pipelines.wkg.graph import WorkGraph
     from opus_pipelines.wkg.subgraphs import SubWKG
 
@@ -146,52 +150,117 @@ class TaskSequence:
     source: str
 
 
-class LargeWorkModel(Protocol):
-    """A backend of the LWM; its `name` and `version` are in every row that depends on it."""
+@dataclass(frozen=True)
+class ExpectedSequence:
+    """A sequence of tasks, by their ids, that a trained model expects of a request, and its probability."""
+
+    tasks: tuple[str, ...]
+    probability: float
+
+
+class TrainedIntention(Protocol):
+    """Tells which tasks an Intention leads to, without a look at cases."""
+
+    def composed(self, parts: "Mapping[str, np.ndarray]") -> "np.ndarray":
+        """Return the unit vector [d] of the parts of an Intention, each unit vectors [n, d]."""
+        ...
+
+    def probabilities(self, intentions: "np.ndarray", tasks: "np.ndarray", rates: "np.ndarray") -> "np.ndarray":
+        """Return P(the work has the task) [n, tasks] for composed Intentions [n, d].
+
+        `tasks` are the unit vectors of the tasks' texts [tasks, d], `rates` the shares of cases that did each.
+        """
+        ...
+
+
+class StepWriting(Protocol):
+    """Writes the steps of a request as texts, where an industry has no fixed catalogue of tasks."""
 
     @property
-    def name(self) -> str:
-        """Return the name of the backend."""
+    def rates(self) -> "Mapping[str, Sequence[float]]":
+        """Return the rates of the industry's cases, see `lwm.step_writing.memory.TextMemory`."""
         ...
+
+    def written(self, request: str, context: str, memory: "TextMemory", encode: "Encode") -> "WrittenSteps":
+        """Return the steps; `context` is listed beside the request, `encode` returns the unit vectors of texts."""
+        ...
+
+
+class LargeWorkModel:
+    """A backend of the LWM: all that generation asks of one. Its name and version are in every row that depends on it.
+
+    A backend must have `name`, `version` and `generate`. The other methods are for one with settings, with trained
+    weights in the lake, or with a price; what a backend leaves out does as it does here, whether it inherits from this
+    class or not.
+    """
+
+    name: str
 
     @property
     def version(self) -> str:
         """Return the version of the backend; it changes when the sequences of a request change."""
-        ...
+        raise NotImplementedError
 
     def generate(self, request: LwmRequest) -> list[TaskSequence]:
         """Return sequences for every subgraph, best first.
 
         The tasks are of the catalogue of the graph, except for the new steps of the intake's procedure.
         """
-        ...
-
-
-@runtime_checkable
-class StoredModel(Protocol):
-    """A backend with trained weights of its own in the lake."""
-
-    def open(self, lake: Lake) -> None:
-        """Load the model that serves in this lake, if there is one."""
-        ...
-
-
-@runtime_checkable
-class ConfiguredModel(Protocol):
-    """A backend with settings of its own."""
+        raise NotImplementedError
 
     def configure(self, settings: Settings) -> None:
-        """Take the settings. Raises SettingsError where they do not do."""
-        ...
+        """Take the settings, before `open`. Raises SettingsError where they do not do."""
 
-
-@runtime_checkable
-class PricedModel(Protocol):
-    """A backend whose answers are paid for by token."""
+    def open(self, lake: Lake) -> None:
+        """Load the weights that serve in this lake, if there are any."""
 
     def usage(self, request: LwmRequest) -> Usage | None:
-        """Return what the answer to a request took when it was made, None where none was needed."""
-        ...
+        """Return what the answer to a request took when it was made, None where it cost nothing."""
+        return None
+
+    def serves(self, industry: str) -> bool:
+        """Return whether a trained model says what requests of an industry lead to, in place of similar cases."""
+        return False
+
+    def load(self) -> None:
+        """Load now what that model needs, before a process is forked that shares it."""
+
+    def expected(self, request: "EncodedRequest", memory: "CaseMemory") -> list[ExpectedSequence]:
+        """Return the likeliest sequences for a request of an industry that it serves, best first; they sum to 1."""
+        return []
+
+    def intention_encoder(self, industry: str) -> TrainedIntention | None:
+        """Return what tells which tasks an Intention of an industry leads to; None where nothing trained does."""
+        return None
+
+    def step_writer(self, industry: str) -> StepWriting | None:
+        """Return what writes the steps of an industry as texts; None where nothing trained does."""
+        return None
+
+
+# Every method that an added backend may leave out, with what it is called with
+_OPTIONAL: Mapping[str, tuple[str, ...]] = {
+    "configure": ("settings",),
+    "open": ("lake",),
+    "usage": ("request",),
+    "serves": ("industry",),
+    "load": (),
+    "expected": ("request", "memory"),
+    "intention_encoder": ("industry",),
+    "step_writer": ("industry",),
+}
+
+
+class _Added(LargeWorkModel):
+    """An added backend that does not inherit from `LargeWorkModel`, with the defaults for what it leaves out."""
+
+    def __init__(self, backend: object) -> None:
+        self._backend = backend
+
+    def __getattribute__(self, name: str) -> Any:
+        """Return what the backend has under a name, else the default."""
+        backend = object.__getattribute__(self, "_backend")
+        return getattr(backend, name) if hasattr(backend, name) else object.__getattribute__(self, name)
 
 
 class BackendFactory(Protocol):
@@ -206,7 +275,7 @@ LWM_BACKENDS: Registry[BackendFactory] = Registry(  # by the name that `generati
     "lwm_backends",
     {
         "history": "opus_pipelines.lwm.history_backend:HistoryBackend",
-        "pointer": "opus_pipelines.lwm.pointer.backend:PointerBackend",
+        "pointer": "opus_pipelines.lwm.pointer_backend:PointerBackend",
         "causal_lm": "opus_pipelines.lwm.language_models.backends:CausalLmBackend",
         "openai_compatible": "opus_pipelines.lwm.language_models.backends:OpenaiCompatibleBackend",
     },
@@ -215,21 +284,34 @@ LWM_BACKENDS: Registry[BackendFactory] = Registry(  # by the name that `generati
 
 
 def backend_of(settings: Settings) -> LargeWorkModel:
-    """Returns the backend that the settings choose; a `StoredModel` has loaded what serves in their lake.
+    """Returns the backend that the settings choose, which has loaded what serves in their lake.
 
     Raises PluginError where an added one does not fit.
     """
     name = settings.generation.lwm_backend
     backend, origin = LWM_BACKENDS.get(name)(), LWM_BACKENDS.origin(name)
-    reason = lacks(backend, "name", "version", "generate") or takes(backend.generate, "request")
-    if not reason and isinstance(backend, ConfiguredModel):
+    reason = _misfit(backend)
+    if not reason:
+        backend = backend if isinstance(backend, LargeWorkModel) else _Added(backend)
         backend.configure(settings)
-    if not reason and isinstance(backend, StoredModel):
         backend.open(Lake(settings.paths.lake))
-    if reason or (origin and not backend.version.startswith(f"{name}-")):
-        reason = reason or f"its version {backend.version!r} must begin with {name + '-'!r}"
+        if origin and not backend.version.startswith(f"{name}-"):
+            reason = f"its version {backend.version!r} must begin with {name + '-'!r}"
+    if reason:
         raise PluginError(f"the LWM backend {name!r} of {origin} does not fit: {reason}")
     return backend
+
+
+def _misfit(backend: object) -> str:
+    """Returns why an object is no backend, or an empty text."""
+    if reason := lacks(backend, "name", "version", "generate") or takes(getattr(backend, "generate", None), "request"):
+        return reason
+    misfits = (
+        (name, takes(getattr(backend, name), *arguments))
+        for name, arguments in _OPTIONAL.items()
+        if hasattr(backend, name)
+    )
+    return next((f"{name}: {why}" for name, why in misfits if why), "")
 
 
 def version_of(settings: Settings) -> str:

@@ -22,7 +22,7 @@ from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.language.embedding.texts import plain, unit
 from opus_pipelines.lwm.history_backend import HistoryBackend, first_occurrences
 from opus_pipelines.lwm.interface import LargeWorkModel
-from opus_pipelines.lwm.pointer.backend import PointerBackend
+from opus_pipelines.lwm.pointer_backend import PointerBackend
 from opus_pipelines.lwm.retrieval.case_memory import ContractCatalogue
 from opus_pipelines.lwm.retrieval.intentions import UNKNOWN_INDUSTRY
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex

@@ -38,7 +38,6 @@ from opus_pipelines.language.embedding.cache import CachedEncoder
 from opus_pipelines.language.embedding.encoder import encoder_of
 from opus_pipelines.language.embedding.texts import words_of
 from opus_pipelines.lwm.interface import LargeWorkModel, Usage, backend_of
-from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.lwm.pointer.candidates import texts_of
 from opus_pipelines.lwm.retrieval.case_memory import ContractCatalogue, memory_of, request_of
 from opus_pipelines.lwm.retrieval.intentions import likeness_of
@@ -195,7 +194,7 @@ class WorkerState:
             likeness_of(self.index, CachedEncoder(encoder_of(settings), Lake(self.setup.lake).kept / "embeddings"))
         self.index.load_similar(industry)
         load_writer(industry, self.model, self.index)
-        if isinstance(self.model, PointerBackend) and industry is not None and self.model.serves(industry):
+        if industry is not None and self.model.serves(industry):
             memory = memory_of(self.index, industry)
             if memory is not None:
                 memory.memory.load()
@@ -230,8 +229,8 @@ class WorkerState:
                 p.text for p in passages_of(intake.elements, words_of(self.setup.settings.encoder.max_tokens))
             )
             texts |= dict.fromkeys(texts_to_encode(intake.elements, intake.industry, history))
-            industry, model = intake.industry, self.model
-            if industry is not None and isinstance(model, PointerBackend) and model.serves(industry):
+            industry = intake.industry
+            if industry is not None and self.model.serves(industry):
                 texts |= dict.fromkeys(texts_of([request_of(intake.elements)]))
                 texts |= dict.fromkeys(catalogue.texts_to_encode(intake.elements, industry))
             texts |= dict.fromkeys(texts_to_write(intake.elements, intake.industry, self.model, self.index))

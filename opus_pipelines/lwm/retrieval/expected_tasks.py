@@ -8,7 +8,7 @@ import numpy as np
 
 from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.intakes.requirements.intention import Intention
-from opus_pipelines.intakes.requirements.intention_encoder import IntentionEncoder
+from opus_pipelines.lwm.interface import TrainedIntention
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.wkg.graph import WorkGraph
 
@@ -62,7 +62,7 @@ class ExpectedWork:
 
 
 def expected_tasks(
-    encoder: IntentionEncoder, intention: Intention, index: SnapshotIndex, of: Intake, told: Told = Told()
+    encoder: TrainedIntention, intention: Intention, index: SnapshotIndex, of: Intake, told: Told = Told()
 ) -> dict[str, float]:
     """Return P(the work of the request has the step) for each work step of the industry.
 

@@ -12,7 +12,8 @@ from opus_pipelines.lake.models.model_files import content_of
 from opus_pipelines.lake.models.model_store import CARD, STEP_WRITER, ModelStore, Opened
 from opus_pipelines.lwm.pointer.model import PointerModel
 from opus_pipelines.lwm.pointer.store import WEIGHTS, read_network, save
-from opus_pipelines.lwm.step_writing.model import WRITER_WIDTH, StepWriter
+from opus_pipelines.lwm.step_writing.memory import Encode, TextMemory
+from opus_pipelines.lwm.step_writing.model import WRITER_WIDTH, StepWriter, WrittenSteps
 
 KIND = STEP_WRITER
 WRITER_VERSION = 2  # raise it when the features or the way of writing change: a network of another version is not used
@@ -31,6 +32,18 @@ class WriterChampion:
     model_id: str
     writer: StepWriter
     rates: Mapping[str, Mapping[str, Sequence[float]]]
+
+
+@dataclass(frozen=True)
+class IndustryWriter:
+    """The writer that serves an industry, and the rates of the industry's cases."""
+
+    writer: StepWriter
+    rates: Mapping[str, Sequence[float]]
+
+    def written(self, request: str, context: str, memory: TextMemory, encode: Encode) -> WrittenSteps:
+        """Return the steps of a request, see `StepWriter.written`."""
+        return self.writer.written(request, context, memory, encode)
 
 
 def store_of(lake: Lake) -> ModelStore:

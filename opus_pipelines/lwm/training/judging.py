@@ -15,9 +15,9 @@ import numpy as np
 from opus_pipelines.core.ids import digest
 from opus_pipelines.lwm.fine_tuning.task_reader import TaskReader
 from opus_pipelines.lwm.next_step import Written
-from opus_pipelines.lwm.pointer.backend import named_sequences
 from opus_pipelines.lwm.pointer.candidates import EncodedRequest
 from opus_pipelines.lwm.pointer.model import PointerModel, weighted
+from opus_pipelines.lwm.pointer_backend import named_sequences
 from opus_pipelines.lwm.retrieval.case_memory import IndustryMemory
 from opus_pipelines.lwm.retrieval.consensus import Consensus, consensus, f1
 from opus_pipelines.lwm.retrieval.similar_cases import weights_by_text

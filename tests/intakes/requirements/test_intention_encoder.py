@@ -19,7 +19,7 @@ from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.texts import compose, unit
 from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lwm.fine_tuning.encoder_training import EncoderTrainingError, TaughtCases, fit_encoder, rates_of
-from opus_pipelines.lwm.pointer.backend import PointerBackend
+from opus_pipelines.lwm.pointer_backend import PointerBackend
 
 D = 16
 

@@ -13,12 +13,12 @@ from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.lwm.interface import version_of
 from opus_pipelines.lwm.next_step import Fitting, Network, TrainingError, fit_network, systematic
-from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.lwm.pointer.candidates import FEATURES, clauses_of, plain
 from opus_pipelines.lwm.pointer.learning import pointer_examples, train_pointer
 from opus_pipelines.lwm.pointer.memory import CaseMemory, IndustryGraph
 from opus_pipelines.lwm.pointer.model import PointerModel
 from opus_pipelines.lwm.pointer.store import WEIGHTS, keep, opened, save, store_of
+from opus_pipelines.lwm.pointer_backend import PointerBackend
 from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans, request, vector
 
 pytestmark = pytest.mark.long

@@ -8,8 +8,8 @@ import pytest
 
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.next_step import TrainingError
-from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.lwm.pointer.store import WEIGHTS
+from opus_pipelines.lwm.pointer_backend import PointerBackend
 from opus_pipelines.lwm.step_writing.memory import (
     CLAUSE,
     LISTED,

@@ -1,32 +1,32 @@
-"""The pointer backend: the trained model where it beats history, and the history backend everywhere else."""
+"""The pointer backend: the trained models where they beat history, and the history backend everywhere else."""
 
 import logging
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from opus_pipelines.intakes.requirements.intention_encoder import VERSION as ENCODER_VERSION
-from opus_pipelines.intakes.requirements.intention_encoder import EncoderChampion
+from opus_pipelines.intakes.requirements.intention_encoder import EncoderChampion, IntentionEncoder
 from opus_pipelines.intakes.requirements.intention_encoder import opened as opened_encoder
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.models.model_store import Opened
 from opus_pipelines.lwm.history_backend import HistoryBackend
+from opus_pipelines.lwm.interface import ExpectedSequence
 from opus_pipelines.lwm.next_step import Written
 from opus_pipelines.lwm.pointer.candidates import EncodedRequest
 from opus_pipelines.lwm.pointer.memory import CaseMemory
 from opus_pipelines.lwm.pointer.model import POINTER_VERSION
 from opus_pipelines.lwm.pointer.store import Champion, opened
 from opus_pipelines.lwm.step_writing.store import WRITER_VERSION as WRITER_VERSION
-from opus_pipelines.lwm.step_writing.store import WriterChampion
+from opus_pipelines.lwm.step_writing.store import IndustryWriter, WriterChampion
 from opus_pipelines.lwm.step_writing.store import opened as opened_writer
 
 logger = logging.getLogger("opus_pipelines.lwm")
 
 
 class PointerBackend(HistoryBackend):
-    """A `LargeWorkModel`: like the history backend, and a trained model says what similar cases lead to.
+    """Like the history backend, and a trained model says what similar cases lead to.
 
     Until `opus train` has written a model that beats the look-up of similar cases on held-out history of an industry,
     this is the history backend, its name and version included.
@@ -68,7 +68,7 @@ class PointerBackend(HistoryBackend):
             *(f"intention-{ENCODER_VERSION}-{model.model_id}" for model in encoder),
         ]
 
-    def serves(self, industry: str | None) -> bool:
+    def serves(self, industry: str) -> bool:
         """Return whether the model is used for an industry."""
         return self.champion is not None and industry in self.champion.industries
 
@@ -77,10 +77,19 @@ class PointerBackend(HistoryBackend):
         if self.champion is not None and self.champion.model.reader is not None:
             self.champion.model.reader.load()
 
-    def expected(self, request: EncodedRequest, memory: CaseMemory) -> "list[NamedSequence]":
+    def expected(self, request: EncodedRequest, memory: CaseMemory) -> list[ExpectedSequence]:
         """Return the likeliest sequences of tasks for a request with their probabilities, best first."""
         assert self.champion is not None
         return named_sequences(self.champion.model.sequences(request, memory), memory.graph.tasks)
+
+    def intention_encoder(self, industry: str) -> IntentionEncoder | None:
+        """Return the trained encoder, where it serves the industry."""
+        return self.encoder.encoder if self.encoder and industry in self.encoder.industries else None
+
+    def step_writer(self, industry: str) -> IndustryWriter | None:
+        """Return the step writer of an industry, where there is one."""
+        rates = self.writer.rates.get(industry) if self.writer else None
+        return IndustryWriter(self.writer.writer, rates) if self.writer and rates else None
 
 
 def _warn_of(found: Opened[Any], what: str, instead: str) -> None:
@@ -96,14 +105,6 @@ def _warn_once(text: str) -> None:
     logger.warning("%s", text)
 
 
-@dataclass(frozen=True)
-class NamedSequence:
-    """A sequence with the ids of its tasks; `probability` is as in `lwm.next_step.Written`."""
-
-    tasks: tuple[str, ...]
-    probability: float
-
-
-def named_sequences(written: Sequence[Written], tasks: Sequence[str]) -> list[NamedSequence]:
+def named_sequences(written: Sequence[Written], tasks: Sequence[str]) -> list[ExpectedSequence]:
     """Return the sequences with the ids of their tasks."""
-    return [NamedSequence(tuple(tasks[n] for n in one.tasks), one.probability) for one in written]
+    return [ExpectedSequence(tuple(tasks[n] for n in one.tasks), one.probability) for one in written]
