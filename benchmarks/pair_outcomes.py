@@ -36,8 +36,8 @@ import pyarrow as pa
 from opus_pipelines.core.schemas import IMPLEMENTATIONS
 from opus_pipelines.history.ingestion.ingest import HistoryOptions, read_history
 from opus_pipelines.lake.layout import Lake, read_table
-from opus_pipelines.wkg.estimates.aggregate_columns import PAIRS
-from opus_pipelines.wkg.estimates.pair_figures import FOLDS, pair_figures
+from opus_pipelines.wkg.estimates.aggregate_columns import FOLDS, PAIRS
+from opus_pipelines.wkg.estimates.pair_figures import pair_figures
 
 HELD_OUT = 5  # one case of so many
 PRIOR = 5.0  # pseudo-counts of a task's rate, at the rate of all steps

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.core.settings_files import quoted
+from opus_pipelines.core.settings_files import toml_quoted
 from opus_pipelines.intakes.contract_settings import load_contract, load_intake
 
 EXAMPLE = "example"
@@ -41,7 +41,7 @@ def write_contract(intakes: Path, new: NewContract) -> Path:
         if new.output:
             (folder / EXAMPLE / "output").mkdir()
             (folder / EXAMPLE / "output" / "output.md").write_text(new.output.strip() + "\n", "utf-8")
-        (folder / EXAMPLE / "intake.toml").write_text(f"title = {quoted(_title(new.request))}\n", "utf-8")
+        (folder / EXAMPLE / "intake.toml").write_text(f"title = {toml_quoted(_title(new.request))}\n", "utf-8")
         (folder / "contract.toml").write_text(_text(folder, new), "utf-8")
         load_contract(folder)
         load_intake(folder / EXAMPLE)
@@ -55,11 +55,11 @@ def _text(folder: Path, new: NewContract) -> str:
     """Returns contract.toml, with optional keys as comments."""
     lines = []
     if folder.parent.name != new.client:
-        lines.append(f"client = {quoted(new.client)}")
+        lines.append(f"client = {toml_quoted(new.client)}")
     if folder.name != new.contract:
-        lines.append(f"contract = {quoted(new.contract)}")
+        lines.append(f"contract = {toml_quoted(new.contract)}")
     lines.append(
-        f"industry = {quoted(new.industry)}"
+        f"industry = {toml_quoted(new.industry)}"
         if new.industry
         else '# industry = "..."  # as in source.toml of the history'
     )

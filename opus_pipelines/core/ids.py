@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 S = TypeVar("S", bound="BaseModel")
 # `json.dumps` would make an encoder at each call
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str).encode
@@ -62,10 +62,10 @@ def file_hash(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()[:32]
 
 
-class SameObject(Generic[T]):
+class SameObject(Generic[_T]):
     """A key that equals only a key of the same object. It keeps the object alive, so that no other has its identity."""
 
-    def __init__(self, value: T) -> None:
+    def __init__(self, value: _T) -> None:
         self.value = value
 
     def __hash__(self) -> int:

@@ -16,7 +16,7 @@ from opus_pipelines.core.errors import PluginError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 PREFIX = "opus_pipelines."
 
 
@@ -44,14 +44,14 @@ def _declared(group: str, _path: tuple[str, ...]) -> Mapping[str, "EntryPoint"]:
     return entries
 
 
-class Registry(Generic[T]):
+class Registry(Generic[_T]):
     """The entries of one kind, by name.
 
     `built_in` maps a name to the entry, or to `module:attribute`, which is imported when the entry is used.
     `misfit` returns the reason why a loaded entry does not follow its protocol, or an empty text when it does.
     """
 
-    def __init__(self, group: str, built_in: Mapping[str, T | str], misfit: Callable[[str, Any], str]) -> None:
+    def __init__(self, group: str, built_in: Mapping[str, _T | str], misfit: Callable[[str, Any], str]) -> None:
         self.group, self._built_in, self._misfit = group, built_in, misfit
 
     def names(self) -> tuple[str, ...]:
@@ -65,7 +65,7 @@ class Registry(Generic[T]):
             raise PluginError(f"{_where(added[name])} has the name of a built-in entry; {_remedy(added[name])}")
         return added
 
-    def get(self, name: str) -> T:
+    def get(self, name: str) -> _T:
         """Returns the entry of this name; imports only its module.
 
         Raises KeyError for an unknown name, and PluginError when a distribution's entry cannot be loaded or does not
@@ -73,11 +73,11 @@ class Registry(Generic[T]):
         """
         entry = self.added().get(name)
         if entry is not None:
-            return cast(T, self._loaded(entry))
+            return cast(_T, self._loaded(entry))
         value = self._built_in[name]
-        return cast(T, _attribute(value) if isinstance(value, str) else value)
+        return cast(_T, _attribute(value) if isinstance(value, str) else value)
 
-    def entries(self) -> dict[str, T]:
+    def entries(self) -> dict[str, _T]:
         """Returns all entries by name, the built-in ones first; raises PluginError as `get` does."""
         return {name: self.get(name) for name in self.names()}
 

@@ -131,7 +131,7 @@ class Settings(Section):
     openai_compatible: OpenaiCompatible = OpenaiCompatible()
 
 
-T = TypeVar("T", bound=BaseModel)
+_T = TypeVar("_T", bound=BaseModel)
 SHORTHANDS = {
     "OPUS_LAKE": ("paths", "lake"),
     "OPUS_HISTORY": ("paths", "history"),
@@ -141,7 +141,7 @@ FILE_NAME = "opus.toml"
 MOST_DEFECTS = 20  # of a file, in one message
 
 
-def parse(model: type[T], data: Mapping[str, Any], where: str) -> T:
+def parse(model: type[_T], data: Mapping[str, Any], where: str) -> _T:
     """Validates `data` as `model`.
 
     Raises SettingsError that lists every defect with its key, and the nearest known key for an unknown one.

@@ -191,16 +191,19 @@ def _check_structure(text: str) -> None:
             raise ValueError(f"line {line}: there are more than {MAX_KEYS:,} keys and tables")
 
 
-def quoted(value: str) -> str:
+def toml_quoted(value: str) -> str:
     """Returns a text as a TOML string."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def listed(values: Iterable[str]) -> str:
+def toml_listed(values: Iterable[str]) -> str:
     """Returns texts as a TOML list on one line."""
-    return "[" + ", ".join(map(quoted, values)) + "]"
+    return "[" + ", ".join(map(toml_quoted, values)) + "]"
 
 
-def lines(values: dict[str, str | list[str]]) -> list[str]:
+def toml_lines(values: dict[str, str | list[str]]) -> list[str]:
     """Returns one `key = value` line for each item."""
-    return [f"{key} = {quoted(value) if isinstance(value, str) else listed(value)}" for key, value in values.items()]
+    return [
+        f"{key} = {toml_quoted(value) if isinstance(value, str) else toml_listed(value)}"
+        for key, value in values.items()
+    ]

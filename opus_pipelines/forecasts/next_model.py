@@ -16,10 +16,10 @@ from opus_pipelines.forecasts.traces import FeatureOptions, TraceTable, features
 
 FOLDS = 5  # of cases: the counts that a history row sees as features hold no event of its own case
 SMALL_DEPTH, GAP_DEPTH = 3, 4  # of contexts of activity and resource, and of activity and waiting time
-TREES = 60
-SMALLEST_LEAF = 5
-FEATURE_SHARE = 0.4
-SAMPLE_SHARE = 0.5
+_TREES = 60
+_SMALLEST_LEAF = 5
+_FEATURE_SHARE = 0.4
+_SAMPLE_SHARE = 0.5
 CONTEXT_SHARE = 0.05  # of the context counts in the probabilities, so that no activity that history knows is impossible
 
 
@@ -92,11 +92,11 @@ class NextTrees:
         seen = np.flatnonzero(table.taught >= 0)
         weights = prefix_weights(table)
         self._forest = ExtraTreesClassifier(
-            TREES,
-            min_samples_leaf=SMALLEST_LEAF,
-            max_features=FEATURE_SHARE,
+            _TREES,
+            min_samples_leaf=_SMALLEST_LEAF,
+            max_features=_FEATURE_SHARE,
             bootstrap=True,
-            max_samples=grown_on(SAMPLE_SHARE, len(seen)),
+            max_samples=grown_on(_SAMPLE_SHARE, len(seen)),
             n_jobs=-1,
             random_state=seed,
         ).fit(x[seen], table.following[seen], sample_weight=weights[seen])

@@ -17,10 +17,10 @@ import numpy as np
 
 from opus_pipelines.forecasts.traces import TraceTable
 
-TREES = 60
-SMALLEST_LEAF = 5  # prefixes
-FEATURE_SHARE = 0.4  # features that a split looks at
-SAMPLE_SHARE = 0.6  # prefixes that a tree is grown on
+_TREES = 60
+_SMALLEST_LEAF = 5  # prefixes
+_FEATURE_SHARE = 0.4  # features that a split looks at
+_SAMPLE_SHARE = 0.6  # prefixes that a tree is grown on
 MAX_SAMPLE = 20_000  # prefixes that a tree is grown on at most, so that its cost does not grow with the history
 COMPONENTS = 6  # directions of what follows that the forest is grown on, beside the remaining time
 TIME_WEIGHT = 0.7  # of the logarithm of the remaining time, beside the first component
@@ -111,11 +111,11 @@ class PrefixForest:
         }
         self._anything = _spread(rows, table.remaining)
         self._forest = ExtraTreesRegressor(
-            TREES,
-            min_samples_leaf=SMALLEST_LEAF,
-            max_features=FEATURE_SHARE,
+            _TREES,
+            min_samples_leaf=_SMALLEST_LEAF,
+            max_features=_FEATURE_SHARE,
             bootstrap=True,
-            max_samples=grown_on(SAMPLE_SHARE, len(rows)),
+            max_samples=grown_on(_SAMPLE_SHARE, len(rows)),
             n_jobs=-1,
             random_state=seed,
         ).fit(x[rows], _targets(table, rows), sample_weight=self._weights[rows])
@@ -142,7 +142,7 @@ class PrefixForest:
         found, inverse = np.unique(np.append(background, rows), return_inverse=True)
         weight = np.bincount(inverse, np.append(some, weights))
         same = self._code[found] == last_activity
-        if self._ended[found[same]].sum() >= SMALLEST_LEAF:
+        if self._ended[found[same]].sum() >= _SMALLEST_LEAF:
             found, weight = found[same], weight[same]
         if silent > 0:
             patient = self._gap[found] >= silent

@@ -60,7 +60,7 @@ def damaged_databases(lake: Lake) -> Iterator[Damage]:
     """Yields the databases that SQLite's quick check finds damaged. It reads each database whole."""
     for file in databases(lake):
         try:
-            with opened(file) as database:
+            with opened_database(file) as database:
                 (found,) = database.execute("PRAGMA quick_check(1)").fetchone()
         except LakeError:
             found = "it cannot be opened"
@@ -72,12 +72,12 @@ def require_openable(lake: Lake) -> None:
     """Raises LakeError where a database that every run of Dagster needs cannot be opened."""
     for name in NEEDED:
         if (file := lake.dagster_home / name).is_file():
-            with opened(file) as database:
+            with opened_database(file) as database:
                 database.execute("SELECT count(*) FROM sqlite_master").fetchone()
 
 
 @contextmanager
-def opened(file: Path) -> Iterator[sqlite3.Connection]:
+def opened_database(file: Path) -> Iterator[sqlite3.Connection]:
     """Opens a database for reading. Raises LakeError where it turns out to be damaged."""
     try:
         with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as database:

@@ -234,7 +234,7 @@ def withdraw(staged: Path, file: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def require_sound(file: Path) -> None:
+def require_sound_file(file: Path) -> None:
     """Raises LakeError where a file is not as it was written last, by the list of its folder.
 
     A small file is always hashed: one that was restored from a backup may have the size and an earlier time.

@@ -107,7 +107,7 @@ class Lake:
         Raises LakeError where it is damaged.
         """
         path = self.root / "wkg" / "current.json"
-        file_lists.require_sound(path)
+        file_lists.require_sound_file(path)
         pointer = read_json(path) or {}
         name = pointer.get("snapshot", "-")
         if not isinstance(name, str) or not _NAME.fullmatch(name):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from opus_pipelines.core.errors import LakeError, SettingsError
-from opus_pipelines.lake.damage import opened
+from opus_pipelines.lake.damage import opened_database
 from opus_pipelines.lake.layout import Lake
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def rows(lake: Lake, query: str, run_id: str | None = None) -> list[tuple[Any, .
     file = lake.dagster_home / "history" / "runs.db" if run_id is None else _events(lake, run_id)
     if not file.is_file():
         return []
-    with opened(file) as database:
+    with opened_database(file) as database:
         is_begun = database.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
         return database.execute(query, parameters).fetchall() if is_begun else []
 

@@ -141,7 +141,7 @@ _GAUGES = (
 )
 
 
-def write(run: RunRecord, file: Path) -> None:
+def write_metrics(run: RunRecord, file: Path) -> None:
     """Writes the metrics of a run in one atomic step. A figure that is unknown is left out."""
     from prometheus_client import CollectorRegistry, Gauge, write_to_textfile
 
@@ -175,12 +175,12 @@ def _values(run: RunRecord) -> dict[str, float | None]:
 _SECONDS = 20.0  # for a connection and each answer
 
 
-def is_wanted(run: RunRecord, settings: Alerts) -> bool:
+def is_alert_wanted(run: RunRecord, settings: Alerts) -> bool:
     """Tells whether people are told of this run."""
     return settings.on == "every" or run.has_failed or (settings.on == "finding" and run.checks_failed > 0)
 
 
-def text_of(run: RunRecord) -> str:
+def alert_text(run: RunRecord) -> str:
     """Returns the message: what failed, where its evidence lies, and the command that repeats the run."""
     what = f"{run.job} {run.contract_key}" if run.contract_key else run.job
     lines = [f"{what}: {run.status} after {run.duration_ms / 1000:.0f} s"]
@@ -191,14 +191,14 @@ def text_of(run: RunRecord) -> str:
     return "\n".join(clean(line) for line in lines)
 
 
-def send(run: RunRecord, settings: Alerts) -> list[str]:
+def send_alerts(run: RunRecord, settings: Alerts) -> list[str]:
     """Sends what the settings ask for. Returns a line for each way that failed, without the credentials."""
     ways: list[tuple[str, bool, Callable[[RunRecord, Alerts], None]]] = [
         ("webhook", bool(settings.webhook_variable or settings.webhook), _post),
         ("e-mail", bool(settings.smtp_host and settings.mail_to), _mail),
     ]
     problems = []
-    for name, is_set, way in ways if is_wanted(run, settings) else ():
+    for name, is_set, way in ways if is_alert_wanted(run, settings) else ():
         try:
             if is_set:
                 way(run, settings)
@@ -236,7 +236,7 @@ def _post(run: RunRecord, settings: Alerts) -> None:
     address = os.environ[settings.webhook_variable] if settings.webhook_variable else settings.webhook
     if urlsplit(address).scheme not in ("http", "https"):
         raise ValueError("the address of the webhook is neither http nor https")
-    body = {"text": text_of(run), "job": run.job, "run": run.run, "status": run.status, "reason": run.reason}
+    body = {"text": alert_text(run), "job": run.job, "run": run.run, "status": run.status, "reason": run.reason}
     request = urllib.request.Request(address, json.dumps(body).encode(), {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=_SECONDS):
         pass
@@ -244,10 +244,10 @@ def _post(run: RunRecord, settings: Alerts) -> None:
 
 def _mail(run: RunRecord, settings: Alerts) -> None:
     message = EmailMessage()
-    message["Subject"] = text_of(run).splitlines()[0]
+    message["Subject"] = alert_text(run).splitlines()[0]
     message["Date"] = format_datetime(datetime.now(UTC))  # RFC 5322 asks for it, and some servers refuse without
     message["From"], message["To"] = settings.mail_from, ", ".join(settings.mail_to)
-    message.set_content(text_of(run))
+    message.set_content(alert_text(run))
     with smtplib.SMTP(settings.smtp_host, settings.smtp_port, timeout=_SECONDS) as server:
         if settings.smtp_tls:
             server.starttls(context=ssl.create_default_context())
@@ -269,9 +269,9 @@ def report(settings: Settings, run: RunRecord) -> bool:
         if not record(lake, run, wanted.keep_runs):
             return False
         if wanted.metrics_folder is not None:
-            write(run, wanted.metrics_folder / f"opus_{run.job}.prom")
+            write_metrics(run, wanted.metrics_folder / f"opus_{run.job}.prom")
     except (OSError, OpusError) as error:
         logger.warning("run %s is not in ops/runs or in the metrics: %s", run.run, error)
-    for line in send(run, settings.alerts):
+    for line in send_alerts(run, settings.alerts):
         logger.warning("%s", line)
     return True

@@ -64,7 +64,7 @@ ORDER: dict[Dataset, tuple[tuple[str, ...], ...]] = {  # columns whose values ne
     WAITS: (("wait_ms_p50", "wait_ms_p90"), ("with_work_n", "wait_n")),
     NEEDS: (("lift_lower", "lift", "lift_upper"), ("adjusted_lower", "adjusted_lift", "adjusted_upper")),
 }
-QUANTILES: dict[Dataset, str] = {TASK_IMPLEMENTATIONS: "duration_ms_quantiles", WAITS: "wait_ms_quantiles"}
+QUANTILE_COLUMNS: dict[Dataset, str] = {TASK_IMPLEMENTATIONS: "duration_ms_quantiles", WAITS: "wait_ms_quantiles"}
 # A row of these exists because something was counted: none of its figures may be NULL.
 COUNTED: dict[Dataset, tuple[str, ...]] = {
     WAITS: ("wait_n", "with_work_n", "wait_ms_mean", "wait_ms_p50", "wait_ms_p90", "wait_ms_quantiles"),
@@ -92,7 +92,7 @@ REASONS: dict[Dataset, dict[str, tuple[str, ...]]] = {
 FIGURE_CHECKS: dict[str, tuple[Dataset, ...]] = {
     FINITE: (TASKS, TASK_IMPLEMENTATIONS, EDGES, WAITS, NEEDS, CASES),
     ORDERED: tuple(ORDER),
-    RISING: tuple(QUANTILES),
+    RISING: tuple(QUANTILE_COLUMNS),
     WHOLE: tuple(COUNTED),
     EXPLAINED: tuple(REASONS),
     TOLD: tuple(REASONS),
@@ -122,7 +122,7 @@ def check_figures(tables: Mapping[Dataset, pa.Table]) -> Iterator[CheckResult]:
             if not _never_above(tables[dataset][left], tables[dataset][right])
         ]
         yield result(ORDERED, dataset, off, f"{len(rows)} figures")
-    for dataset, name in ((d, n) for d, n in QUANTILES.items() if d in tables):
+    for dataset, name in ((d, n) for d, n in QUANTILE_COLUMNS.items() if d in tables):
         falling = _falling(tables[dataset][name])
         yield result(
             RISING, dataset, [f"{name} in {falling} rows"] if falling else [], f"{tables[dataset].num_rows} rows"

@@ -19,7 +19,7 @@ from opus_pipelines.core.settings import Checks
 from opus_pipelines.lake.layout import dataset_folder, read_table
 
 MOVERS = 10
-Pair = tuple[str, str]
+_Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Move:
 
     src: str
     dst: str
-    titles: Pair
+    titles: _Pair
     before: float
     after: float
     effect: float
@@ -50,8 +50,8 @@ class Drift:
     tasks_added: tuple[str, ...]
     tasks_removed: tuple[str, ...]
     tasks_renamed: tuple[tuple[str, str, str], ...]
-    edges_added: tuple[Pair, ...]
-    edges_removed: tuple[Pair, ...]
+    edges_added: tuple[_Pair, ...]
+    edges_removed: tuple[_Pair, ...]
     edge_share: float
     moved: float
     movers: tuple[Move, ...]
@@ -136,7 +136,7 @@ def _joined(before: Path, after: Path) -> pa.Table:
 
 
 def _moves(
-    joined: pa.Table, pairs: list[Pair], counts: list[list[int]], titles: Mapping[str, str | None]
+    joined: pa.Table, pairs: list[_Pair], counts: list[list[int]], titles: Mapping[str, str | None]
 ) -> tuple[float, tuple[Move, ...]]:
     """Returns the mean distance and every edge whose share changed, the largest effect first."""
     leaving: tuple[dict[str, int], dict[str, int]] = {}, {}

@@ -1,6 +1,6 @@
 -- One round of label propagation: id, the label that it has after the round, and whether it wanted another before it.
 -- {heard} (id, neighbour, weight) with every vertex as a neighbour of its own of weight 0, {labels} (id, label);
--- :factor draws who is awake (opus_pipelines.wkg.engines.draw).
+-- :factor draws who is awake (opus_pipelines.wkg.graph_metrics.draw).
 WITH votes AS (
     SELECT /*+ REPARTITION(id) */ heard.id, labels.label, heard.weight, heard.neighbour = heard.id AS own
     FROM {heard} AS heard JOIN {labels} AS labels ON labels.id = heard.neighbour

@@ -19,7 +19,7 @@ from opus_pipelines.core.settings import Checks, Paths, Settings
 from opus_pipelines.lake import file_lists
 from opus_pipelines.lake.atomic_files import read_json, read_json_value, write_json
 from opus_pipelines.lake.layout import PART, Lake, write_table
-from opus_pipelines.wkg.checks import COUNTED, ORDER, QUANTILES, REASONS
+from opus_pipelines.wkg.checks import COUNTED, ORDER, QUANTILE_COLUMNS, REASONS
 from opus_pipelines.wkg.estimates.figures import NOT_COMPUTED
 from tests.nightly_jobs import run, write_history
 
@@ -50,7 +50,7 @@ def unordered(name: str, table: pa.Table) -> pa.Table:
 
 
 def falling(name: str, table: pa.Table) -> pa.Table:
-    return set_first(table, QUANTILES[DATASETS[name]], [3.0, 1.0])
+    return set_first(table, QUANTILE_COLUMNS[DATASETS[name]], [3.0, 1.0])
 
 
 def unexplained(name: str, table: pa.Table) -> pa.Table:

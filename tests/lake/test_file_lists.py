@@ -85,10 +85,10 @@ def test_a_replaced_file_is_checked_and_restored(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     file = lake.kept / "lambda.json"
     lake.replace_json(file, {"lambda": 1})
-    file_lists.require_sound(file)
+    file_lists.require_sound_file(file)
     file.unlink()
     with pytest.raises(LakeError, match=r"lambda.json is missing; `opus verify` names .*`opus verify --repair` mends"):
-        file_lists.require_sound(file)
+        file_lists.require_sound_file(file)
     with lake.staging() as staged:
         assert file_lists.restored(staged, file)
     assert file.read_text() == '{\n  "lambda": 1\n}\n'

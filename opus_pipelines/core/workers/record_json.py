@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from opus_pipelines.core.errors import OpusError
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 _SCALARS = (str, int, float, bool, NoneType)
 _LISTS = (list, tuple, set, frozenset)
 
@@ -50,10 +50,10 @@ def record_json(value: object, kind: Any) -> str:
     return json.dumps(_written(value, kind), separators=(",", ":"))
 
 
-def record_of(text: str | bytes, kind: type[T]) -> T:
+def record_of(text: str | bytes, kind: type[_T]) -> _T:
     """Returns the value of the declared type that `record_json` wrote. Raises RecordError for any other text."""
     try:
-        value: T = _read(json.loads(text), kind)
+        value: _T = _read(json.loads(text), kind)
     except (ValueError, KeyError, RecursionError) as error:
         raise RecordError(f"this is no {getattr(kind, '__name__', kind)}: {error}") from None
     return value

@@ -13,7 +13,7 @@ from typing import Any
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.schemas import PROGRAM_RUNS, PROGRAM_STEPS
-from opus_pipelines.core.settings_files import quoted
+from opus_pipelines.core.settings_files import toml_quoted
 from opus_pipelines.flows.programs.executors import action_of
 from opus_pipelines.flows.programs.interpreter import ProgramRun, ProgramTask, Visit
 from opus_pipelines.flows.programs.tools import TypedValue, plain
@@ -116,7 +116,7 @@ def write_history(folder: Path, runs: Sequence[ProgramRun], labels: Mapping[str,
     `labels`: industry, client and contract of the source. Decisions are control flow and no work, so they are left out.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    lines = [f"{name} = {quoted(value)}" for name, value in labels.items()]
+    lines = [f"{name} = {toml_quoted(value)}" for name, value in labels.items()]
     lines += ["", "[record]", 'case = "run"', 'tasks = "steps"', 'title = "task"']
     lines += ["", "[task]", 'activity = "step"', 'description = "instruction"', 'success = "ok"', 'cost = "cost_usd"']
     lines += ["", "[success]", 'column = "ended"', "equals = true"]

@@ -28,7 +28,7 @@ class StoreError(LakeError):
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredObject:
     """The content of an object and its tag, by which the next write says what it replaces."""
 
     data: bytes
@@ -50,14 +50,14 @@ class Bucket:
 
     origin: Origin
 
-    def get(self, key: str) -> Stored | None:
+    def get(self, key: str) -> StoredObject | None:
         """Returns an object, None where there is none."""
         import obstore
 
         with self._named("reading", key):
             try:
                 answer = obstore.get(self._store, key)
-                return Stored(bytes(answer.bytes()), str(answer.meta["e_tag"]))
+                return StoredObject(bytes(answer.bytes()), str(answer.meta["e_tag"]))
             except FileNotFoundError:
                 return None
 

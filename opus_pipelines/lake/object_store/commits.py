@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from opus_pipelines.lake.object_store.lease import Lease
 
 
-FORMAT = 1
-HEAD = "head.json"
+_COMMIT_FORMAT = 1
+HEAD_FILE = "head.json"
 COMMITS = "commits"
 FILES = "files"
 
@@ -76,7 +76,7 @@ def read_head(bucket: Bucket) -> Head:
 
     Raises LakeError where a newer version wrote it, or where it is no head.
     """
-    stored = bucket.get(HEAD)
+    stored = bucket.get(HEAD_FILE)
     if stored is None:
         return Head()
     try:
@@ -84,17 +84,19 @@ def read_head(bucket: Bucket) -> Head:
         lake_format = value.pop("format")
         head = Head(**value, tag=stored.tag)
     except (ValueError, LookupError, TypeError, AttributeError):
-        raise LakeError(f"{HEAD} of {bucket.origin.url} names no commit; was it edited by hand?") from None
-    if lake_format != FORMAT:
-        raise LakeError(f"{bucket.origin.url} has format {lake_format}; this version reads {FORMAT}: install the newer")
+        raise LakeError(f"{HEAD_FILE} of {bucket.origin.url} names no commit; was it edited by hand?") from None
+    if lake_format != _COMMIT_FORMAT:
+        raise LakeError(
+            f"{bucket.origin.url} has format {lake_format}; this version reads {_COMMIT_FORMAT}: install the newer"
+        )
     return head
 
 
 def write_head(bucket: Bucket, before: Head, after: Head) -> Head | None:
     """Replaces the head `before`; returns the new one with its tag, None where another writer replaced it."""
     value = {name: part for name, part in asdict(after).items() if name != "tag"}
-    data = json.dumps({**value, "format": FORMAT}, sort_keys=True).encode()
-    tag = bucket.put_over(HEAD, data, before.tag) if before.tag else bucket.put_new(HEAD, data)
+    data = json.dumps({**value, "format": _COMMIT_FORMAT}, sort_keys=True).encode()
+    tag = bucket.put_over(HEAD_FILE, data, before.tag) if before.tag else bucket.put_new(HEAD_FILE, data)
     return None if tag is None else replace(after, tag=tag)
 
 
@@ -110,7 +112,7 @@ def read_files(bucket: Bucket, head: Head) -> dict[str, Entry] | None:
         return None
     if head.sha256 and hashlib.sha256(stored.data).hexdigest() != head.sha256:
         raise LakeError(f"{head.commit} of {bucket.origin.url} is damaged: it does not have the hash of the head")
-    return unpacked(stored.data)[0]
+    return unpacked_commit(stored.data)[0]
 
 
 def write_commit(bucket: Bucket, before: Head, files: Files, token: int) -> Head | None:
@@ -118,20 +120,20 @@ def write_commit(bucket: Bucket, before: Head, files: Files, token: int) -> Head
 
     Returns None where another writer has replaced the head: the commit is then visible to nobody.
     """
-    data = packed(files)
+    data = packed_commit(files)
     number = before.number + 1
     commit = f"{COMMITS}/{number:010d}-{token}-{uuid.uuid4().hex[:8]}.json.gz"
     bucket.upload(commit, data)
     return write_head(bucket, before, Head(number, commit, hashlib.sha256(data).hexdigest(), token))
 
 
-def packed(files: Files, **facts: str) -> bytes:
+def packed_commit(files: Files, **facts: str) -> bytes:
     """Returns the list of files and further values, such as the name of a commit, as compressed JSON."""
     rows = {path: [one.bytes, one.sha256, one.mtime_ns, one.token] for path, one in sorted(files.items())}
     return gzip.compress(json.dumps({**facts, "files": rows}).encode(), compresslevel=5, mtime=0)
 
 
-def unpacked(data: bytes) -> tuple[dict[str, Entry], dict[str, str]]:
+def unpacked_commit(data: bytes) -> tuple[dict[str, Entry], dict[str, str]]:
     """Returns the list of files that `packed` wrote, and the further values."""
     facts: dict[str, Any] = json.loads(gzip.decompress(data))
     return {path: Entry(*row) for path, row in facts.pop("files").items()}, facts
@@ -143,7 +145,7 @@ BASE = "base.json.gz"  # a name that says how it is compressed: the search for a
 def read_state(root: Path) -> tuple[str, dict[str, Entry]]:
     """Returns the commit on which a folder is based, empty for none, and its files."""
     try:
-        files, facts = unpacked((root / STATE / BASE).read_bytes())
+        files, facts = unpacked_commit((root / STATE / BASE).read_bytes())
     except FileNotFoundError:
         return "", {}
     return facts["commit"], files
@@ -151,7 +153,7 @@ def read_state(root: Path) -> tuple[str, dict[str, Entry]]:
 
 def write_state(root: Path, commit: str, files: dict[str, Entry]) -> None:
     """Notes on which commit a folder is based."""
-    data = packed(files, commit=commit)
+    data = packed_commit(files, commit=commit)
     write_atomically(root / STATE / BASE, lambda path: path.write_bytes(data))
 
 
@@ -163,7 +165,7 @@ def prune(bucket: Bucket, head: Head, lease: "Lease", grace_seconds: float) -> i
     because they stay: so each commit is read about once, however many the time of grace covers. Returns how many
     objects were removed.
     """
-    now = bucket.written_at(HEAD)
+    now = bucket.written_at(HEAD_FILE)
     if now is None or not head.commit:
         return 0
     oldest = now - timedelta(seconds=grace_seconds)

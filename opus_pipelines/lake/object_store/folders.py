@@ -114,9 +114,9 @@ def has_unpublished(root: Path) -> bool:
     """
     if not (root / ORIGIN).is_file():
         return False
-    from opus_pipelines.lake.object_store.writing import has_unpublished
+    from opus_pipelines.lake.object_store.writing import is_ahead_of_store
 
-    return has_unpublished(root)
+    return is_ahead_of_store(root)
 
 
 def published_to_store(root: Path, erase: bool) -> AbstractContextManager[None]:
@@ -143,6 +143,6 @@ def batch_to_store(root: Path) -> AbstractContextManager[None]:
     """
     if not (root / ORIGIN).is_file():
         return nullcontext()
-    from opus_pipelines.lake.object_store.writing import batch
+    from opus_pipelines.lake.object_store.writing import writer_batch
 
-    return batch(root)
+    return writer_batch(root)

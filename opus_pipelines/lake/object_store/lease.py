@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from opus_pipelines.core.errors import LakeError, LakeHeld
-from opus_pipelines.lake.object_store.bucket import Bucket, Stored, StoreError
+from opus_pipelines.lake.object_store.bucket import Bucket, StoredObject, StoreError
 from opus_pipelines.lake.object_store.commits import read_head
 
 LEASE = "lease.json"
@@ -112,7 +112,7 @@ class Lease:
         logger.warning("another writer has taken over %s: this run cannot publish", self.bucket.origin.url)
         self.on_loss()
 
-    def _wrote(self, stored: Stored) -> bool:
+    def _wrote(self, stored: StoredObject) -> bool:
         return _content(stored).get("owner") == self._owner
 
     def _renew_until_stopped(self) -> None:
@@ -169,7 +169,7 @@ def lost_message(url: str) -> str:
     )
 
 
-def _content(stored: Stored | None) -> dict[str, Any]:
+def _content(stored: StoredObject | None) -> dict[str, Any]:
     if stored is None:
         return {}
     try:

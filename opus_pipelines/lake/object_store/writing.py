@@ -228,7 +228,7 @@ def shared(root: Path, erase: bool = False, is_batch: bool = False) -> Iterator[
 
 
 @contextmanager
-def batch(root: Path) -> Iterator[None]:
+def writer_batch(root: Path) -> Iterator[None]:
     """Holds the local lock and the lease of a working folder for several runs of this process.
 
     Raises LakeHeld where another process or another machine writes.
@@ -254,7 +254,7 @@ def refresh(root: Path) -> None:
             working.reset(head)
 
 
-def has_unpublished(root: Path) -> bool:
+def is_ahead_of_store(root: Path) -> bool:
     """Tells whether a working folder, in which no process of this machine writes, holds what its commit lacks.
 
     Rows of runs do not count: they are written after the commit of their run, and come with the next one.

@@ -12,6 +12,8 @@ SUM = pa.decimal128(
 COUNT = pa.int64()
 TIME = pa.timestamp("us", tz="UTC")
 TEXT = pa.string()
+FOLDS = 5  # of cases, as in sql/wkg/pairs.sql
+MODE_COLUMNS = ("actor_kind", "model", "actor_group")  # of an execution mode of a task
 BINNED = ("duration", "wait", "cost")  # measures whose quantiles are asked for
 
 _MODE = [("task_id", TEXT), ("actor_kind", TEXT), ("model", TEXT), ("actor_group", TEXT)]

@@ -31,7 +31,7 @@ MIN_WITHOUT = 3  # cases without a task from which its absence can be judged
 WORSE_AT_MOST = 0.1  # success that an alternative may give up against the task for which it stands in
 MOST_ALTERNATIVES = 4
 MOST_UNITED = 300  # tasks, the most frequent ones, among which exclusive ones are looked for
-Figures = tuple[np.ndarray, np.ndarray, np.ndarray]
+_Figures = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class LiftFinding:
     """
 
     alternatives: dict[int, tuple[int, ...]]
-    adjusted: Figures
+    adjusted: _Figures
     compared: np.ndarray
 
 

@@ -42,7 +42,7 @@ MOST_GROUPS = 40  # of an attribute, the most frequent values
 BINS = 8  # of a number
 CASES_AT_ONCE = 16_384  # for which the chances of all next activities are computed together
 
-Floats = np.ndarray
+_Floats = np.ndarray
 Codes = np.ndarray  # [cases, attributes] group of each case for each attribute; 0: of none
 
 
@@ -57,7 +57,7 @@ class Spells:
     """
 
     following: np.ndarray
-    waits: Floats
+    waits: _Floats
     groups: Codes
 
 
@@ -65,7 +65,7 @@ class Spells:
 class Silences:
     """The cases whose last activity it is: the seconds since [cases], and their groups [cases, attributes]."""
 
-    seconds: Floats
+    seconds: _Floats
     groups: Codes
 
 
@@ -92,15 +92,15 @@ class NextActivity:
             self._usual = _Incidence(waits[~goes], which[~goes], silent[~stays], len(self.following), horizon)
             self._seldom = _Incidence(waits[goes], which[goes], silent[stays], len(self.following), near)
 
-    def incidence(self, groups: np.ndarray) -> Floats:
+    def incidence(self, groups: np.ndarray) -> _Floats:
         """[n] of a case of these groups; what is missing to 1 is the chance that it ends with the activity."""
         return self._of(groups).whole
 
-    def given(self, groups: np.ndarray, silent: float) -> Floats:
+    def given(self, groups: np.ndarray, silent: float) -> _Floats:
         """[n] the same of a case that has been silent for so many seconds."""
         return self._of(groups).given(silent)
 
-    def ended(self, silences: Silences) -> Floats:
+    def ended(self, silences: Silences) -> _Floats:
         """Returns [cases] the chance that each case of which it is the last activity has ended."""
         seldom = self._is_seldom(silences.groups) if self._ending else np.zeros(len(silences.seconds), bool)
         chances = np.empty(len(seldom))
@@ -118,7 +118,7 @@ class NextActivity:
 class _Incidence:
     """Incidence [steps, n] of the next activities at the moments [steps], and `whole` [n] of them in the end."""
 
-    def __init__(self, waits: Floats, which: np.ndarray, silent: Floats, kinds: int, rule: Horizon) -> None:
+    def __init__(self, waits: _Floats, which: np.ndarray, silent: _Floats, kinds: int, rule: Horizon) -> None:
         share, folds = rule.share, rule.folds
         time, kind, weight = _spells(waits, which, silent)
         horizon = float(np.quantile(silent, 1 - share)) if len(silent) >= FEWEST_AT_RISK else np.inf
@@ -144,7 +144,7 @@ class _Incidence:
             found = self._incidence[-1] + self._survival[-1] * beyond
             self.whole = found / max(1.0, float(found.sum()))
 
-    def given(self, silent: float) -> Floats:
+    def given(self, silent: float) -> _Floats:
         """[n] of a case that has been silent for so many seconds."""
         seen = int(np.searchsorted(self._steps, silent, side="right")) - 1
         found = (
@@ -154,7 +154,7 @@ class _Incidence:
         )
         return np.asarray(found / max(1.0, float(found.sum())))
 
-    def ended(self, silent: Floats) -> Floats:
+    def ended(self, silent: _Floats) -> _Floats:
         """Returns what is missing to 1 in `given`, for cases that have been silent for so many seconds [cases]."""
         chances = np.empty(len(silent))
         for begin in range(0, len(silent), CASES_AT_ONCE):
@@ -168,12 +168,12 @@ class _Incidence:
             chances[part] = np.clip(1.0 - (left / whole[:, None]).sum(1), 0.0, 1.0)
         return chances
 
-    def due(self, times: Floats) -> Floats:
+    def due(self, times: _Floats) -> _Floats:
         """Returns the cumulative hazard of all next activities together at these times."""
         return np.append(0.0, self._hazard)[np.searchsorted(self._steps, times, side="right")]
 
 
-def _ending(went: Codes, stayed: Codes, due_went: Floats, due_stayed: Floats) -> list[tuple[int, int]]:
+def _ending(went: Codes, stayed: Codes, due_went: _Floats, due_stayed: _Floats) -> list[tuple[int, int]]:
     """Returns the groups (attribute, group) of cases of which almost none goes on."""
     found = []
     for attribute in range(went.shape[1]):
@@ -186,7 +186,7 @@ def _ending(went: Codes, stayed: Codes, due_went: Floats, due_stayed: Floats) ->
     return found
 
 
-def _spells(waits: Floats, which: np.ndarray, silent: Floats) -> tuple[Floats, np.ndarray, Floats]:
+def _spells(waits: _Floats, which: np.ndarray, silent: _Floats) -> tuple[_Floats, np.ndarray, _Floats]:
     """Every spell's length, next activity (-1: silent) and weight; of very many an even choice over their lengths."""
     time = np.concatenate([waits, silent])
     kind = np.concatenate([which, np.full(len(silent), -1)]).astype(np.int64)
@@ -251,7 +251,7 @@ class Events:
 
     lengths: np.ndarray
     activities: np.ndarray
-    times: Floats
+    times: _Floats
 
 
 @dataclass(frozen=True)
@@ -262,7 +262,7 @@ class Continuations:
     case that has some.
     """
 
-    p_ended: Floats
+    p_ended: _Floats
     rest: Mapping[int, tuple[int, ...]]
 
 
@@ -313,7 +313,7 @@ def _rows_by(code: np.ndarray, names: np.ndarray) -> list[np.ndarray]:
     return [order[first:end] for first, end in pairwise(bounds.tolist())]
 
 
-def is_held_by_end(began: Floats, ended: Floats) -> bool:
+def is_held_by_end(began: _Floats, ended: _Floats) -> bool:
     """Whether a log seems to hold the cases that ended in one period: its time reaches far back, and most cases began
     at its very end.
 

@@ -32,7 +32,7 @@ import numpy as np
 
 from opus_pipelines.core.statistics import Z
 
-Pair = tuple[np.ndarray, np.ndarray]
+_Pair = tuple[np.ndarray, np.ndarray]
 TINY = 1e-300
 
 
@@ -117,12 +117,12 @@ class HmmScores:
 
     log_likelihood: float
     right: np.ndarray  # P(ends right | what it did next), a sequence each
-    p: Pair  # of cases that end right, of cases that end wrong
-    q: Pair
-    state: Pair  # P(right after the step), likewise
+    p: _Pair  # of cases that end right, of cases that end wrong
+    q: _Pair
+    state: _Pair  # P(right after the step), likewise
 
 
-def hmm_scores(paths: Paths, p: np.ndarray, q: np.ndarray, returning: Pair) -> HmmScores:
+def hmm_scores(paths: Paths, p: np.ndarray, q: np.ndarray, returning: _Pair) -> HmmScores:
     """Runs the forward filter once, and the backward pass for each outcome.
 
     `p`, `q` and both arrays of `returning` (probability of a return when right, when wrong) have one element per task.
@@ -146,7 +146,7 @@ class _Steps:
     paths: Paths
     p: np.ndarray
     q: np.ndarray
-    seen: Pair
+    seen: _Pair
 
 
 def _forward(steps: _Steps) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -185,11 +185,11 @@ def _backward(steps: _Steps, before: np.ndarray, ending: float) -> tuple[np.ndar
     return by_p, by_q, state
 
 
-LONGEST = 400  # steps; longer sequences are no evidence here
+_LONGEST = 400  # steps; longer sequences are no evidence here
 # Steps of distinct sequences that values, and that intervals are made from; beyond, the sequences of most cases.
 VALUE_STEPS, INTERVAL_STEPS = 200_000, 20_000
 MOST_UNKNOWNS = 1_000  # of the dense system behind the intervals
-MOST_ROWS = 1_000  # sequences behind them where there are more unknowns than that
+_MOST_ROWS = 1_000  # sequences behind them where there are more unknowns than that
 ROUNDS, ITERATIONS = 4, 80  # of chances given returns, and returns given chances
 # of a variance that is left whatever is told: a difference of two nearly equal numbers may be negative
 LEAST_SHARE = 1e-9
@@ -203,8 +203,8 @@ RETURN_IF_RIGHT, RETURN_IF_WRONG = (1.0, 19.0), (1.0, 3.0)  # Beta priors: what 
 class Judged:
     """Successes and failures of judged steps, one element for each task."""
 
-    p: Pair
-    q: Pair
+    p: _Pair
+    q: _Pair
 
 
 @dataclass(frozen=True)
@@ -224,8 +224,8 @@ class OutcomeAttribution:
     """Per task, the p that reproduces the outcomes without repairs, and 95 % intervals of p and q."""
 
     p: np.ndarray
-    p_range: Pair
-    q_range: Pair
+    p_range: _Pair
+    q_range: _Pair
 
 
 def attribute_outcomes(paths: Paths, judged: Judged, industry: np.ndarray, prior: Prior) -> OutcomeAttribution:
@@ -242,7 +242,7 @@ def attribute_outcomes(paths: Paths, judged: Judged, industry: np.ndarray, prior
 
 def _heaviest(paths: Paths, steps: int) -> Paths:
     """Returns the sequences with the most cases, as many as together have at most `steps` steps."""
-    usable = np.flatnonzero((paths.lengths > 0) & (paths.lengths <= LONGEST) & (paths.cases > 0))
+    usable = np.flatnonzero((paths.lengths > 0) & (paths.lengths <= _LONGEST) & (paths.cases > 0))
     heaviest = usable[np.argsort(-paths.cases[usable], kind="stable")]
     kept = np.sort(heaviest[np.cumsum(paths.lengths[heaviest]) <= steps])
     return paths.rows(kept, paths.cases[kept], paths.successes[kept])
@@ -310,9 +310,9 @@ class _Posterior:
     def __init__(self, paths: Paths, a: np.ndarray, b: np.ndarray, industry: np.ndarray, odds: np.ndarray) -> None:
         self.paths, self.a, self.counted, self.industry, self.odds, self.rate = paths, a, b, industry, odds, odds
         at_first = [np.full(paths.size, yes / (yes + no)) for yes, no in (RETURN_IF_RIGHT, RETURN_IF_WRONG)]
-        self.returning: Pair = at_first[0], at_first[1]
+        self.returning: _Pair = at_first[0], at_first[1]
 
-    def ranges(self) -> Pair:
+    def ranges(self) -> _Pair:
         """Returns the lower and upper ends of the central 95 % of every u."""
         x = np.cbrt(-np.log1p(-self.a / (self.a + self.b)))
         for _ in range(ROUNDS):
@@ -371,7 +371,7 @@ class _Posterior:
     def _prior_slope(self, x: np.ndarray) -> np.ndarray:
         return (self.a - 1) * _slope(x) / _u(x) - 3 * self.b * x**2 + 2 / x
 
-    def _returning(self, found: HmmScores) -> Pair:
+    def _returning(self, found: HmmScores) -> _Pair:
         """Returns the probabilities of a return after a right and after a wrong step (EM update)."""
         paths, chances = self.paths, []
         k, n = paths.successes[paths.row], paths.cases[paths.row]
@@ -431,7 +431,7 @@ def _by_rows(information: Any, variance: np.ndarray) -> np.ndarray:
     The information of the other sequences is left out, which makes the intervals wider.
     """
     weight = np.asarray((information**2) @ variance).ravel()
-    best = np.sort(np.argsort(-weight, kind="stable")[:MOST_ROWS])
+    best = np.sort(np.argsort(-weight, kind="stable")[:_MOST_ROWS])
     seen = information[best]
     spread = (seen * variance).toarray()
     inner = np.eye(len(best)) + seen @ spread.T

@@ -22,16 +22,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from opus_pipelines.wkg.estimates.aggregate_columns import KEYS, summed
+from opus_pipelines.wkg.estimates.aggregate_columns import FOLDS, KEYS, MODE_COLUMNS, summed
 
-FOLDS = 5  # as in sql/wkg/pairs.sql
 ROUNDS = 50  # of expectation maximisation
 LAMBDAS = (0.0, *(2.0**-k for k in range(14, -1, -1)))
-MODE_COLUMNS = ("actor_kind", "model", "actor_group")
 _LEAST = 1e-4  # of a probability and of a ratio, so that no likelihood is infinite
-Floats = np.ndarray
-Row = dict[str, Any]
-ModeFigures = Mapping[tuple[str | None, ...], float | None]
+_Floats = np.ndarray
+_Row = dict[str, Any]
+_ByMode = Mapping[tuple[str | None, ...], float | None]
 
 
 @dataclass(frozen=True)
@@ -60,9 +58,9 @@ FIGURES = (
 class Cells:
     """Occurrences `n`, their total and what was expected of it, each (edges, folds), in the unit of the figure."""
 
-    n: Floats
-    total: Floats
-    expected: Floats
+    n: _Floats
+    total: _Floats
+    expected: _Floats
 
     def without(self, fold: int) -> "Cells":
         """Returns the occurrences of all other folds, (edges,)."""
@@ -78,7 +76,7 @@ class Cells:
         return Cells(*(part.sum(1) for part in (self.n, self.total, self.expected)))
 
 
-def effects(cells: Cells, is_rate: bool) -> Floats:
+def effects(cells: Cells, is_rate: bool) -> _Floats:
     """Returns x̂ − x of each edge for a rate, x̂ / x − 1 for a time or a cost; 0 where nothing is known."""
     if is_rate:
         return (cells.total - cells.expected) / (cells.n + 1)
@@ -86,7 +84,7 @@ def effects(cells: Cells, is_rate: bool) -> Floats:
     return cells.n * (ratio - 1) / (cells.n + 1)
 
 
-def log_likelihood(cells: Cells, effect: Floats, is_rate: bool) -> Floats:
+def log_likelihood(cells: Cells, effect: _Floats, is_rate: bool) -> _Floats:
     """Returns the log-likelihood of the occurrences of each edge under this effect, up to a constant."""
     n, known = cells.n, cells.n > 0
     if is_rate:
@@ -99,7 +97,7 @@ def log_likelihood(cells: Cells, effect: Floats, is_rate: bool) -> Floats:
     return np.where(known, -n * (np.log(factor) + ratio / factor), 0.0)
 
 
-def fitted_gammas(cells: Cells, task_of: np.ndarray, is_rate: bool) -> Floats:
+def fitted_gammas(cells: Cells, task_of: np.ndarray, is_rate: bool) -> _Floats:
     """Returns γ of each edge of one industry, (edges,): equation (2) of LWM, averaged over the λ of its later task.
 
     `task_of` numbers the later tasks, (edges,). All γ are 0 where they gain less than one standard error on the
@@ -109,7 +107,7 @@ def fitted_gammas(cells: Cells, task_of: np.ndarray, is_rate: bool) -> Floats:
     gains = np.stack([_gains(seen, asked, [_gamma(x, seen.n) for x in LAMBDAS], is_rate) for seen, asked in parts])
     by_task = np.stack([[np.bincount(task_of, row) for row in fold] for fold in gains])
 
-    def mixed(n: Floats, of_task: Floats) -> Floats:
+    def mixed(n: _Floats, of_task: _Floats) -> _Floats:
         weights = lambda_weights(of_task)[:, task_of]
         return np.sum([weight * _gamma(x, n) for weight, x in zip(weights, LAMBDAS, strict=True)], axis=0)
 
@@ -123,13 +121,13 @@ def fitted_gammas(cells: Cells, task_of: np.ndarray, is_rate: bool) -> Floats:
     return mixed(cells.whole.n, whole) if is_better else np.zeros(len(task_of))
 
 
-def _gains(seen: Cells, asked: Cells, gammas: Sequence[Floats], is_rate: bool) -> Floats:
+def _gains(seen: Cells, asked: Cells, gammas: Sequence[_Floats], is_rate: bool) -> _Floats:
     """Returns by how much the log-likelihood of what is asked grows with each γ, (gammas, edges)."""
     effect, none = effects(seen, is_rate), log_likelihood(asked, np.zeros_like(seen.n), is_rate)
     return np.stack([log_likelihood(asked, gamma * effect, is_rate) - none for gamma in gammas])
 
 
-def lambda_weights(gains: Floats) -> Floats:
+def lambda_weights(gains: _Floats) -> _Floats:
     """Returns the probability of each λ for each task, (lambdas, tasks), from the gains on held-out cases.
 
     How frequent each λ is among the tasks is fitted to all of them (expectation maximisation): a task with few
@@ -144,11 +142,11 @@ def lambda_weights(gains: Floats) -> Floats:
     return np.asarray(weights)
 
 
-def _gamma(lambda_: float, n: Floats) -> Floats:
+def _gamma(lambda_: float, n: _Floats) -> _Floats:
     return np.asarray(-np.expm1(-lambda_ * n))
 
 
-def pair_figures(pairs: pa.Table, tasks: Sequence[Row], modes: Sequence[Row]) -> dict[tuple[str, str], Row]:
+def pair_figures(pairs: pa.Table, tasks: Sequence[_Row], modes: Sequence[_Row]) -> dict[tuple[str, str], _Row]:
     """Returns the dst_* columns of wkg/edges by (src, dst).
 
     `pairs`: the aggregate of all sources, not added up yet. `tasks` and `modes`: rows of wkg/tasks and of
@@ -162,7 +160,7 @@ def pair_figures(pairs: pa.Table, tasks: Sequence[Row], modes: Sequence[Row]) ->
     place = np.array([edges[key] for key in keys]) * FOLDS + rows["fold"].to_numpy()
     of_task = {row["task_id"]: row for row in tasks}
     industries = [(of_task[dst]["industries"] or [""])[0] for _, dst in edges]
-    found: dict[tuple[str, str], Row] = {key: {} for key in edges}
+    found: dict[tuple[str, str], _Row] = {key: {} for key in edges}
     for figure in FIGURES:
         cells = _cells(rows, figure, place, len(edges), _by_mode(modes, figure.column))
         gammas = _gammas(cells, figure, list(edges), industries)
@@ -172,11 +170,11 @@ def pair_figures(pairs: pa.Table, tasks: Sequence[Row], modes: Sequence[Row]) ->
     return found
 
 
-def _by_mode(modes: Sequence[Row], column: str) -> ModeFigures:
+def _by_mode(modes: Sequence[_Row], column: str) -> _ByMode:
     return {(row["task_id"], *(row[c] for c in MODE_COLUMNS)): row[column] for row in modes}
 
 
-def _cells(rows: pa.Table, figure: _Figure, place: np.ndarray, edges: int, of_mode: ModeFigures) -> Cells:
+def _cells(rows: pa.Table, figure: _Figure, place: np.ndarray, edges: int, of_mode: _ByMode) -> Cells:
     """Adds up the rows by edge and fold; rows of a mode whose figure is unknown are left out."""
     names = zip(*(rows[c].to_pylist() for c in ("dst", *MODE_COLUMNS)), strict=True)
     figures = [of_mode.get(name) for name in names]
@@ -185,13 +183,13 @@ def _cells(rows: pa.Table, figure: _Figure, place: np.ndarray, edges: int, of_mo
     n = np.where(known, rows[f"{figure.name}_n"].to_numpy().astype(float), 0.0)
     total = np.array([float(x) for x in rows[figure.total].to_pylist()]) / figure.unit
 
-    def added(values: Floats) -> Floats:
+    def added(values: _Floats) -> _Floats:
         return np.bincount(place, values, edges * FOLDS).reshape(edges, FOLDS)
 
     return Cells(added(n), added(np.where(known, total, 0.0)), added(n * mean))
 
 
-def _gammas(cells: Cells, figure: _Figure, edges: Sequence[tuple[str, str]], industries: Sequence[str]) -> Floats:
+def _gammas(cells: Cells, figure: _Figure, edges: Sequence[tuple[str, str]], industries: Sequence[str]) -> _Floats:
     """Returns γ of each edge, (edges,), fitted for each industry by itself."""
     names, numbers = np.array(industries), {dst: n for n, dst in enumerate(dict.fromkeys(dst for _, dst in edges))}
     tasks, found = np.array([numbers[dst] for _, dst in edges]), np.zeros(len(names))
@@ -202,10 +200,10 @@ def _gammas(cells: Cells, figure: _Figure, edges: Sequence[tuple[str, str]], ind
     return found
 
 
-def _columns(figure: _Figure, whole: Cells, i: int, shift: tuple[float, float], of_task: float | None) -> Row:
+def _columns(figure: _Figure, whole: Cells, i: int, shift: tuple[float, float], of_task: float | None) -> _Row:
     """Returns the columns of one figure of one edge; `shift` is its γ and its effect."""
     n, total, (gamma, effect), name = int(whole.n[i]), float(whole.total[i]), map(float, shift), f"dst_{figure.name}"
-    counted: Row = {f"{name}_n": n, f"{name}_gamma": gamma}
+    counted: _Row = {f"{name}_n": n, f"{name}_gamma": gamma}
     if figure.is_rate:
         counted |= {f"{name}_successes": round(total)}
         drawn = None if of_task is None else min(1.0, max(0.0, of_task + gamma * effect))

@@ -162,7 +162,7 @@ class Sequences:
 
 DEEPEST = 10  # steps of a context, the beginning of the case counted as one
 LEAST_SEEN = 3  # times that a context of two or more steps was seen
-MOST_ROWS = 200_000  # of wkg/contexts: some 10 MB
+MOST_CONTEXTS = 200_000  # of wkg/contexts: some 10 MB
 _BEGINNING = 0  # the symbol in front of a case, and as what follows the end
 
 
@@ -179,7 +179,7 @@ class _Level:
     seen: np.ndarray
 
 
-def context_table(sequences: Sequences, most_rows: int = MOST_ROWS) -> pa.Table:
+def context_table(sequences: Sequences, most_rows: int = MOST_CONTEXTS) -> pa.Table:
     """wkg/contexts of these sequences."""
     names, numbers = sequences.tasks
     symbols, place, following, weight = _steps(sequences, numbers)

@@ -27,7 +27,7 @@ from opus_pipelines.history.records.arrow_arrays import distinct
 from opus_pipelines.wkg.estimates.outcome_attribution import Judged, Prior, attribute_outcomes
 from opus_pipelines.wkg.estimates.sequences import Sequences
 
-Floats = np.ndarray
+_Floats = np.ndarray
 LOG_STRENGTH_DEVIATION = 1.0  # of a pool's strength round the wider pool's: e times as much or as little is no surprise
 ALIKE, ALIKE_PAIRS = (
     0.3,
@@ -70,7 +70,7 @@ def fit_beta(successes: Sequence[int], n: Sequence[int], prior: BetaPool, behind
     behind = prior.strength if behind is None else behind
     wrong, first = total - right, np.array([np.log(prior.mean / (1 - prior.mean)), np.log(prior.strength)])
 
-    def target(at: Floats) -> tuple[float, Floats]:
+    def target(at: _Floats) -> tuple[float, _Floats]:
         mean, strength = 1 / (1 + np.exp(-at[0])), np.exp(at[1])
         a, b, off = mean * strength, (1 - mean) * strength, (at[1] - first[1]) / LOG_STRENGTH_DEVIATION
         both = digamma(strength) - digamma(strength + total)
@@ -140,7 +140,7 @@ def expected(
     return [BetaPool(float(m), float(s)) for m, s in zip(middle, found, strict=True)]
 
 
-def _correlation(task: Floats, deviations: Floats, noise: Floats, judged: Floats) -> float:
+def _correlation(task: _Floats, deviations: _Floats, noise: _Floats, judged: _Floats) -> float:
     """Returns the correlation of the execution modes of one task.
 
     It is the mean product of pairs, divided by the mean square without chance; a pair with little chance in it has a
@@ -153,7 +153,7 @@ def _correlation(task: Floats, deviations: Floats, noise: Floats, judged: Floats
     return float(np.clip((products / max(squares, 1.0) + ALIKE_PAIRS * ALIKE) / (pairs + ALIKE_PAIRS), 0.0, MOST_ALIKE))
 
 
-Row = Mapping[str, Any]
+_Row = Mapping[str, Any]
 COUNTS = ("p_successes", "p_n", "q_successes", "q_n")
 
 
@@ -170,8 +170,8 @@ class SuccessModel:
     def __init__(
         self,
         priors: Priors,
-        tasks: Iterable[Row],
-        modes: Iterable[Row],
+        tasks: Iterable[_Row],
+        modes: Iterable[_Row],
         from_cases: Mapping[str, tuple[Estimate, Estimate]],
     ) -> None:
         self.from_cases = from_cases
@@ -185,7 +185,7 @@ class SuccessModel:
             )
             self.before[figure] = dict(zip(map(_mode_key, modes), of_modes, strict=True))
 
-    def of_task(self, row: Row) -> tuple[Estimate, Estimate]:
+    def of_task(self, row: _Row) -> tuple[Estimate, Estimate]:
         """Returns p (all direct predecessors succeeded) and q (at least one of them failed) of a task."""
         p, q = (_drawn_to(self.of_industry[figure][row["industry"]], row, figure) for figure in ("p", "q"))
         if row["p_n"] == 0 and row["task_id"] in self.from_cases:
@@ -193,7 +193,7 @@ class SuccessModel:
             q = q if row["q_n"] else unseen
         return p, q
 
-    def of_mode(self, row: Row, task: tuple[Estimate, Estimate]) -> tuple[Estimate, Estimate]:
+    def of_mode(self, row: _Row, task: tuple[Estimate, Estimate]) -> tuple[Estimate, Estimate]:
         """Returns p and q of one execution mode.
 
         A mode without evidence of its own gets its prior, or the estimate of its task where that comes from the
@@ -201,31 +201,31 @@ class SuccessModel:
         """
         return self._of_mode(row, "p", task[0]), self._of_mode(row, "q", task[1])
 
-    def _of_mode(self, row: Row, figure: str, task: Estimate) -> Estimate:
+    def _of_mode(self, row: _Row, figure: str, task: Estimate) -> Estimate:
         if task.basis == "estimated":
             return task
         own = _drawn_to(self.before[figure][_mode_key(row)], row, figure)
         return own if own.n or task.basis == "prior" else replace(own, basis="estimated")
 
 
-def _column(rows: Sequence[Row], name: str) -> list[Any]:
+def _column(rows: Sequence[_Row], name: str) -> list[Any]:
     return [row[name] for row in rows]
 
 
-def _counts(rows: Sequence[Row], figure: str) -> tuple[list[int], list[int]]:
+def _counts(rows: Sequence[_Row], figure: str) -> tuple[list[int], list[int]]:
     return _column(rows, f"{figure}_successes"), _column(rows, f"{figure}_n")
 
 
-def _drawn_to(pool: BetaPool, row: Row, figure: str) -> Estimate:
+def _drawn_to(pool: BetaPool, row: _Row, figure: str) -> Estimate:
     return smoothed(row[f"{figure}_successes"], row[f"{figure}_n"], pool.mean, pool.strength)
 
 
-def _mode_key(row: Row) -> tuple[str | None, ...]:
+def _mode_key(row: _Row) -> tuple[str | None, ...]:
     return row["task_id"], row["actor_kind"], row["model"], row["actor_group"]
 
 
 def from_cases(
-    sequences: Sequences, lacking: np.ndarray, tasks: Iterable[Row], priors: Priors
+    sequences: Sequences, lacking: np.ndarray, tasks: Iterable[_Row], priors: Priors
 ) -> dict[str, tuple[Estimate, Estimate]]:
     """Estimates p and q of tasks from case outcomes when no step was judged.
 

@@ -16,14 +16,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from opus_pipelines.wkg.estimates.aggregate_columns import summed
+from opus_pipelines.wkg.estimates.aggregate_columns import MODE_COLUMNS, summed
 from opus_pipelines.wkg.estimates.figures import grids
 from opus_pipelines.workflow.evaluation.calendar import Calendar
 from opus_pipelines.workflow.evaluation.lead_time import LEVELS, DurationQuantiles, Floats, Wait
 from opus_pipelines.workflow.model import Actor
 
 PER_MS = 1_000  # microseconds a millisecond
-MODE_COLUMNS = ("actor_kind", "model", "actor_group")
 # What each level tells apart. A plan asks from the first to the last: the most specific that history has.
 LEVEL_KEYS = {
     "edge_way": ("src", "dst", *MODE_COLUMNS),
@@ -33,7 +32,7 @@ LEVEL_KEYS = {
     "resource": MODE_COLUMNS,
 }
 _P50, _P90 = LEVELS.index(500), LEVELS.index(900)
-Row = dict[str, Any]
+_Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class WaitFigures:
     quantiles: tuple[float, ...]
 
     @property
-    def columns(self) -> Row:
+    def columns(self) -> _Row:
         """As wkg/waits and wkg/edges name them."""
         return {
             "wait_n": self.n,
@@ -76,7 +75,7 @@ def wait_figures(waits: pa.Table, keys: tuple[str, ...]) -> dict[tuple[str | Non
     }
 
 
-def wait_rows(waits: pa.Table) -> list[Row]:
+def wait_rows(waits: pa.Table) -> list[_Row]:
     """Returns the rows of wkg/waits, sorted by key."""
     none = dict.fromkeys(("src", "dst", *MODE_COLUMNS))
     rows = [

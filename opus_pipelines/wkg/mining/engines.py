@@ -186,7 +186,7 @@ MIB = 2**20
 _ALIASES = pa.schema([(name, pa.string()) for name in ("source", "industry", "task_key", "task_id")])
 
 
-def mine(
+def mine_aggregates(
     sources: list[Source],
     names: tuple[str, ...],
     rules: Spark,

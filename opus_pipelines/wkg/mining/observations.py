@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from opus_pipelines.core.schemas import IMPLEMENTATIONS
 from opus_pipelines.history.records.arrow_arrays import consecutive
 from opus_pipelines.history.records.money import GROUP_ATTRIBUTES, NO_GROUP
+from opus_pipelines.wkg.estimates.aggregate_columns import FOLDS, MODE_COLUMNS
 
 CASE_FIELDS = (
     "implementation_id",
@@ -29,7 +30,6 @@ CASE_FIELDS = (
     "expected_outcome",
     "weight",
 )
-MODE_COLUMNS = ("actor_kind", "model", "actor_group")
 STEP_FIELDS = {  # of a step, what each query reads from disk
     "ways": ("task_key", *MODE_COLUMNS, "started_at", "ended_at", "cost_usd", "cost_basis", "success", "predecessors"),
     "histograms": (
@@ -53,7 +53,6 @@ STEP_FIELDS = {  # of a step, what each query reads from disk
     "texts": ("task_key", *MODE_COLUMNS, "description", "instructions", "inputs", "outputs"),
 }
 BATCH_CASES = 16_384
-FOLDS = 5
 _TEXTS = {"description": "description", "instructions": "instruction", "inputs": "input", "outputs": "output"}
 _MILLIONTHS = {  # measure: the column, and how many of the counted unit are one of it
     "duration": ("duration_ms", 1_000),

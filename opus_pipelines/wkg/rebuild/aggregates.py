@@ -330,7 +330,7 @@ def _mined_rows(lake: Lake, parts: list[SourcePart], rules: Spark, session: "Cal
 
         def rows_of(wanted: list[SourcePart], names: tuple[str, ...]) -> Mined:
             sources = [Source(part.source, part.folder, part.aliases) for part in wanted]
-            return _by_source(engines.mine(sources, names, rules, session, folder / "spill"), wanted)
+            return _by_source(engines.mine_aggregates(sources, names, rules, session, folder / "spill"), wanted)
 
         mined = rows_of(jobs, tuple(AGGREGATES))
         for name in AGGREGATES:

@@ -5,7 +5,7 @@ stored once.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +26,7 @@ from opus_pipelines.language.embedding.texts import Part, object_of, part_simila
 from opus_pipelines.wkg.estimates.next_activity import Events, continuations
 from opus_pipelines.wkg.estimates.sequences import text_lists
 from opus_pipelines.wkg.mining.observations import actor_groups
+from opus_pipelines.wkg.rebuild.vectors import Progress
 
 Lookup = Mapping[tuple[str | None, str], str]  # industry, task_key → task_id
 _PLAIN = [
@@ -266,7 +267,6 @@ def _nested(like: pa.ListArray, flat: pa.Array) -> pa.ListArray:
     return pa.ListArray.from_arrays(offsets, flat)
 
 
-Progress = Callable[[int, int], None]
 Vectors = dict[str, "np.ndarray"]
 REQUESTS = 24  # of a part: enough to know its like
 

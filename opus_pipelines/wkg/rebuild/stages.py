@@ -79,7 +79,7 @@ def begin(settings: Settings, home: Lake, full: bool = False) -> RebuildContext:
 
     With `full`, all parts are made again in an empty lake in the staged folder of `home`.
     """
-    return RebuildContext(settings, home, remake.begin(home) if full else home)
+    return RebuildContext(settings, home, remake.begin_remake(home) if full else home)
 
 
 @dataclass(frozen=True)
@@ -277,7 +277,7 @@ def publish(checked: CheckedSnapshot, context: RebuildContext, now: datetime) ->
     require_passed(checked.all_checks)
     resolved, snapshot, home = checked.resolved, checked.resolved.snapshot, context.home
     if snapshot.is_new and context.work is not home:
-        remake.compare(context.work, home, snapshot.snapshot_id, snapshot.folder)
+        remake.compare_remade(context.work, home, snapshot.snapshot_id, snapshot.folder)
         remake.adopt(context.work, home)
     with context.timed("publish"):
         # The ledger records which names are in use. That changes also when an earlier snapshot becomes current again.

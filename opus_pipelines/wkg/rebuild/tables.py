@@ -34,7 +34,7 @@ from opus_pipelines.core.statistics import Estimate
 from opus_pipelines.history.records.activity_kinds import Classified, by_activity, classify_source, merge_kinds
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_table, table_of, write_table
 from opus_pipelines.wkg import graph_metrics
-from opus_pipelines.wkg.estimates.aggregate_columns import KEYS, summed
+from opus_pipelines.wkg.estimates.aggregate_columns import KEYS, MODE_COLUMNS, summed
 from opus_pipelines.wkg.estimates.critical_tasks import critical_task_rows, lacking
 from opus_pipelines.wkg.estimates.figures import (
     NO_COSTS,
@@ -48,7 +48,7 @@ from opus_pipelines.wkg.estimates.figures import (
     probability,
     standard_deviations,
 )
-from opus_pipelines.wkg.estimates.pair_figures import FIGURES, MODE_COLUMNS, pair_figures
+from opus_pipelines.wkg.estimates.pair_figures import FIGURES, pair_figures
 from opus_pipelines.wkg.estimates.sequences import Sequences, context_table
 from opus_pipelines.wkg.estimates.success import SuccessModel, from_cases
 from opus_pipelines.wkg.estimates.times import WaitFigures, edge_waits, wait_rows
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 
 PER_MS, PER_UNIT = 1_000, 1_000_000  # microseconds a millisecond; millionths a dollar, gigabyte or thread
 TEXTS_SHOWN = {"instruction": 8, "input": 20, "output": 20}
-Row = dict[str, Any]
+_Row = dict[str, Any]
 Measures = Mapping[str, Figures]
 
 
@@ -77,7 +77,7 @@ class ModeKey(NamedTuple):
     actor_group: str | None
 
     @classmethod
-    def of(cls, row: Row) -> "ModeKey":
+    def of(cls, row: _Row) -> "ModeKey":
         """Returns the key of a row that has these columns."""
         return cls(*(row[name] for name in cls._fields))
 
@@ -109,7 +109,7 @@ def most_frequent(counts: Counter[str] | None, limit: int) -> list[str] | None:
     return sorted(counts, key=lambda value: (-counts[value], value))[:limit] if counts else None
 
 
-def modes_and_tasks(modes: pa.Table) -> tuple[list[Row], list[Row]]:
+def modes_and_tasks(modes: pa.Table) -> tuple[list[_Row], list[_Row]]:
     """Adds up the `ways` aggregate of all sources by execution mode, and by task.
 
     Each row has its task's `industries`, and the first of them as `industry`.
@@ -158,8 +158,8 @@ class ModeFigures:
 
 
 def task_row(
-    row: Row, measures: Measures, names: TaskNames, texts_of: TextCounts, success: tuple[Estimate, Estimate]
-) -> Row:
+    row: _Row, measures: Measures, names: TaskNames, texts_of: TextCounts, success: tuple[Estimate, Estimate]
+) -> _Row:
     """Returns one row of wkg/tasks, without the metrics of the graph; `success` are its p and q."""
     p, q = success
     description = texts_of.most(row["task_id"], "description")
@@ -187,7 +187,7 @@ def task_row(
     }
 
 
-def mode_row(row: Row, figures: ModeFigures, texts_of: TextCounts, p: Estimate, q: Estimate) -> Row:
+def mode_row(row: _Row, figures: ModeFigures, texts_of: TextCounts, p: Estimate, q: Estimate) -> _Row:
     """Returns one row of wkg/task_implementations."""
     mode, success = ModeKey.of(row), probability("p", p)
     measures, deviations, duration_quantiles = figures.measures, figures.deviations, figures.duration_quantiles
@@ -218,7 +218,7 @@ def edge_rows(
     unit: str,
     lambda_: float,
     waits: Mapping[tuple[str | None, ...], WaitFigures],
-) -> list[Row]:
+) -> list[_Row]:
     """Returns the rows of wkg/edges from the `edges` aggregate of all sources.
 
     γ follows LWM (2), with |ξ| counted in `unit`. The probability is the share of all transitions out of src. `waits`
@@ -252,7 +252,7 @@ def mean(measures: Measures, measure: str, per: int) -> float | None:
     return _divided(figures.total, figures.n * per)
 
 
-def _edge(row: Row, variants: int, unit: str, lambda_: float, out: int) -> Row:
+def _edge(row: _Row, variants: int, unit: str, lambda_: float, out: int) -> _Row:
     return {
         "src": row["src"],
         "dst": row["dst"],
@@ -266,14 +266,14 @@ def _edge(row: Row, variants: int, unit: str, lambda_: float, out: int) -> Row:
     }
 
 
-def _edge_wait(row: Row, waits: Mapping[tuple[str | None, ...], WaitFigures]) -> Row:
+def _edge_wait(row: _Row, waits: Mapping[tuple[str | None, ...], WaitFigures]) -> _Row:
     found = waits.get((row["src"], row["dst"]))
     if found is None:
         return {"wait_n": 0, "wait_with_work_n": 0}
     return {**found.columns, "wait_with_work_n": found.with_work_n}
 
 
-def _wait_columns(measures: Measures) -> Row:
+def _wait_columns(measures: Measures) -> _Row:
     wait = measures.get("wait", NOTHING)
     quantiles = {f"wait_ms_{name}": _scaled(getattr(wait, name), PER_MS) for name in QUANTILES}
     return {"wait_ms_mean": mean(measures, "wait", PER_MS), "wait_n": wait.n, **quantiles}
@@ -283,7 +283,7 @@ def _divided(total: Decimal, by: int) -> float | None:
     return float(Decimal(total) / by) if by else None
 
 
-def _time_and_cost_columns(row: Row, measures: Measures) -> Row:
+def _time_and_cost_columns(row: _Row, measures: Measures) -> _Row:
     """Returns the columns of working time and cost, each with its count and basis.
 
     A cost has the basis `rate` when at least half of the costs behind it have.
@@ -376,7 +376,7 @@ def write_metrics(folder: Path, rules: Graph, session: "Callable[[], SparkSessio
 
 
 def _tasks(
-    rows: list[Row],
+    rows: list[_Row],
     names: Mapping[str, TaskNames],
     histograms: pa.Table,
     texts_of: TextCounts,
@@ -394,7 +394,7 @@ def _tasks(
 
 
 def _task_implementations(
-    rows: list[Row], tasks: list[Row], histograms: pa.Table, texts_of: TextCounts, model: SuccessModel
+    rows: list[_Row], tasks: list[_Row], histograms: pa.Table, texts_of: TextCounts, model: SuccessModel
 ) -> pa.Table:
     measures, of_task = (
         figures(histograms, ModeKey._fields),
@@ -417,7 +417,7 @@ def _task_implementations(
     )
 
 
-def _edges(rows: list[Row], pairs: pa.Table, tasks: pa.Table, modes: pa.Table) -> pa.Table:
+def _edges(rows: list[_Row], pairs: pa.Table, tasks: pa.Table, modes: pa.Table) -> pa.Table:
     """Returns wkg/edges: the rows of edges with what their later task came to behind the earlier one."""
     found = pair_figures(
         pairs,
@@ -428,7 +428,7 @@ def _edges(rows: list[Row], pairs: pa.Table, tasks: pa.Table, modes: pa.Table) -
 
 
 def _names_of_tasks(
-    rows: list[Row], modes: pa.Table, resolution: Resolution, kinds: Mapping[str, Classified]
+    rows: list[_Row], modes: pa.Table, resolution: Resolution, kinds: Mapping[str, Classified]
 ) -> dict[str, TaskNames]:
     clients, sources = _clients(modes), _sources(resolution)
     return {

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 Similarity = Callable[[int, int], float | None]
 
 
-def components(size: int, pairs: Iterable[tuple[int, int]]) -> list[list[int]]:
+def components_of(size: int, pairs: Iterable[tuple[int, int]]) -> list[list[int]]:
     """Returns the connected components of the graph over 0..size-1, each sorted, by their first member."""
     top = list(range(size))
 
@@ -356,7 +356,7 @@ def _word_count(text: str) -> int:
 
 MIN_NEIGHBOUR_COSINE = 0.5  # of the tasks before, or after, that confirms a shared statement
 MIN_TEXT_COSINE = 0.5  # below it, different texts prevent a merge of similar names
-Pair = tuple[int, int]
+_Pair = tuple[int, int]
 
 
 class DuplicateDetector:
@@ -386,12 +386,12 @@ class DuplicateDetector:
         self._text_vectors = NameVectors(
             [text if i in compared else "" for i, text in enumerate(self._task_texts.texts)], encoder
         )
-        self._similarities: dict[Pair, float | None] = {}
+        self._similarities: dict[_Pair, float | None] = {}
 
     @cached_property
-    def candidates(self) -> list[Pair]:
+    def candidates(self) -> list[_Pair]:
         """The pairs of free names that may be one task, sorted: all that have the same words, or share a statement."""
-        found: set[Pair] = set()
+        found: set[_Pair] = set()
         for group in self._groups:
             found.update(same_word_pairs({i: self._nodes[i].words for i in group}))
             found.update(self._task_texts.sharing(group))
@@ -465,7 +465,8 @@ class DuplicateDetector:
         """The neighbours of all names, where names that are similar in themselves count as one."""
         sure = (pair for pair in self.candidates if any(self._claims(*pair)))
         twins = [
-            group[0] for _, group in sorted((i, group) for group in components(len(self._nodes), sure) for i in group)
+            group[0]
+            for _, group in sorted((i, group) for group in components_of(len(self._nodes), sure) for i in group)
         ]
         return TaskNeighbours(rows_of(self._evidence, "follows"), self._number, twins)
 

@@ -141,9 +141,9 @@ SAID = pa.schema([(name, pa.string()) for name in ("industry", "task_key", "fiel
 FOLLOWS = pa.schema([(name, pa.string()) for name in ("industry", "before", "after")] + [("count", pa.int64())])
 SCOPES = pa.schema([(name, pa.string()) for name in ("industry", "task_key", "scope")])
 EVIDENCE = {"said": SAID, "follows": FOLLOWS, "scopes": SCOPES}
-VALUES_KEPT = 8  # most frequent values of a key's field
+_VALUES_OF_KEY = 8  # most frequent values of a key's field
 NEIGHBOURS_KEPT = 16  # most frequent predecessors, and successors, of a key
-LONGEST = 1_000  # characters of a value
+_LONGEST = 1_000  # characters of a value
 WHOLE_SOURCE = ""  # the scope of what was carried out; a process model is a scope of its own
 _FIELDS = ("task_key", "description", "instructions", "predecessors")
 _EVIDENCE_COLUMNS = [
@@ -167,7 +167,7 @@ def count_evidence(folder: Path) -> dict[str, pa.Table]:
         name: pa.concat_tables([schema.empty_table(), *(part[name] for part in parts)])
         for name, schema in EVIDENCE.items()
     }
-    said = _first(_summed(joined["said"], SAID), ("industry", "task_key", "field"), VALUES_KEPT)
+    said = _first(_summed(joined["said"], SAID), ("industry", "task_key", "field"), _VALUES_OF_KEY)
     follows = _summed(joined["follows"], FOLLOWS)
     near = [_first(follows, ("industry", end), NEIGHBOURS_KEPT) for end in ("before", "after")]
     kept = pa.concat_tables(near).group_by(FOLLOWS.names).aggregate([]).select(FOLLOWS.names)
@@ -197,7 +197,7 @@ def _said(batch: pa.RecordBatch) -> pa.Table:
 
 def _values(batch: pa.RecordBatch, case: pa.Array, key: pa.Array, values: pa.Array, field: str) -> pa.Table:
     """Returns rows of `said`: values of a field with the row of the batch and the task key that each belongs to."""
-    values = pc.utf8_slice_codeunits(values, 0, LONGEST)
+    values = pc.utf8_slice_codeunits(values, 0, _LONGEST)
     columns = [batch["industry"].take(case), key, pa.repeat(field, len(values)), values, batch["weight"].take(case)]
     table = pa.table(columns, schema=SAID)
     return table.filter(pc.fill_null(pc.not_equal(pc.utf8_trim_whitespace(table["value"]), ""), False))

@@ -25,7 +25,7 @@ from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.versions import versions_of
 from opus_pipelines.lake.layout import Lake, read_json, table_of, write_json
 from opus_pipelines.language.embedding.encoder import TextEncoder
-from opus_pipelines.wkg.task_matching.duplicate_detection import DuplicateDetector, components, tasks_of
+from opus_pipelines.wkg.task_matching.duplicate_detection import DuplicateDetector, components_of, tasks_of
 from opus_pipelines.wkg.task_matching.id_ledger import Claim, Entry, Ledger, assign, read_ledger
 from opus_pipelines.wkg.task_matching.names import (
     Identity,
@@ -94,7 +94,7 @@ def merges_of(nodes: Sequence[Node], pins: Pins, across: bool, detector: Duplica
     similar = {
         pair: value for pair in (detector.candidates if detector else ()) if (value := similarity(*pair)) is not None
     } | equal
-    pinned = components(len(nodes), ((group[0], other) for group in same for other in group[1:]))
+    pinned = components_of(len(nodes), ((group[0], other) for group in same for other in group[1:]))
     groups = [group for group in tasks_of(pinned, similar, similarity, apart) if len(group) > 1]
     pairs = (pair for group in groups for pair in combinations(group, 2))
     return Merges(

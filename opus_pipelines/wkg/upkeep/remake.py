@@ -30,7 +30,7 @@ def lake_of(home: Lake) -> Lake:
     return Lake(home.staged / "full")
 
 
-def begin(home: Lake) -> Lake:
+def begin_remake(home: Lake) -> Lake:
     """Makes an empty lake in the staged folder of `home`, with the kept files of `home`.
 
     What an earlier attempt left there is removed. Files that are computed are left out: vectors, and the outcome of
@@ -51,7 +51,7 @@ def begin(home: Lake) -> Lake:
     return scratch
 
 
-def compare(scratch: Lake, home: Lake, snapshot: str, staged: Path) -> None:
+def compare_remade(scratch: Lake, home: Lake, snapshot: str, staged: Path) -> None:
     """Compares what was made again with what is published; raises CheckFailed naming what differs."""
     pairs = [*_parts(scratch, home), (staged, home.snapshot_folder(snapshot))]
     if different := sorted(

@@ -27,7 +27,7 @@ from opus_pipelines.history.records.assembler import Assembler, LogFile, OtherFi
 from opus_pipelines.history.records.formats import LOG_FORMATS
 from opus_pipelines.history.records.raw import Reject
 from opus_pipelines.history.records.source_settings import SourceSettings
-from opus_pipelines.wkg.mining.engines import Source, mine
+from opus_pipelines.wkg.mining.engines import Source, mine_aggregates
 from tests.campaigns import examples
 from tests.made_logs import CLOCKS, SETTINGS, TYPED, tables, written
 
@@ -68,7 +68,7 @@ def ordinary(content: bytes, kind: str, stated: SourceSettings, folder: Path) ->
     rows = table.to_pylist()
     aliases = {(row["industry"], task["task_key"], task["task_key"]) for row in rows for task in row["tasks"]}
     source = Source("s", place, tuple(sorted(aliases, key=str)))
-    edges = mine([source], ("edges",), Spark(), no_spark, folder / "spill")["edges"].to_pylist()
+    edges = mine_aggregates([source], ("edges",), Spark(), no_spark, folder / "spill")["edges"].to_pylist()
     named = [{k: v for k, v in edge.items() if k != "source"} for edge in edges]
     return (
         sorted(named, key=lambda edge: (edge["src"], edge["dst"])),

@@ -75,7 +75,7 @@ def mails() -> Iterator[tuple[int, list[Any]]]:
 
 def test_a_failed_night_is_told_by_webhook(hook: Any) -> None:
     address, posted = hook
-    assert runs.send(failed_night(1), Alerts(webhook=address)) == []
+    assert runs.send_alerts(failed_night(1), Alerts(webhook=address)) == []
     assert posted[0]["text"].splitlines() == [
         "rebuild: failure after 60 s",
         "reason: the disk is full",
@@ -97,16 +97,16 @@ def test_a_failed_night_is_told_by_mail(mails: Any, monkeypatch: pytest.MonkeyPa
         smtp_password_variable="MAIL_SECRET",
         mail_to=("a@example.org", "b@example.org"),
     )
-    assert runs.send(failed_night(1), settings) == []
+    assert runs.send_alerts(failed_night(1), settings) == []
     assert received[0].rcpt_tos == ["a@example.org", "b@example.org"]
     assert b"Subject: rebuild: failure after 60 s" in received[0].content
     assert b"\r\nDate: " in received[0].content
     monkeypatch.setenv("MAIL_SECRET", "another")
-    (line,) = runs.send(failed_night(1), settings)
+    (line,) = runs.send_alerts(failed_night(1), settings)
     assert "535" in line
     assert "another" not in line
     monkeypatch.delenv("MAIL_SECRET")
-    (line,) = runs.send(failed_night(1), settings)
+    (line,) = runs.send_alerts(failed_night(1), settings)
     assert "environment variable" in line
 
 
@@ -122,27 +122,27 @@ def test_a_failed_night_is_told_by_mail(mails: Any, monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_who_is_told_of_what(on: Any, run: Any, wanted: bool) -> None:
-    assert runs.is_wanted(run, Alerts(on=on)) is wanted
+    assert runs.is_alert_wanted(run, Alerts(on=on)) is wanted
 
 
 def test_an_alert_that_cannot_be_sent_is_a_line_without_the_address(hook: Any) -> None:
     address, posted = hook
-    (line,) = runs.send(failed_night(1), Alerts(webhook=f"{address}/500"))
+    (line,) = runs.send_alerts(failed_night(1), Alerts(webhook=f"{address}/500"))
     assert "HTTPError" in line
     assert "500" in line
     assert address not in line
     assert len(posted) == 1
-    (line,) = runs.send(failed_night(1), Alerts(smtp_host="127.0.0.1", smtp_port=1, mail_to=("a@b",)))
+    (line,) = runs.send_alerts(failed_night(1), Alerts(smtp_host="127.0.0.1", smtp_port=1, mail_to=("a@b",)))
     assert "e-mail" in line
 
 
 def test_the_address_may_be_a_secret_of_the_environment(hook: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     address, posted = hook
     monkeypatch.setenv("HOOK", address)
-    assert runs.send(failed_night(1), Alerts(webhook_variable="HOOK")) == []
+    assert runs.send_alerts(failed_night(1), Alerts(webhook_variable="HOOK")) == []
     assert len(posted) == 1
     monkeypatch.delenv("HOOK")
-    assert len(runs.send(failed_night(1), Alerts(webhook_variable="HOOK"))) == 1
+    assert len(runs.send_alerts(failed_night(1), Alerts(webhook_variable="HOOK"))) == 1
 
 
 def test_a_run_is_reported_once_with_its_cost_its_metrics_and_its_alert(tmp_path: Path, hook: Any) -> None:
@@ -166,7 +166,7 @@ def test_a_run_is_reported_once_with_its_cost_its_metrics_and_its_alert(tmp_path
 
 
 def test_what_is_unknown_has_no_metric_and_a_failure_is_zero(tmp_path: Path) -> None:
-    runs.write(failed_night(1, items=None, drift_share=None), tmp_path / "opus_rebuild.prom")
+    runs.write_metrics(failed_night(1, items=None, drift_share=None), tmp_path / "opus_rebuild.prom")
     text = (tmp_path / "opus_rebuild.prom").read_text()
     assert "opus_run_items" not in text
     assert 'opus_run_success{job="rebuild"} 0.0' in text

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from opus_pipelines.core.settings import Spark
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.wkg.estimates.aggregate_columns import AGGREGATES
-from opus_pipelines.wkg.mining.engines import Source, memory_limit, mine, takes_spark
+from opus_pipelines.wkg.mining.engines import Source, memory_limit, mine_aggregates, takes_spark
 from opus_pipelines.wkg.mining.observations import actor_groups
 from opus_pipelines.wkg.rebuild.aggregates import SourcePart, mine_missing
 
@@ -154,7 +154,7 @@ class Counted:
 
 
 def mined(part: SourcePart, folder: Path) -> dict[str, pa.Table]:
-    return mine([Source("s", part.folder, part.aliases)], tuple(AGGREGATES), AUTOMATIC, no_spark, folder)
+    return mine_aggregates([Source("s", part.folder, part.aliases)], tuple(AGGREGATES), AUTOMATIC, no_spark, folder)
 
 
 @pytest.mark.parametrize("seed", range(3))

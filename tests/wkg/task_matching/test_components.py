@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opus_pipelines.wkg.task_matching.duplicate_detection import components, tasks_of
+from opus_pipelines.wkg.task_matching.duplicate_detection import components_of, tasks_of
 
 Pairs = dict[tuple[int, int], float]
 
@@ -15,7 +15,7 @@ Pairs = dict[tuple[int, int], float]
 def grouped(
     size: int, alike: Pairs, apart: set[tuple[int, int]] = frozenset(), same: tuple[tuple[int, ...], ...] = ()
 ) -> list[list[int]]:  # type: ignore[assignment]
-    atoms = components(size, ((group[0], other) for group in same for other in group[1:]))
+    atoms = components_of(size, ((group[0], other) for group in same for other in group[1:]))
     return tasks_of(
         atoms, alike, lambda a, b: alike.get((min(a, b), max(a, b))), lambda a, b: (min(a, b), max(a, b)) in apart
     )
@@ -60,5 +60,5 @@ def test_groups_are_a_partition_of_names_all_alike_whatever_the_order(
     items = list(alike.items())
     draw.shuffle(items)
     assert grouped(size, dict(items), apart) == found
-    of = {node: i for i, group in enumerate(components(size, alike)) for node in group}
+    of = {node: i for i, group in enumerate(components_of(size, alike)) for node in group}
     assert all(len({of[node] for node in group}) == 1 for group in found)

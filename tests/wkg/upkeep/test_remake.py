@@ -102,10 +102,10 @@ def test_what_counts_as_the_same(tmp_path: Path, made: list[str], there: list[st
     )  # other bytes, written by another version
     (staged / "manifest.json").write_text("{}")
     if same:
-        remake.compare(Lake(tmp_path / "scratch"), home, "w1", staged)
+        remake.compare_remade(Lake(tmp_path / "scratch"), home, "w1", staged)
     else:
         with pytest.raises(CheckFailed, match=f"wkg/w1/tasks/{PART}"):
-            remake.compare(Lake(tmp_path / "scratch"), home, "w1", staged)
+            remake.compare_remade(Lake(tmp_path / "scratch"), home, "w1", staged)
 
 
 @pytest.mark.parametrize(("off", "same"), [(1e-6, True), (1e-3, False)])
@@ -116,10 +116,10 @@ def test_vectors_may_differ_in_their_last_digits(tmp_path: Path, off: float, sam
         write_table(EMBEDDINGS, made, folder / "embeddings")
     scratch = Lake(tmp_path / "scratch")
     if same:
-        remake.compare(scratch, home, "w1", tmp_path / "staged")
+        remake.compare_remade(scratch, home, "w1", tmp_path / "staged")
     else:
         with pytest.raises(CheckFailed, match="embeddings"):
-            remake.compare(scratch, home, "w1", tmp_path / "staged")
+            remake.compare_remade(scratch, home, "w1", tmp_path / "staged")
 
 
 def test_a_file_that_is_broken_differs(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_file_that_is_broken_differs(tmp_path: Path) -> None:
     (home.snapshot_folder("w1") / "tasks").mkdir(parents=True)
     (home.snapshot_folder("w1") / "tasks" / PART).write_bytes(b"PAR1 rotten")
     with pytest.raises(CheckFailed, match="1 files"):
-        remake.compare(Lake(tmp_path / "scratch"), home, "w1", tmp_path / "staged")
+        remake.compare_remade(Lake(tmp_path / "scratch"), home, "w1", tmp_path / "staged")
 
 
 def test_the_scratch_lake_has_what_is_kept_but_no_vectors(lake: Lake) -> None:
@@ -138,7 +138,7 @@ def test_the_scratch_lake_has_what_is_kept_but_no_vectors(lake: Lake) -> None:
     secret.chmod(0o600)
     (lake.kept / "embeddings" / "m-256").mkdir(parents=True)
     write_table(SOURCES, table_of(SOURCES, [{"source": "s", "path": "p"}]), lake.folder(SOURCES))
-    scratch = remake.begin(lake)
+    scratch = remake.begin_remake(lake)
     assert sorted(f.name for f in scratch.kept.iterdir()) == ["lambda.json", "private.key"]
     assert (scratch.kept / "private.key").stat().st_mode & 0o777 == 0o600
     assert (scratch.folder(SOURCES) / PART).is_file()

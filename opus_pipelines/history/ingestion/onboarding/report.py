@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from opus_pipelines.core.formatting import grid, share
-from opus_pipelines.core.settings_files import lines, listed, quoted
+from opus_pipelines.core.settings_files import toml_lines, toml_listed, toml_quoted
 from opus_pipelines.history.ingestion.ingest import more_activities, unpriced_steps
 from opus_pipelines.history.ingestion.onboarding.trial import Findings, Trial, outcome_candidates
 from opus_pipelines.history.records.activity_kinds import KINDS, Classified, classify_source
@@ -93,7 +93,7 @@ def _table_text(name: str, draft: Draft) -> str:
 def _noted(draft: Draft, values: Iterable[tuple[str, str | list[str]]]) -> list[str]:
     reasons = []
     for key, value in values:
-        reasons.append(lines({key: value})[0] + (f"  # {draft.notes[key]}" if key in draft.notes else ""))
+        reasons.append(toml_lines({key: value})[0] + (f"  # {draft.notes[key]}" if key in draft.notes else ""))
     return reasons
 
 
@@ -103,32 +103,36 @@ def _success_text(draft: Draft) -> str:
         if draft.outcome.is_boolean:
             return ""
         rest = f"  # the others: {', '.join(draft.outcome.bad)}"
-        return f"[success]\ncolumn = {quoted(draft.outcome.name)}\nequals = {listed(draft.outcome.good)}{rest}"
-    lines = [
+        return (
+            f"[success]\ncolumn = {toml_quoted(draft.outcome.name)}\nequals = {toml_listed(draft.outcome.good)}{rest}"
+        )
+    toml_lines = [
         (
             "# [success]  No rule is stated: whether a case succeeded is unknown. Candidates, one of which may be made "
             "active (last_activity_in tells which cases to follow, and not how well a step is done):"
         )
     ]
     for candidate in draft.candidates:
-        lines.append(
+        toml_lines.append(
             f"# {candidate.toml}  # {candidate.succeeded:,} cases would be successful, {candidate.failed:,} would not"
         )
     for name, values in draft.unclear:
         some = ", ".join(f"{value}: {count:,}" for value, count in values.most_common(MANY_VALUES))
-        lines.append(f"# column = {quoted(name)}, equals = [...]  # {some}")
-    return "\n".join(_one_line(line) for line in lines) if len(lines) > 1 else ""
+        toml_lines.append(f"# column = {toml_quoted(name)}, equals = [...]  # {some}")
+    return "\n".join(_one_line(line) for line in toml_lines) if len(toml_lines) > 1 else ""
 
 
 def _activities_text(draft: Draft) -> str:
-    lines = []
+    toml_lines = []
     for kind in ("event", "outcome"):
         names = sorted(name for name, classified in draft.kinds.items() if classified.kind == kind)
         for name in names:
-            lines.append(_one_line(f"# {name}: {draft.kinds[name].reason}"))
+            toml_lines.append(_one_line(f"# {name}: {draft.kinds[name].reason}"))
         if names:
-            lines.append(f"{kind} = {listed(names)}")
-    return "\n".join(["[activities]  # no work steps; every other activity is a step", *lines]) if lines else ""
+            toml_lines.append(f"{kind} = {toml_listed(names)}")
+    return (
+        "\n".join(["[activities]  # no work steps; every other activity is a step", *toml_lines]) if toml_lines else ""
+    )
 
 
 def _one_line(comment: str) -> str:
@@ -181,10 +185,10 @@ def rejects_by_cause(trial: Trial) -> list[str]:
         causes[code] += count
         example.setdefault(code, reason)
     total, aside = trial.total("records"), causes.pop(ASIDE, 0)
-    lines = [
+    toml_lines = [
         f"{count:,} of {total:,} records rejected ({code}): {example[code]}" for code, count in causes.most_common(3)
     ]
-    return lines + ([f"{aside:,} more are put aside with the cases of these records"] if aside else [])
+    return toml_lines + ([f"{aside:,} more are put aside with the cases of these records"] if aside else [])
 
 
 def _files(trial: Trial) -> list[tuple[str, str]]:

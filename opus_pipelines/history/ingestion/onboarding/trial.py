@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from opus_pipelines.core.schemas import IMPLEMENTATIONS, REJECTS
-from opus_pipelines.core.settings_files import listed
+from opus_pipelines.core.settings_files import toml_listed
 from opus_pipelines.history.ingestion.ingest import HistoryOptions, HistoryState, read_history
 from opus_pipelines.history.ingestion.plan import SourcePlan, plan_source
 from opus_pipelines.history.records.activity_kinds import Classified, Evidence, by_activity, evidence_of
@@ -295,12 +295,12 @@ def outcome_candidates(findings: Findings, kinds: dict[str, Classified], trial: 
     refused = sorted(name for name, kind in kinds.items() if kind.kind == "outcome")
     if refused:
         bad = _cases_with(trial.folder, set(refused))
-        candidates.append(Outcome(f"contains_none_of = {listed(refused)}", findings.cases - bad, bad))
+        candidates.append(Outcome(f"contains_none_of = {toml_listed(refused)}", findings.cases - bad, bad))
     endings = [name for name, _ in findings.endings.most_common() if name not in refused]
     for name in endings[:3]:
         good = findings.endings[name]
         if OFTEN * findings.cases <= good < findings.cases:
-            candidates.append(Outcome(f"last_activity_in = {listed([name])}", good, findings.cases - good))
+            candidates.append(Outcome(f"last_activity_in = {toml_listed([name])}", good, findings.cases - good))
     return candidates
 
 
