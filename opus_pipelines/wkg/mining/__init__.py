@@ -7,5 +7,5 @@ In: the folders of implementations of each source, and the aliases that lead fro
 
 Out: one Arrow table for each aggregate, with the column `source`.
 
-Door: `engines.mine`.
+Door: `engines.mine_aggregates`.
 """
