@@ -10,7 +10,7 @@ retrieves; a name that a later condition or loop reads is preferred.
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -62,17 +62,77 @@ class RecoveryPoint:
     line: int | None = None
 
 
-def recovered(points: dict[str, RecoveryPoint], start: str, duplicate: bool = False) -> Block:
-    """Returns the blocks of the graph that begins at `start`.
+def postorder(start: str, ahead: Mapping[str, Sequence[str]]) -> list[str]:
+    """Returns what can be reached from the start, each node behind those that it leads to; without recursion."""
+    seen, order = {start}, list[str]()
+    stack = [(start, iter(ahead[start]))]
+    while stack:
+        node, rest = stack[-1]
+        following = next((target for target in rest if target not in seen), None)
+        if following is None:
+            order.append(node)
+            stack.pop()
+        else:
+            seen.add(following)
+            stack.append((following, iter(ahead[following])))
+    return order
 
-    `duplicate`: a step that several ways share is written once for each. Raises FlowError naming the elements where the
-    graph has no block structure, has no end, or is too large.
-    """
-    return Recovery(points, start, duplicate).whole()
+
+def immediate_dominators(start: str, ahead: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Returns the immediate dominator of each node that the start reaches (Cooper, Harvey and Kennedy 2001)."""
+    order = postorder(start, ahead)[::-1]
+    place = {node: i for i, node in enumerate(order)}
+    before = backwards(order, ahead)
+    dominator = {start: start}
+    changed = True
+    while changed:
+        changed = False
+        for node in order[1:]:
+            new, *others = (parent for parent in before[node] if parent in dominator)
+            for other in others:
+                while new != other:
+                    if place[new] > place[other]:
+                        new = dominator[new]
+                    else:
+                        other = dominator[other]
+            if dominator.get(node) != new:
+                dominator[node], changed = new, True
+    return dominator
+
+
+def dominates(over: str, node: str, dominator: Mapping[str, str]) -> bool:
+    """Returns whether every way from the start to `node` passes `over`."""
+    while node not in (over, dominator[node]):
+        node = dominator[node]
+    return node == over
+
+
+def backwards(nodes: Iterable[str], ahead: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Returns for each of these nodes, and for what they lead to, the nodes before it."""
+    before: dict[str, list[str]] = {}
+    for node in nodes:
+        before.setdefault(node, [])
+        for target in ahead[node]:
+            before.setdefault(target, []).append(node)
+    return before
+
+
+def natural_loop(head: str, sources: Iterable[str], before: Mapping[str, Sequence[str]]) -> set[str]:
+    """Returns what reaches the sources of back edges without passing the head of their loop."""
+    inside = {head, *sources}
+    waiting = [node for node in inside if node != head]
+    while waiting:
+        new = [node for node in before.get(waiting.pop(), ()) if node not in inside]
+        inside.update(new)
+        waiting += new
+    return inside
 
 
 class Recovery:
-    """One run. `meetings`: for each decision and fork the point where its ways meet."""
+    """One run. `meetings`: for each decision and fork the point where its ways meet.
+
+    `duplicate`: a step that several ways share is written once for each.
+    """
 
     def __init__(self, points: dict[str, RecoveryPoint], start: str, duplicate: bool) -> None:
         if len(points) > _MOST_NODES:
@@ -83,11 +143,14 @@ class Recovery:
         self._written = 0
 
     def whole(self) -> Block:
-        """Returns the blocks from the start on; raises FlowError as `recovered` does."""
+        """Returns the blocks from the start on.
+
+        Raises FlowError naming the elements where the graph has no block structure, has no end, or is too large.
+        """
         unreached = [p for i, p in self._points.items() if i not in self._order and p.kind == "step"]
         if unreached:
             raise self._error("no way from the start leads to", unreached)
-        dead = [self._points[i] for i in self._order if not self._after[self._number[i]] >> self._number[EXIT] & 1]
+        dead = [self._points[i] for i in self._order if i not in self._meeting]
         if dead:
             raise self._error("no end can be reached from", dead)
         block = self._block(self._start, EXIT, 1)
@@ -102,106 +165,36 @@ class Recovery:
         return FlowError(f"{what} {names}{more}{then}", points[0].line)
 
     @cached_property
-    def _order(self) -> list[str]:
-        """The reachable points in reverse postorder, without recursion."""
-        seen, order = {self._start}, list[str]()
-        stack = [(self._start, iter(self._points[self._start].ways))]
-        while stack:
-            here, ways = stack[-1]
-            way = next(ways, None)
-            if way is None:
-                order.append(here)
-                stack.pop()
-            elif way.target != EXIT and way.target not in seen:
-                seen.add(way.target)
-                stack.append((way.target, iter(self._points[way.target].ways)))
-        return order[::-1]
+    def _ahead(self) -> dict[str, list[str]]:
+        return {i: [way.target for way in p.ways] or [EXIT] for i, p in self._points.items()} | {EXIT: []}
 
     @cached_property
-    def _number(self) -> dict[str, int]:
-        return {node: i for i, node in enumerate([*self._order, EXIT])}
-
-    def _targets(self, node: str) -> list[str]:
-        return [way.target for way in self._points[node].ways] or [EXIT]
-
-    @cached_property
-    def _after(self) -> dict[int, int]:
-        """For each point the set of its postdominators as bits; no EXIT in it means that no end is reachable."""
-        reach = self._reaches_end
-        full = (1 << len(self._number)) - 1
-        sets = dict.fromkeys(self._number.values(), full)
-        exit_bit = 1 << self._number[EXIT]
-        sets[self._number[EXIT]] = exit_bit
-        changed = True
-        while changed:
-            changed = False
-            for node in reversed(self._order):
-                if node not in reach:
-                    continue
-                common = full
-                for target in self._targets(node):
-                    if target == EXIT or target in reach:
-                        common &= sets[self._number[target]]
-                new = common | 1 << self._number[node]
-                if new != sets[self._number[node]]:
-                    sets[self._number[node]], changed = new, True
-        for node in self._order:
-            if node not in reach:
-                sets[self._number[node]] = 0
-        return sets
+    def _order(self) -> dict[str, int]:
+        """The reachable points in reverse postorder, each with its place."""
+        order = (node for node in reversed(postorder(self._start, self._ahead)) if node != EXIT)
+        return {node: i for i, node in enumerate(order)}
 
     @cached_property
-    def _reaches_end(self) -> set[str]:
-        before: dict[str, list[str]] = {}
-        for node in self._order:
-            for target in self._targets(node):
-                before.setdefault(target, []).append(node)
-        found, waiting = set[str](), [EXIT]
-        while waiting:
-            new = [n for n in before.get(waiting.pop(), ()) if n not in found]
-            found.update(new)
-            waiting += new
-        return found
+    def _before(self) -> dict[str, list[str]]:
+        return {EXIT: []} | backwards(self._order, self._ahead)
 
-    def _meeting(self, node: str) -> str:
-        """Returns the immediate postdominator: of those that come after, the one that all others come after."""
-        after = self._after[self._number[node]]
-        names = [name for name, i in self._number.items() if name != node and after >> i & 1]
-        return max(names, key=lambda name: self._after[self._number[name]].bit_count())
+    @cached_property
+    def _meeting(self) -> dict[str, str]:
+        """The immediate postdominator of each point from which an end can be reached: where its ways meet."""
+        return immediate_dominators(EXIT, self._before)
 
     @cached_property
     def _heads(self) -> dict[str, list[str]]:
         """The heads of loops, each with the points from which a way leads back to it."""
-        dominators = self._dominators
+        dominator = immediate_dominators(self._start, self._ahead)
         back: dict[str, list[str]] = {}
-        for node in self._order:
-            for target in self._targets(node):
-                if target != EXIT and dominators[node] >> self._number[target] & 1:
+        for node, place in self._order.items():
+            for target in self._ahead[node]:
+                if target != EXIT and dominates(target, node, dominator):
                     back.setdefault(target, []).append(node)
-                elif target != EXIT and self._number[target] <= self._number[node]:
+                elif target != EXIT and self._order[target] <= place:
                     raise self._error("a loop is entered in its middle, at", [self._points[target]])
         return back
-
-    @cached_property
-    def _dominators(self) -> dict[str, int]:
-        before: dict[str, list[str]] = {}
-        for node in self._order:
-            for target in self._targets(node):
-                before.setdefault(target, []).append(node)
-        full = (1 << len(self._number)) - 1
-        sets = dict.fromkeys(self._order, full)
-        sets[self._start] = 1 << self._number[self._start]
-        changed = True
-        while changed:
-            changed = False
-            for node in self._order[1:]:
-                common = full
-                for parent in before.get(node, ()):
-                    common &= sets[parent]
-                new = common | 1 << self._number[node]
-                if new != sets[node]:
-                    sets[node], changed = new, True
-        return sets
 
     def _block(self, node: str, stop: str, level: int, inside: str = "") -> Block:
         """Returns the block from `node` to `stop`, which is left out. `inside`: the head of the loop that it is in."""
@@ -217,7 +210,7 @@ class Recovery:
             if node == inside and found:
                 raise self._error("a loop has another way back at", [point])
             if point.kind in ("decision", "fork"):
-                meeting = self.meetings[node] = self._meeting(node)
+                meeting = self.meetings[node] = self._meeting[node]
                 found += self._split(point, meeting, level)
                 node = meeting
                 continue
@@ -320,7 +313,7 @@ class Recovery:
 
     def _until(self, head: str, inside: list[str], level: int) -> tuple[Block, str]:
         """Returns a loop that tests at its end: its body, and a while with the body again."""
-        leaving = [n for n in inside if any(t not in inside for t in self._targets(n))]
+        leaving = [n for n in inside if any(t not in inside for t in self._ahead[n])]
         last = self._points[leaving[0]]
         back = next((i for i, way in enumerate(last.ways) if self._comes(way.target, head)), None)
         if len(leaving) != 1 or last.kind != "decision" or len(last.ways) != 2 or back is None:
@@ -340,17 +333,8 @@ class Recovery:
 
     def _inside(self, head: str) -> list[str]:
         """Returns the points of the loop, from which the head is reached without leaving it."""
-        before: dict[str, list[str]] = {}
-        for node in self._order:
-            for target in self._targets(node):
-                before.setdefault(target, []).append(node)
-        found, waiting = {head}, [n for n in self._heads[head] if n != head]
-        found.update(waiting)
-        while waiting:
-            new = [n for n in before.get(waiting.pop(), ()) if n not in found]
-            found.update(new)
-            waiting += new
-        return [n for n in self._order if n in found]
+        inside = natural_loop(head, self._heads[head], self._before)
+        return [node for node in self._order if node in inside]
 
 
 UNNAMED = "unknown_variable_"

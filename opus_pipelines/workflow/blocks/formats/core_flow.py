@@ -37,10 +37,18 @@ from opus_pipelines.workflow.blocks.model import (
     UserTask,
     While,
     identified,
+    walk,
+)
+from opus_pipelines.workflow.blocks.recovery import (
+    EXIT,
+    backwards,
+    dominates,
+    immediate_dominators,
+    natural_loop,
+    postorder,
 )
 
 OTHER = ("other", "otherwise", "anything else")  # keys of the branch that every other answer takes
-EXIT = ""  # behind every terminal step; no step has this key
 _MOST_STATEMENTS = 20_000  # of a flow: blocks that share steps repeat them
 
 
@@ -66,8 +74,7 @@ class CoreGraph:
         steps = program.by_key()
         ahead = {k: list(dict.fromkeys(s.targets)) if s.kind != "terminal" else [EXIT] for k, s in steps.items()}
         graph = cls(steps, program.steps[0].key, {**ahead, EXIT: []})
-        order = _postorder(graph.entry, graph.ahead)[::-1]
-        graph._find_loops(order, _dominators(order, graph.ahead))
+        graph._find_loops(postorder(graph.entry, graph.ahead)[::-1])
         graph._find_joins()
         for step in program.steps:
             variable, number = instructions.variable_of(step.name), 1
@@ -79,15 +86,17 @@ class CoreGraph:
 
     # --- loops
 
-    def _find_loops(self, order: list[str], dominator: dict[str, str]) -> None:
+    def _find_loops(self, order: list[str]) -> None:
         place = {key: i for i, key in enumerate(order)}
+        dominator = immediate_dominators(self.entry, self.ahead)
+        before = backwards(order, self.ahead)
         for source in order:
             for target in self.ahead[source]:
                 if place[target] > place[source]:
                     continue
-                if not _dominates(target, source, dominator, place):
+                if not dominates(target, source, dominator):
                     raise self._error(source, f"leads into the loop of {target!r} from outside, past its first step")
-                self.loops.setdefault(target, {target}).update(self._loop(target, source))
+                self.loops.setdefault(target, {target}).update(natural_loop(target, [source], before))
         for header in sorted(self.loops, key=lambda key: place[key]):  # outer loops first
             inside = self.loops[header]
             ways = {self._led(key, target) for key in inside for target in self.ahead[key] if target not in inside}
@@ -95,20 +104,6 @@ class CoreGraph:
                 names = ", ".join(sorted(self.steps[way].name if way else "the end" for way in ways))
                 raise self._error(header, f"begins a loop that is left to several steps ({names}); blocks have one way")
             self.leaves[header] = ways.pop()
-
-    def _loop(self, header: str, source: str) -> set[str]:
-        back: dict[str, list[str]] = {}
-        for key, targets in self.ahead.items():
-            for target in targets:
-                back.setdefault(target, []).append(key)
-        found, stack = {header, source}, [source]
-        while stack:
-            key = stack.pop()
-            for before in back.get(key, []) if key != header else []:
-                if before not in found:
-                    found.add(before)
-                    stack.append(before)
-        return found
 
     def _led(self, source: str, target: str) -> str:
         """Where an edge leads in the graph without cycles."""
@@ -120,19 +115,7 @@ class CoreGraph:
 
     def _find_joins(self) -> None:
         ahead = {key: [self._led(key, target) for target in targets] for key, targets in self.ahead.items()}
-        depth = {EXIT: 0}
-        self.join = {EXIT: EXIT}
-        for key in _postorder(self.entry, ahead):
-            if key == EXIT:
-                continue
-            first, *others = ahead[key]
-            for other in others:
-                while first != other:
-                    if depth[first] < depth[other]:
-                        other = self.join[other]
-                    else:
-                        first = self.join[first]
-            self.join[key], depth[key] = first, depth[first] + 1
+        self.join = immediate_dominators(EXIT, backwards(ahead, ahead))
 
     # --- blocks
 
@@ -286,58 +269,11 @@ def _any_of(parts: Iterable[tuple[Expression, Expression | bool]]) -> Expression
     return ways[0] if len(ways) == 1 else Or(tuple(ways))
 
 
-def _postorder(entry: str, ahead: dict[str, list[str]]) -> list[str]:
-    seen, found = {entry}, []
-    stack = [(entry, iter(ahead[entry]))]
-    while stack:
-        key, rest = stack[-1]
-        following = next((target for target in rest if target not in seen), None)
-        if following is None:
-            found.append(key)
-            stack.pop()
-        else:
-            seen.add(following)
-            stack.append((following, iter(ahead[following])))
-    return found
-
-
-def _dominators(order: list[str], ahead: dict[str, list[str]]) -> dict[str, str]:
-    """Immediate dominators (Cooper, Harvey and Kennedy 2001); `order` is a reverse postorder."""
-    place = {key: i for i, key in enumerate(order)}
-    before: dict[str, list[str]] = {key: [] for key in order}
-    for key in order:
-        for target in ahead[key]:
-            before[target].append(key)
-    found = {order[0]: order[0]}
-    changed = True
-    while changed:
-        changed = False
-        for key in order[1:]:
-            known = [one for one in before[key] if one in found]
-            new = known[0]
-            for other in known[1:]:
-                while new != other:
-                    if place[new] > place[other]:
-                        new = found[new]
-                    else:
-                        other = found[other]
-            if found.get(key) != new:
-                found[key] = new
-                changed = True
-    return found
-
-
-def _dominates(over: str, key: str, dominator: dict[str, str], place: dict[str, int]) -> bool:
-    while place[key] > place[over]:
-        key = dominator[key]
-    return key == over
-
-
 def flow_program(flow: Flow) -> CoreProgram:
     """Returns the flow as a program. Raises FlowError for a parallel, and for names that a program cannot have."""
     writer = _Writer()
     end = "End"
-    while end.lower() in {s.id.lower() for s in _all(flow.body)}:
+    while end.lower() in {s.id.lower() for s in walk(flow.body)}:
         end += " of flow"
     writer.taken.add(end.lower())
     first = writer.block(flow.body, end)
@@ -353,12 +289,6 @@ def program_flow(program: CoreProgram, name: str = "") -> Flow:
     """
     graph = CoreGraph.of(program)
     return identified(Flow(tuple(graph.region(graph.entry, EXIT)), name))
-
-
-def _all(block: Block) -> Sequence[Statement]:
-    from opus_pipelines.workflow.blocks.model import walk
-
-    return list(walk(block))
 
 
 class _Writer:
