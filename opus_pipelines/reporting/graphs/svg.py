@@ -115,28 +115,43 @@ def svg(picture: Picture, tooltips: bool = True) -> str:
     bottom = top + layout.height + 22
     height = bottom + sum(row.height for row in legend) + MARGIN - 8
     body = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_n(width)} {_n(height)}" width="{_n(width)}" '
-        f'height="{_n(height)}"'
-        f' role="img" font-family={quoteattr(FONT)} fill="{INK}">',
-        f"<title>{_text(picture.title)}</title>",
-        f'<rect width="{_n(width)}" height="{_n(height)}" fill="{PAPER}"/>',
         *_head(picture, words, width),
         *_graph(layout.moved(MARGIN + max(0.0, (LEAST_WIDTH - layout.width) / 2), top), picture, tooltips),
         *_legend(legend, bottom),
+    ]
+    return document(picture.title, width, height, body)
+
+
+def document(title: str, width: float, height: float, body: Iterable[str], more: str = "") -> str:
+    """Returns a standalone SVG file with a white ground; `more`: further attributes of its root."""
+    size = f'width="{number(width)}" height="{number(height)}"'
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {number(width)} {number(height)}" {size} role="img" '
+        f'font-family={quoteattr(FONT)} fill="{INK}"{more}>',
+        f"<title>{escaped(title)}</title>",
+        f'<rect {size} fill="{PAPER}"/>',
+        *body,
         "</svg>",
     ]
-    return "\n".join(body) + "\n"
+    return "\n".join(lines) + "\n"
+
+
+def text_at(x: float, y: float, words: str, size: float, more: str = "") -> str:
+    """Returns one line of text at a place; `more`: further attributes."""
+    return f'<text x="{number(x)}" y="{number(y)}" font-size="{number(size)}"{more}>{escaped(words)}</text>'
+
+
+def rectangle(box: Box, more: str) -> str:
+    """Returns a rectangle; `more`: further attributes."""
+    place = f'x="{number(box.x)}" y="{number(box.y)}" width="{number(box.width)}" height="{number(box.height)}"'
+    return f"<rect {place}{more}/>"
 
 
 def _head(picture: Picture, words: Sequence[str], width: float) -> Iterator[str]:
     title = model.shorten(model.clean(picture.title), HEAD_SIZE, (width - 2 * MARGIN) * 0.94)
-    yield (
-        f'<text x="{_n(MARGIN)}" y="{_n(MARGIN + 13)}" font-size="{_n(HEAD_SIZE)}" '
-        f'font-weight="600">{_text(title)}</text>'
-    )
+    yield text_at(MARGIN, MARGIN + 13, title, HEAD_SIZE, ' font-weight="600"')
     for i, line in enumerate(words):
-        y = MARGIN + HEAD_SIZE + SUB_LINE * (i + 1)
-        yield f'<text x="{_n(MARGIN)}" y="{_n(y)}" font-size="{_n(SUB_SIZE)}" fill="{QUIET}">{_text(line)}</text>'
+        yield text_at(MARGIN, MARGIN + HEAD_SIZE + SUB_LINE * (i + 1), line, SUB_SIZE, f' fill="{QUIET}"')
 
 
 def _graph(layout: Layout, picture: Picture, tooltips: bool) -> Iterator[str]:
@@ -154,7 +169,7 @@ def _graph(layout: Layout, picture: Picture, tooltips: bool) -> Iterator[str]:
 def _group(parts: Iterable[str], tooltip: str, kind: str) -> Iterator[str]:
     yield f'<g class="{kind}">'
     if tooltip:
-        yield f"<title>{_text(tooltip, lines=True)}</title>"
+        yield "<title>" + "\n".join(map(escaped, tooltip.splitlines())) + "</title>"
     yield from parts
     yield "</g>"
 
@@ -168,21 +183,16 @@ def _edge(shape: EdgeShape) -> Iterator[str]:
         if shape.is_back
         else ""
     )
-    yield f'<path d="{path(shape.points)}" fill="none" stroke="{colour}" stroke-width="{_n(shape.width)}"{dashed}/>'
+    yield f'<path d="{path(shape.points)}" fill="none" stroke="{colour}" stroke-width="{number(shape.width)}"{dashed}/>'
     yield f'<path d="{_arrow(shape)}" fill="{colour}"/>'
 
 
 def _label(edge: PictureEdge, box: Box) -> Iterator[str]:
     x, y = box.x + box.width / 2, box.y + box.height - 2.5
-    yield (
-        f'<rect x="{_n(box.x)}" y="{_n(box.y)}" width="{_n(box.width)}" height="{_n(box.height)}" rx="3" fill="{PAPER}"'
-        f' fill-opacity="0.92"/>'
-    )
-    yield (
-        f'<text class="label" x="{_n(x)}" y="{_n(y)}" font-size="{_n(LABEL_SIZE)}" text-anchor="middle" '
-        f'fill="{_line(edge.change, INK)}">'
-        f"{_text(edge.label)}</text>"
-    )
+    yield rectangle(box, f' rx="3" fill="{PAPER}" fill-opacity="0.92"')
+    more = f' text-anchor="middle" fill="{_line(edge.change, INK)}"'
+    text = text_at(x, y, edge.label, LABEL_SIZE, more)
+    yield f'<text class="label"{text.removeprefix("<text")}'
 
 
 def _line(change: Change, otherwise: str) -> str:
@@ -199,25 +209,15 @@ def _arrow(shape: EdgeShape) -> str:
 def _node(shape: NodeShape, colour: Colour) -> Iterator[str]:
     box, node = shape.box, shape.node
     dashed = ' stroke-dasharray="4 3"' if node.change is Change.REMOVED else ""
-    yield (
-        f'<rect x="{_n(box.x)}" y="{_n(box.y)}" width="{_n(box.width)}" height="{_n(box.height)}" rx="6" '
-        f'fill="{colour.fill}"'
-        f' stroke="{colour.border}" stroke-width="{3 if node.focus else 1.5}"{dashed}/>'
-    )
+    stroke = f'stroke="{colour.border}" stroke-width="{3 if node.focus else 1.5}"{dashed}'
+    yield rectangle(box, f' rx="6" fill="{colour.fill}" {stroke}')
     words = TITLE_LINE * len(shape.lines) + (FIGURES_LINE if node.figures else 0)
     x, y = box.x + box.width / 2, box.y + (box.height - words) / 2
     for i, line in enumerate(shape.lines):
-        yield (
-            f'<text x="{_n(x)}" y="{_n(y + TITLE_LINE * i + 11.5)}" font-size="{_n(TITLE_SIZE)}" font-weight="500" '
-            f'text-anchor="middle">'
-            f"{_text(line)}</text>"
-        )
+        yield text_at(x, y + TITLE_LINE * i + 11.5, line, TITLE_SIZE, ' font-weight="500" text-anchor="middle"')
     if node.figures:
         figures = model.shorten(model.clean(node.figures), FIGURES_SIZE, box.width - PADDING)
-        yield (
-            f'<text x="{_n(x)}" y="{_n(y + words - 3.5)}" font-size="{_n(FIGURES_SIZE)}" text-anchor="middle">'
-            f"{_text(figures)}</text>"
-        )
+        yield text_at(x, y + words - 3.5, figures, FIGURES_SIZE, ' text-anchor="middle"')
 
 
 def _legend(legend: Sequence[LegendRow], top: float) -> Iterator[str]:
@@ -232,37 +232,31 @@ def _legend(legend: Sequence[LegendRow], top: float) -> Iterator[str]:
 
 def _entry(entry: Entry, x: float, y: float) -> Iterator[str]:
     if entry.colour:
-        yield (
-            f'<rect x="{_n(x)}" y="{_n(y)}" width="20" height="12" rx="3" fill="{entry.colour.fill}" '
-            f'stroke="{entry.colour.border}"'
-            f' stroke-width="1.5"/>'
-        )
+        look = f' rx="3" fill="{entry.colour.fill}" stroke="{entry.colour.border}" stroke-width="1.5"'
+        yield rectangle(Box(x, y, 20, 12), look)
     else:
         dashed = f' stroke-dasharray="{entry.dashes}"' if entry.dashes else ""
-        yield f'<path d="M{_n(x)} {_n(y + 6)}h22" fill="none" stroke="{LINE}" stroke-width="{_n(entry.line)}"{dashed}/>'
-    yield (
-        f'<text x="{_n(x + 28)}" y="{_n(y + 10)}" font-size="{_n(LEGEND_SIZE)}" '
-        f'fill="{QUIET}">{_text(entry.words)}</text>'
-    )
+        look = f'fill="none" stroke="{LINE}" stroke-width="{number(entry.line)}"{dashed}'
+        yield f'<path d="M{number(x)} {number(y + 6)}h22" {look}/>'
+    yield text_at(x + 28, y + 10, entry.words, LEGEND_SIZE, f' fill="{QUIET}"')
 
 
 def path(points: Sequence[Point]) -> str:
     """Returns the `d` attribute of the cubic curves through `points`."""
-    return f"M{_p(points[0])}" + "".join(
-        "C" + " ".join(_p(p) for p in points[i : i + 3]) for i in range(1, len(points), 3)
-    )
+    curves = (" ".join(map(_p, points[i : i + 3])) for i in range(1, len(points), 3))
+    return f"M{_p(points[0])}" + "".join(f"C{curve}" for curve in curves)
 
 
-def _text(words: str, lines: bool = False) -> str:
-    return escape("\n".join(model.clean(line) for line in words.splitlines()) if lines else model.clean(words))
+def escaped(words: str) -> str:
+    """Returns one line of text as it stands between tags."""
+    return escape(model.clean(words))
 
 
 def _p(point: Point) -> str:
-    return f"{_n(point[0])} {_n(point[1])}"
+    return f"{number(point[0])} {number(point[1])}"
 
 
-def _n(value: float) -> str:
+def number(value: float) -> str:
     """Formats a coordinate to a tenth of a pixel."""
-    return (
-        f"{value:.1f}".removesuffix(".0").replace("-0", "0") if abs(value) < 0.05 else f"{value:.1f}".removesuffix(".0")
-    )
+    text = f"{value:.1f}".removesuffix(".0")
+    return text.replace("-0", "0") if abs(value) < 0.05 else text

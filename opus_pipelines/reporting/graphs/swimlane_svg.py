@@ -8,35 +8,22 @@ from xml.sax.saxutils import escape, quoteattr
 
 from opus_pipelines.core.formatting import chance, clean, hours, usd
 from opus_pipelines.reporting.graphs import model
-from opus_pipelines.reporting.graphs.model import GROUPS, INK, LINE, OTHER, PAPER, QUIET, Colour
-from opus_pipelines.reporting.graphs.svg import FONT
+from opus_pipelines.reporting.graphs.model import GROUPS, LINE, OTHER, PAPER, QUIET, Box, Colour, Point
+from opus_pipelines.reporting.graphs.svg import document, number, rectangle, text_at
 from opus_pipelines.workflow.files import CLIENT, AnnotatedWorkflow, TaskEntry
 from opus_pipelines.workflow.formats.swimlane_layout import Geometry, Size, geometry, grid
 
 WIDTH, PADDING, AXIS, HEAD, MARGIN, LEAST_LANE = 184.0, 8.0, 74.0, 30.0, 16.0, 100.0
 TITLE, TITLE_LINE, FIGURES, FIGURES_LINE = 12.0, 15.0, 10.5, 14.0
 WORDS, MOST_LINES = 270.0, 5  # of what stands at the end of an edge
-_Point = tuple[float, float]
 
 
 def swimlane_svg(described: AnnotatedWorkflow) -> str:
     """Returns the text of the SVG file of a workflow."""
     drawn = _Drawing(described)
     label = f"{described.title}: {len(described.tasks)} steps by {len(described.lanes())} actors"
-    body = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_n(drawn.width)} {_n(drawn.height)}" '
-        f'width="{_n(drawn.width)}"'
-        f' height="{_n(drawn.height)}" role="img" font-family={quoteattr(FONT)} fill="{INK}" '
-        f"aria-label={_attribute(label)}>",
-        f"<title>{_text(described.title)}</title>",
-        f'<rect width="{_n(drawn.width)}" height="{_n(drawn.height)}" fill="{PAPER}"/>',
-        *drawn.lanes(),
-        *drawn.clock(),
-        *drawn.edges(),
-        *drawn.nodes(),
-        "</svg>",
-    ]
-    return "\n".join(body) + "\n"
+    body = [*drawn.lanes(), *drawn.clock(), *drawn.edges(), *drawn.nodes()]
+    return document(described.title, drawn.width, drawn.height, body, f" aria-label={quoteattr(clean(label))}")
 
 
 class _Drawing:
@@ -76,7 +63,7 @@ class _Drawing:
         task = self._of.tasks.get(node)
         return task is not None and task.kind == "review"
 
-    def _point(self, place: _Point) -> _Point:
+    def _point(self, place: Point) -> Point:
         along, across = place
         return MARGIN + self._axis + across, MARGIN + HEAD + MARGIN / 2 + along
 
@@ -86,16 +73,9 @@ class _Drawing:
         for i, (name, (begins, ends)) in enumerate(zip(self._names, self._placed.lanes, strict=True)):
             x, width = MARGIN + self._axis + begins, ends - begins
             shade = ' fill="#f4f6f8"' if i % 2 == 0 else f' fill="{PAPER}"'
-            yield (
-                f'<rect x="{_n(x)}" y="{_n(MARGIN)}" width="{_n(width)}" height="{_n(bottom - MARGIN)}"{shade} '
-                f'stroke="#d5dae0"/>'
-            )
+            yield rectangle(Box(x, MARGIN, width, bottom - MARGIN), f'{shade} stroke="#d5dae0"')
             shown_name = model.shorten(clean(name), TITLE, width - 2 * PADDING)
-            yield (
-                f'<text x="{_n(x + width / 2)}" y="{_n(MARGIN + 20)}" font-size="{_n(TITLE)}" font-weight="600" '
-                f'text-anchor="middle">'
-                f"{_text(shown_name)}</text>"
-            )
+            yield text_at(x + width / 2, MARGIN + 20, shown_name, TITLE, ' font-weight="600" text-anchor="middle"')
 
     def clock(self) -> Iterator[str]:
         """Yields the start times of each row, at the left."""
@@ -105,31 +85,26 @@ class _Drawing:
                 rows.setdefault(self._rank[node], []).append(self._of.start_ms[node])
         if not self._axis:
             return
-        yield f'<text x="{_n(MARGIN)}" y="{_n(MARGIN + 20)}" font-size="{_n(FIGURES)}" fill="{QUIET}">starts at</text>'
+        yield text_at(MARGIN, MARGIN + 20, "starts at", FIGURES, f' fill="{QUIET}"')
         for rank, starts in sorted(rows.items()):
             y = self._point((self._placed.ranks[rank], 0.0))[1]
             least, most = hours(min(starts)), hours(max(starts))
             words = [least] if least == most else [f"{least} –", most]
             for i, word in enumerate(words):
                 at = y + 4 + FIGURES_LINE * (i - (len(words) - 1) / 2)
-                yield (
-                    f'<text x="{_n(MARGIN)}" y="{_n(at)}" font-size="{_n(FIGURES)}" fill="{QUIET}">{_text(word)}</text>'
-                )
+                yield text_at(MARGIN, at, word, FIGURES, f' fill="{QUIET}"')
 
     def edges(self) -> Iterator[str]:
         """Yields right-angled lines with an arrow at their end."""
         for route in self._placed.routes.values():
             points = [self._point(p) for p in route]
             (x, y) = points[-1]
-            line = "L".join(f"{_n(px)} {_n(py)}" for px, py in [*points[:-1], (x, y - 6)])
+            line = "L".join(f"{number(px)} {number(py)}" for px, py in [*points[:-1], (x, y - 6)])
             yield f'<path d="M{line}" fill="none" stroke="{LINE}" stroke-width="1.5" stroke-linejoin="round"/>'
-            yield f'<path d="M{_n(x)} {_n(y)}l-4.5 -8h9z" fill="{LINE}"/>'
+            yield f'<path d="M{number(x)} {number(y)}l-4.5 -8h9z" fill="{LINE}"/>'
         for x, y, shown, whole in self._labels():
-            yield (
-                f'<g><title>{escape(whole)}</title><text x="{_n(x)}" y="{_n(y)}" font-size="{_n(FIGURES)}" '
-                f'fill="{QUIET}">'
-                f"{_text(shown)}</text></g>"
-            )
+            line = text_at(x, y, shown, FIGURES, f' fill="{QUIET}"')
+            yield f"<g><title>{escape(whole)}</title>{line}</g>"
 
     def _words_above(self, edges: Sequence[tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
         """Returns the lines above each node: data that flows into it and events to expect before it.
@@ -175,11 +150,9 @@ class _Drawing:
         (x, y), height = self._point(self._placed.middle[node]), self._size_of[node].along
         left, top, review = x - WIDTH / 2, y - height / 2, self._is_review(node)
         look = ' stroke-dasharray="6 3" stroke-width="2.5"' if review else ' stroke-width="1.5"'
-        yield (
-            f'<rect x="{_n(left)}" y="{_n(top)}" width="{_n(WIDTH)}" height="{_n(height)}" '
-            f'rx="{_n(6 if task else height / 2)}"'
-            f' fill="{colour.fill}" stroke="{colour.border}"{look}/>'
-        )
+        ends = f' rx="{number(6 if task else height / 2)}"'
+        look = f'{ends} fill="{colour.fill}" stroke="{colour.border}"{look}'
+        yield rectangle(Box(left, top, WIDTH, height), look)
         at = top + PADDING + 11
         if review:
             yield _line(x, at, "✓ REVIEW", FIGURES, ' font-weight="700" letter-spacing="1"')
@@ -232,16 +205,4 @@ def _shortened(words: str) -> str:
 
 
 def _line(x: float, y: float, words: str, size: float, more: str = "") -> str:
-    return f'<text x="{_n(x)}" y="{_n(y)}" font-size="{_n(size)}" text-anchor="middle"{more}>{_text(words)}</text>'
-
-
-def _text(words: str) -> str:
-    return escape(clean(words))
-
-
-def _attribute(words: str) -> str:
-    return quoteattr(clean(words))
-
-
-def _n(value: float) -> str:
-    return f"{value:.1f}".removesuffix(".0")
+    return text_at(x, y, words, size, f' text-anchor="middle"{more}')
