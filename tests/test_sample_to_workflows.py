@@ -30,8 +30,7 @@ from opus_pipelines.wkg.snapshot import Snapshot
 from opus_pipelines.workflow.evaluation.reward import evaluate
 from opus_pipelines.workflow.evaluation.score import score_file
 from opus_pipelines.workflow.files import AnnotatedWorkflow
-from opus_pipelines.workflow.formats.bpmn import as_bpmn
-from opus_pipelines.workflow.formats.bpmn_reader import read_bpmn
+from opus_pipelines.workflow.formats.bpmn import as_bpmn, from_bpmn
 from opus_pipelines.workflow.model import INPUT, OUTPUT
 from tests import published_rows
 from tests.generation.contracts import NOW, ContractGenerator
@@ -561,7 +560,7 @@ def test_what_is_published_is_exported_audited_and_has_no_orphans(results: Any, 
         assert file.workflow().edges == best.workflow.edges
         score = score_file("exported", file, SETTINGS.cost, SETTINGS.reward)
         assert (score.parts.reward_usd, score.penalty) == (best.worth, best.penalty)
-        assert read_bpmn(as_bpmn(AnnotatedWorkflow(file)), "w.bpmn").workflow() == file.workflow()
+        assert from_bpmn(as_bpmn(AnnotatedWorkflow(file)), "w.bpmn").workflow() == file.workflow()
         links = run(connection, "audit", {"workflow": best.id})
         assert links.filter("len(lost) > 0").fetchall() == []
     orphans = run(connection, "orphans")

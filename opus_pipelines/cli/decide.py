@@ -49,7 +49,7 @@ def decide(
     from opus_pipelines.intakes.decisions.edited import read_edited_workflow
     from opus_pipelines.reporting.decide import WorkflowLookup, known_tasks
     from opus_pipelines.reporting.views import connect
-    from opus_pipelines.workflow.files import read_file
+    from opus_pipelines.workflow.formats.registry import read_file
 
     settings = options.settings()
     lake = options.lake()

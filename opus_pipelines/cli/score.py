@@ -11,7 +11,8 @@ from opus_pipelines.cli import show
 from opus_pipelines.cli.options import Options
 from opus_pipelines.workflow.evaluation.case_study import GAINS_USD, TABLE_1, case_study, figure, turning_gain_usd
 from opus_pipelines.workflow.evaluation.score import Score, ranked, score_file
-from opus_pipelines.workflow.files import read_file, schema
+from opus_pipelines.workflow.files import schema
+from opus_pipelines.workflow.formats.registry import read_file
 
 PARTS = (
     ("reward_usd", "(7)"),

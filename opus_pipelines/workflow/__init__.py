@@ -1,7 +1,7 @@
 """The Workflow W = (G, Φ) of EVAL A1, and flows with blocks: models, checks, file formats, worth and likeness.
 
 In: nodes and edges, statements in blocks, or a file. Out: a valid `Workflow` or `Flow`, its figures, or a file. Doors:
-`model.Workflow`, `files.read_file`, `evaluation.reward.evaluate` and `blocks.formats.registry.read_flow`.
+`model.Workflow`, `formats.registry.read_file`, `evaluation.reward.evaluate` and `blocks.formats.registry.read_flow`.
 
 Inside:
 - `formats`: how a workflow is written for another program or a person, and read back: BPMN, Mermaid, JSON, YAML;

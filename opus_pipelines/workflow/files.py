@@ -11,14 +11,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import Field
 
-from opus_pipelines.core.errors import InputError, SettingsError
-from opus_pipelines.core.settings import Cost, Reward, Section, parse
+from opus_pipelines.core.errors import SettingsError
+from opus_pipelines.core.settings import Cost, Reward, Section
 from opus_pipelines.workflow.model import UNKNOWN, InputNode, OutputNode, TaskNode, Workflow
 
 READ = {
@@ -75,8 +74,6 @@ def _is_unit(base: str, unit: str) -> bool:
     return re.fullmatch("[a-z]{3}|cents?|euros?|dollars?", unit) is not None
 
 
-_LARGEST_BYTES = 1 << 28
-LONGEST_YAML = 1 << 25
 _Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 _Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 _Basis = Literal["observed", "rate", "estimated", "prior"]
@@ -204,36 +201,6 @@ class WorkflowFile(Section):
         return Workflow.of([*inputs, *map(_task, self.tasks), *outputs], self.edges)
 
 
-def read_file(path: Path) -> WorkflowFile:
-    """Reads a workflow file by the ending of its name: .yaml, .yml, .json, or .bpmn as `opus export` writes it.
-
-    Raises InputError or SettingsError naming file and place.
-    """
-    if path.suffix.lower() not in (".yaml", ".yml", ".json", ".bpmn"):
-        raise InputError(f"{path}: a workflow is read from .yaml, .yml, .json or .bpmn")
-    try:
-        size = path.stat().st_size
-        if size > _LARGEST_BYTES:
-            raise InputError(f"{path}: it has {size >> 20} MiB, more than a workflow may ({_LARGEST_BYTES >> 20})")
-        if path.suffix.lower() == ".bpmn":
-            from opus_pipelines.workflow.formats.bpmn_reader import read_bpmn
-
-            return read_bpmn(path.read_bytes(), str(path))
-        text = path.read_text("utf-8")
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: it is not UTF-8 (byte {error.start})") from None
-    data = _json(text, path) if path.suffix.lower() == ".json" else _yaml(text, path)
-    if not isinstance(data, dict):
-        raise InputError(
-            f"{path}: a workflow is a table with inputs, tasks, outputs and edges; `opus score --schema` shows it"
-        )
-    if mixed := foreign_units(data):
-        raise SettingsError(f"{path}: " + "; ".join(mixed))
-    return parse(WorkflowFile, data, str(path))
-
-
 def schema() -> dict[str, Any]:
     """Returns the JSON Schema of a workflow file."""
     return WorkflowFile.model_json_schema()
@@ -256,26 +223,6 @@ def _task(entry: TaskEntry) -> TaskNode:
     return TaskNode(
         entry.id, entry.task_id or entry.title or entry.id, entry.title or entry.id, cost_usd=cost, **figures
     )
-
-
-def _json(text: str, path: Path) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: it is not JSON: {error}") from None
-
-
-def _yaml(text: str, path: Path) -> Any:
-    if len(text) > LONGEST_YAML:
-        raise InputError(f"{path}: YAML of {len(text) >> 20} MiB takes too long to read; write it as JSON")
-    try:
-        for event in yaml.parse(text, yaml.CSafeLoader) if "&" in text else ():  # without anchors there are no aliases
-            if isinstance(event, yaml.AliasEvent):
-                place = event.start_mark.line + 1
-                raise InputError(f"{path}: line {place}: aliases (*{event.anchor}) are not read; write the value out")
-        return yaml.load(text, yaml.CSafeLoader)
-    except (yaml.YAMLError, RecursionError) as error:
-        raise InputError(f"{path}: {' '.join(str(error).split()) or 'it is nested too deeply'}") from None
 
 
 Edge = tuple[str, str]

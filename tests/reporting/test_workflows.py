@@ -10,8 +10,7 @@ from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.views import connect
 from opus_pipelines.reporting.workflows import between, described, read_workflow
 from opus_pipelines.workflow.files import Weights
-from opus_pipelines.workflow.formats.bpmn import as_bpmn
-from opus_pipelines.workflow.formats.bpmn_reader import read_bpmn
+from opus_pipelines.workflow.formats.bpmn import as_bpmn, from_bpmn
 from opus_pipelines.workflow.formats.registry import as_mermaid
 
 HEAD = {
@@ -175,7 +174,7 @@ def test_a_workflow_without_a_stated_gain_is_read_and_written_without_one() -> N
     nodes = [*NODES[:-1], row("output", kind="output", title="Letter")]
     found = described(HEAD | {"gain_usd": None}, nodes, LINKS)
     assert found.workflow.outputs[0].gain_usd is None
-    assert read_bpmn(as_bpmn(found), "w.bpmn").outputs[0].gain_usd is None
+    assert from_bpmn(as_bpmn(found), "w.bpmn").outputs[0].gain_usd is None
 
 
 def test_a_row_that_is_no_task_is_named() -> None:
@@ -252,4 +251,4 @@ def test_an_unknown_cost_or_time_is_read_back_as_unknown() -> None:
     )
     assert "cost unknown" in as_mermaid(found)
     assert "time unknown" in as_mermaid(found)
-    assert read_bpmn(as_bpmn(found), "w.bpmn").workflow().tasks[0] == check
+    assert from_bpmn(as_bpmn(found), "w.bpmn").workflow().tasks[0] == check

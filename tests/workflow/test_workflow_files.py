@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from opus_pipelines.core.errors import InputError, SettingsError, WorkflowError
-from opus_pipelines.workflow.files import read_file, schema
+from opus_pipelines.workflow.files import schema
+from opus_pipelines.workflow.formats.registry import read_file
 
 GOOD = """
 title: Pay a claim

@@ -6,7 +6,7 @@ another task.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
@@ -19,6 +19,7 @@ from opus_pipelines.history.formats.whole_file import read_xml
 from opus_pipelines.history.records.assembler import Assembler
 from opus_pipelines.history.records.source_settings import SourceSettings
 from opus_pipelines.history.records.values import BadValueError
+from opus_pipelines.workflow.bpmn_xml import children, local
 
 TASK_KINDS = {
     "task": None,
@@ -47,21 +48,6 @@ FOLDED = frozenset(
         "complexGateway",
     }
 )
-
-
-def local(element: Any) -> str:
-    """Returns the local name of an element of BPMN's namespace or of none, else "".
-
-    Extensions may use the same names for other things.
-    """
-    tag = element.tag
-    space, _, name = tag.rpartition("}") if isinstance(tag, str) else ("-", "", "")
-    return name if not space or space.endswith("/MODEL") else ""
-
-
-def children(element: Any, *names: str) -> Iterator[Any]:
-    """Returns the element's own children with these names."""
-    return (child for child in element if local(child) in names)
 
 
 def plain(text: str | None) -> str:

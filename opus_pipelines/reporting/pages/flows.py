@@ -15,10 +15,9 @@ from xml.sax.saxutils import quoteattr
 from opus_pipelines.core.formatting import clean
 from opus_pipelines.reporting.graphs.svg import escaped
 from opus_pipelines.workflow.blocks.difference import difference
-from opus_pipelines.workflow.blocks.drawing import NOTE, Drawing, DrawnNode, draw
+from opus_pipelines.workflow.blocks.drawing import NOTE, Drawing, DrawnNode, draw, drawings, waypoints
 from opus_pipelines.workflow.blocks.edits import applied, described
 from opus_pipelines.workflow.blocks.expressions import FlowError
-from opus_pipelines.workflow.blocks.formats.bpmn_writer import drawings, waypoints
 from opus_pipelines.workflow.blocks.formats.python_ir import loop_header, write_condition, write_step, write_steps
 from opus_pipelines.workflow.blocks.formats.tree_files import json_data, write_yaml
 from opus_pipelines.workflow.blocks.model import Call, Flow, For, If, UserTask, While, activities, identified, walk

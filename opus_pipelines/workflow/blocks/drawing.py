@@ -7,7 +7,7 @@ Of a drawing that is placed in part, new elements get a place and the others kee
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from opus_pipelines.workflow.blocks.expressions import Expression
@@ -71,6 +71,45 @@ def draw(
     """
     artist = _Artist(dict(names or {}), loops_as_gateways)
     return artist.container("", flow.body, 160.0, PAD + artist.above(flow.body) + GAP)
+
+
+def drawings(drawing: Drawing) -> Iterator[Drawing]:
+    """Yields the drawing and those inside its loops."""
+    yield drawing
+    for node in drawing.nodes:
+        if node.inner is not None:
+            yield from drawings(node.inner)
+
+
+def _height(node: DrawnNode) -> float:
+    """Where flows meet a node: in its middle, and a loop at the line of its inside."""
+    line = node.inner.nodes[0].middle if node.inner is not None else node.middle
+    return line if node.y < line < node.y + node.height else node.middle
+
+
+def waypoints(edge: DrawnEdge, places: Mapping[str, DrawnNode]) -> list[tuple[float, float]]:
+    """Returns the corners of a flow: straight where both ends are level, else along its lane or with one bend."""
+    source, target = places[edge.source], places[edge.target]
+    begin, end = (source.x + source.width, _height(source)), (target.x, _height(target))
+    gateways = ("decision", "merge", "fork", "join")
+    above = (source.x + source.width / 2, target.x + target.width / 2)
+    if edge.lane is not None and edge.lane not in (source.middle, target.middle):
+        leaves = source.y + source.height if edge.lane > source.middle else source.y
+        enters = target.y + target.height if edge.lane > target.middle else target.y
+        if target.kind not in gateways:
+            middle = target.x - GAP / 2
+            return [(above[0], leaves), (above[0], edge.lane), (middle, edge.lane), (middle, end[1]), end]
+        return [(above[0], leaves), (above[0], edge.lane), (above[1], edge.lane), (above[1], enters)]
+    if begin[1] == end[1]:
+        return [begin, end]
+    if source.kind in gateways:
+        leaves = source.y + source.height if end[1] > begin[1] else source.y
+        return [(above[0], leaves), (above[0], end[1]), end]
+    if target.kind in gateways:
+        enters = target.y + target.height if begin[1] > end[1] else target.y
+        return [begin, (above[1], begin[1]), (above[1], enters)]
+    middle = (begin[0] + end[0]) / 2
+    return [begin, (middle, begin[1]), (middle, end[1]), end]
 
 
 def step_name(step: Call | UserTask) -> str:

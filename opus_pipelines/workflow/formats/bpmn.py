@@ -1,4 +1,4 @@
-"""Writes a workflow as BPMN 2.0: one pool with a lane for each actor, typed tasks, data objects and a layout.
+"""A workflow as BPMN 2.0, written and read back: a pool with a lane for each actor, typed tasks, data and a layout.
 
 The figures of the workflow stand in extensionElements.
 
@@ -6,18 +6,21 @@ Events stand for inputs and outputs, gateways for places where branches split an
 waits for all of them, and a node with several children starts all of them; this is the meaning of parallel gateways.
 
 A record of `workflow.files` in extensionElements is read back without a loss: single values are attributes; each item
-of a list, each entry of a table and each record in a record is an element.
+of a list, each entry of a table and each record in a record is an element. BPMN files of other programs are history;
+`history/formats/bpmn.py` reads them.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from lxml import etree
 
-from opus_pipelines.core.formatting import clean, xml_text
-from opus_pipelines.core.settings import Section
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.formatting import SAFE_XML, clean, xml_text
+from opus_pipelines.core.settings import Section, parse
+from opus_pipelines.workflow.bpmn_xml import DC, DI, DIAGRAM, LARGEST_BYTES, MODEL, local
 from opus_pipelines.workflow.files import (
     CLIENT,
     AnnotatedWorkflow,
@@ -30,7 +33,7 @@ from opus_pipelines.workflow.files import (
 from opus_pipelines.workflow.formats.swimlane_layout import Geometry, Size, geometry, grid
 from opus_pipelines.workflow.model import InputNode, OutputNode
 
-OPUS = "urn:opus-pipelines:workflow:1"
+NAMESPACE = "urn:opus-pipelines:workflow:1"
 _LISTS = frozenset({"instructions", "inputs", "outputs"})
 _TABLES = frozenset({"consumes", "holds", "usd_per_unit", "usd_per_held"})
 _RECORDS = frozenset({"scores", "weights"})
@@ -38,7 +41,7 @@ _RECORDS = frozenset({"scores", "weights"})
 
 def own(name: str) -> str:
     """Returns an element name in the namespace of this package."""
-    return f"{{{OPUS}}}{name}"
+    return f"{{{NAMESPACE}}}{name}"
 
 
 def to_xml(name: str, record: Section) -> Any:
@@ -66,7 +69,7 @@ def figures(name: str, values: dict[str, Any]) -> Any:
 
 
 def _element(name: str, data: dict[str, Any]) -> Any:
-    element = etree.Element(own(name), nsmap={"opus": OPUS})
+    element = etree.Element(own(name), nsmap={"opus": NAMESPACE})
     for key, value in data.items():
         if key in _LISTS:
             for item in value:
@@ -79,12 +82,6 @@ def _element(name: str, data: dict[str, Any]) -> Any:
         else:
             element.set(key, xml_text(value) if isinstance(value, str) else repr(value))
     return element
-
-
-MODEL = "http://www.omg.org/spec/BPMN/20100524/MODEL"
-DIAGRAM = "http://www.omg.org/spec/BPMN/20100524/DI"
-DC = "http://www.omg.org/spec/DD/20100524/DC"
-DI = "http://www.omg.org/spec/DD/20100524/DI"
 
 
 @dataclass(frozen=True)
@@ -116,7 +113,7 @@ class DataUse:
         return f"data_{self.number}_line"
 
 
-def bpmn(name: str) -> str:
+def model(name: str) -> str:
     """Returns an element name in BPMN's model namespace."""
     return f"{{{MODEL}}}{name}"
 
@@ -154,14 +151,14 @@ class FlowNode:
 
 
 @dataclass
-class Flow:
+class Process:
     """The elements in the order of the workflow's nodes, and the sequence flows as pairs of element ids."""
 
     nodes: list[FlowNode] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
 
 
-def flow_of(described: AnnotatedWorkflow) -> Flow:
+def process_of(described: AnnotatedWorkflow) -> Process:
     """Returns the flow of a workflow.
 
     A single input that leads to every first task is the start event; each output is an end event.
@@ -194,11 +191,11 @@ def _tag(described: AnnotatedWorkflow, node: str, is_start: bool) -> str:
     return TASKS.get(data.actor_kind or "", "task")
 
 
-def _with_gateways(nodes: list[FlowNode], links: list[Edge]) -> Flow:
+def _with_gateways(nodes: list[FlowNode], links: list[Edge]) -> Process:
     after, before = Counter(src for src, _ in links), Counter(dst for _, dst in links)
     splits = {n.id for n in nodes if after[n.id] > 1}
     joins = {n.id for n in nodes if before[n.id] > 1 and n.id != END}  # what ends, ends by itself
-    flow = Flow()
+    flow = Process()
     for n in nodes:
         if n.id in joins:
             flow.nodes.append(FlowNode(f"join_{n.id}", "parallelGateway", n.lane))
@@ -219,7 +216,7 @@ TASK, GATEWAY, EVENT = (120.0, 80.0), (50.0, 50.0), (36.0, 36.0)
 DATA, DATA_STEP, DATA_GAP, LABEL = (36.0, 50.0), 88.0, 18.0, 28.0
 
 
-def diagram(described: AnnotatedWorkflow, flow: Flow, uses: Sequence[DataUse], plane: str, pool: str) -> Any:
+def _diagram(described: AnnotatedWorkflow, flow: Process, uses: Sequence[DataUse], plane: str, pool: str) -> Any:
     """Returns the BPMNDiagram element."""
     drawing = _Diagram(described, flow, uses)
     root = etree.Element(_di("BPMNDiagram"), id="diagram")
@@ -243,8 +240,8 @@ _Point = tuple[float, float]
 class _Diagram:
     """Every box and line in pixels."""
 
-    def __init__(self, described: AnnotatedWorkflow, flow: Flow, uses: Sequence[DataUse]) -> None:
-        names = [*sorted({n.lane for n in flow.nodes} - set(described.lanes())), *described.lanes()]
+    def __init__(self, described: AnnotatedWorkflow, flow: Process, uses: Sequence[DataUse]) -> None:
+        names = lanes_of(described, flow)
         lane = {n.id: names.index(n.lane) for n in flow.nodes}
         self._element = {n.node: n.id for n in flow.nodes if n.node}
         self._uses: dict[str, list[DataUse]] = {}
@@ -294,7 +291,7 @@ def _size(tag: str, uses: Sequence[DataUse]) -> Size:
     return Size(along, across, behind=DATA_GAP + DATA[1] + LABEL if uses else 0.0, room=DATA_STEP * len(uses))
 
 
-def _order(flow: Flow) -> list[str]:
+def _order(flow: Process) -> list[str]:
     """Returns the elements, each behind those that lead to it."""
     waiting = {n.id: 0 for n in flow.nodes}
     for _, dst in flow.edges:
@@ -347,7 +344,7 @@ def _number(value: float) -> str:
 
 POOL, PROCESS, COLLABORATION = "pool", "process", "collaboration"
 _Entry = InputEntry | TaskEntry | OutputEntry
-_PREFIXES = {"bpmn": MODEL, "bpmndi": DIAGRAM, "dc": DC, "di": DI, "opus": OPUS}
+_PREFIXES = {"bpmn": MODEL, "bpmndi": DIAGRAM, "dc": DC, "di": DI, "opus": NAMESPACE}
 
 
 def as_bpmn(described: AnnotatedWorkflow) -> bytes:
@@ -355,9 +352,11 @@ def as_bpmn(described: AnnotatedWorkflow) -> bytes:
 
     Characters that XML cannot hold become U+FFFD.
     """
-    flow = flow_of(described)
+    flow = process_of(described)
     uses = data_uses(described)
-    root = etree.Element(bpmn("definitions"), nsmap=_PREFIXES, id="definitions", targetNamespace=OPUS, exporter="opus")
+    root = etree.Element(
+        model("definitions"), nsmap=_PREFIXES, id="definitions", targetNamespace=NAMESPACE, exporter="opus"
+    )
     collaboration = _child(root, "collaboration", id=COLLABORATION)
     _child(collaboration, "participant", id=POOL, name=clean(described.title), processRef=PROCESS)
     process = _child(root, "process", id=PROCESS, name=clean(described.title), isExecutable="false")
@@ -382,15 +381,15 @@ def as_bpmn(described: AnnotatedWorkflow) -> bytes:
         _child(process, "dataObjectReference", id=use.reference, name=clean(use.name), dataObjectRef=use.object)
     for i, (src, dst) in enumerate(flow.edges, start=1):
         _child(process, "sequenceFlow", id=f"flow_{i}", sourceRef=src, targetRef=dst)
-    root.append(diagram(described, flow, uses, plane=COLLABORATION, pool=POOL))
+    root.append(_diagram(described, flow, uses, plane=COLLABORATION, pool=POOL))
     return etree.tostring(root, xml_declaration=True, encoding="UTF-8", pretty_print=True)
 
 
 def _child(parent: Any, name: str, /, **attributes: str) -> Any:
-    return etree.SubElement(parent, bpmn(name), attributes)
+    return etree.SubElement(parent, model(name), attributes)
 
 
-def _lanes(process: Any, described: AnnotatedWorkflow, flow: Flow) -> None:
+def _lanes(process: Any, described: AnnotatedWorkflow, flow: Process) -> None:
     lanes = _child(process, "laneSet", id="lanes")
     for i, name in enumerate(lanes_of(described, flow), start=1):
         lane = _child(lanes, "lane", id=f"lane_{i}", name=clean(name))
@@ -399,7 +398,7 @@ def _lanes(process: Any, described: AnnotatedWorkflow, flow: Flow) -> None:
                 _child(lane, "flowNodeRef").text = node.id
 
 
-def lanes_of(described: AnnotatedWorkflow, flow: Flow) -> list[str]:
+def lanes_of(described: AnnotatedWorkflow, flow: Process) -> list[str]:
     """Returns the lanes in their order.
 
     The start and end events of BPMN may need the client's lane where the workflow does not.
@@ -415,14 +414,12 @@ def _annotations(element: Any, described: AnnotatedWorkflow, entry: _Entry) -> N
     _child(element, "extensionElements").extend(_extensions(described, entry))
 
 
-def _sequence_flows(element: Any, node: FlowNode, flow: Flow) -> None:
+def _sequence_flows(element: Any, node: FlowNode, flow: Process) -> None:
     """Writes the sequence flows that enter and leave a node."""
-    for i, (_, dst) in enumerate(flow.edges, start=1):
-        if dst == node.id:
-            _child(element, "incoming").text = f"flow_{i}"
-    for i, (src, _) in enumerate(flow.edges, start=1):
-        if src == node.id:
-            _child(element, "outgoing").text = f"flow_{i}"
+    for name, end in (("incoming", 1), ("outgoing", 0)):
+        for i, edge in enumerate(flow.edges, start=1):
+            if edge[end] == node.id:
+                _child(element, name).text = f"flow_{i}"
 
 
 def _instructions(entry: TaskEntry) -> Iterator[str]:
@@ -449,27 +446,100 @@ def _data(element: Any, node: FlowNode, uses: list[DataUse]) -> None:
         return
     holder = _child(element, "ioSpecification", id=f"{node.id}_io")
     reads, writes = [u for u in uses if u.is_input], [u for u in uses if not u.is_input]
-    _ends(holder, "dataInput", reads)
-    _ends(holder, "dataOutput", writes)
-    _set(holder, "inputSet", "dataInputRefs", reads)
-    _set(holder, "outputSet", "dataOutputRefs", writes)
-    _associations(element, reads, writes)
-
-
-def _ends(holder: Any, name: str, uses: list[DataUse]) -> None:
-    for use in uses:
-        _child(holder, name, id=use.end, name=clean(use.name))
-
-
-def _set(holder: Any, name: str, refs: str, uses: list[DataUse]) -> None:
-    element = _child(holder, name)
-    for use in uses:
-        _child(element, refs).text = use.end
-
-
-def _associations(element: Any, reads: list[DataUse], writes: list[DataUse]) -> None:
-    for name, uses in (("dataInputAssociation", reads), ("dataOutputAssociation", writes)):
-        for use in uses:
+    for name, ends in (("dataInput", reads), ("dataOutput", writes)):
+        for use in ends:
+            _child(holder, name, id=use.end, name=clean(use.name))
+    for name, refs, ends in (("inputSet", "dataInputRefs", reads), ("outputSet", "dataOutputRefs", writes)):
+        group = _child(holder, name)
+        for use in ends:
+            _child(group, refs).text = use.end
+    for name, ends in (("dataInputAssociation", reads), ("dataOutputAssociation", writes)):
+        for use in ends:
             association = _child(element, name, id=use.association)
-            _child(association, "sourceRef").text = use.reference if use.is_input else use.end
-            _child(association, "targetRef").text = use.end if use.is_input else use.reference
+            source, target = (use.reference, use.end) if use.is_input else (use.end, use.reference)
+            _child(association, "sourceRef").text = source
+            _child(association, "targetRef").text = target
+
+
+_ACTORS = {  # who does a step that a person drew, where its kind of BPMN task tells
+    **dict.fromkeys(("task", "serviceTask", "sendTask", "receiveTask", "callActivity", "subProcess")),
+    "userTask": "human",
+    "manualTask": "human",
+    "scriptTask": "code",
+    "businessRuleTask": "code",
+}
+_KINDS = {"input": "inputs", "task": "tasks", "output": "outputs"}
+
+
+def from_bpmn(content: bytes, name: str) -> WorkflowFile:
+    """Reads the workflow of a BPMN file, with the tasks that a person added or renamed in it.
+
+    Flows become edges again. `name` is the name of the file in error messages. Raises InputError or SettingsError.
+    """
+    root = _root(content, name)
+    process = root.find(model("process"))
+    head = None if process is None else process.find(f"{model('extensionElements')}/{own('workflow')}")
+    if process is None or head is None:
+        raise InputError(
+            f"{name}: no workflow that `opus export` wrote; other BPMN is history, which `opus rebuild` reads"
+        )
+    data: dict[str, Any] = from_xml(head)
+    nodes: dict[str, str] = {}
+    for element in process:
+        for kind, table in _KINDS.items():
+            entry = element.find(f"{model('extensionElements')}/{own(kind)}")
+            if entry is not None:
+                record = from_xml(entry)
+                data.setdefault(table, []).append(_renamed(record, element) if kind == "task" else record)
+                nodes[element.get("id", "")] = entry.get("id", "")
+        if element.get("id", "") not in nodes and local(element) in _ACTORS:
+            data.setdefault("tasks", []).append(_drawn(element))
+            nodes[element.get("id", "")] = element.get("id", "")
+    data["edges"] = _edges(process, nodes)
+    return parse(WorkflowFile, data, name)
+
+
+def _drawn(element: Any) -> dict[str, Any]:
+    """Returns a task that a person drew: it has a title, its element kind gives the actor, and all else is unknown."""
+    ident, actor = element.get("id", ""), _ACTORS[local(element)]
+    return {"id": ident, "title": element.get("name") or ident} | ({"actor_kind": actor} if actor else {})
+
+
+def _renamed(record: dict[str, Any], element: Any) -> dict[str, Any]:
+    """Returns the record of a renamed task: it is another task, so the fields of the old one are dropped."""
+    name, title = element.get("name"), record.get("title") or record.get("id", "")
+    if name is None or clean(name) == clean(title) or record.get("kind") == "review":
+        return record
+    return {"id": record.get("id", ""), "title": name}
+
+
+def _edges(process: Any, nodes: dict[str, str]) -> list[tuple[str, str]]:
+    """Returns edges from each node to the next nodes; gateways and events without a node are skipped."""
+    after = defaultdict(list)
+    for flow in process.iter(model("sequenceFlow")):
+        after[flow.get("sourceRef")].append(flow.get("targetRef"))
+    edges = set()
+    for element, node in nodes.items():
+        seen, waiting = set(), list(after[element])
+        while waiting:
+            here = waiting.pop()
+            if here in nodes:
+                edges.add((node, nodes[here]))
+            elif here not in seen:
+                seen.add(here)
+                waiting += after[here]
+    return sorted(edges)
+
+
+def _root(content: bytes, name: str) -> Any:
+    if len(content) > LARGEST_BYTES:
+        raise InputError(f"{name}: it has more than {LARGEST_BYTES >> 20} MiB, more than a BPMN file may")
+    parser = etree.XMLParser(**SAFE_XML)
+    try:
+        root = etree.fromstring(content, parser)
+    except (etree.XMLSyntaxError, ValueError) as error:
+        raise InputError(f"{name}: the XML is broken: {' '.join(str(error).split())}") from None
+    info: Any = root.getroottree().docinfo
+    if info.doctype or info.internalDTD is not None:
+        raise InputError(f"{name}: it declares a document type, which no BPMN file needs; remove the <!DOCTYPE ...>")
+    return root

@@ -1,13 +1,32 @@
-"""The formats that `opus export` writes, by name: the built-in ones, and those that installed distributions add."""
+"""The files of workflows: written by `opus export` in a format by name, and read by the ending of their name.
 
-from collections.abc import Iterator
+Formats are the built-in ones, and those that installed distributions add.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
-from opus_pipelines.core.errors import InputError, PluginError
+import yaml
+
+from opus_pipelines.core.errors import InputError, PluginError, SettingsError
 from opus_pipelines.core.formatting import mermaid_comment, mermaid_text
 from opus_pipelines.core.registry import Registry, lacks, takes
-from opus_pipelines.workflow.files import AnnotatedWorkflow, TaskEntry, as_json, as_yaml
-from opus_pipelines.workflow.formats.bpmn import as_bpmn
+from opus_pipelines.core.settings import parse
+from opus_pipelines.workflow.files import (
+    AnnotatedWorkflow,
+    TaskEntry,
+    WorkflowFile,
+    as_json,
+    as_yaml,
+    foreign_units,
+)
+from opus_pipelines.workflow.formats.bpmn import as_bpmn, from_bpmn
+
+_LARGEST_BYTES = 1 << 28
+_LONGEST_YAML = 1 << 25
 
 
 def as_mermaid(described: AnnotatedWorkflow) -> str:
@@ -71,39 +90,24 @@ class ExportFormat(Protocol):
         ...
 
 
-class _Bpmn:
-    suffixes: tuple[str, ...] = (".bpmn",)
+@dataclass(frozen=True)
+class BuiltInExport:
+    """An export format made of a function."""
 
-    def write(self, workflow: AnnotatedWorkflow) -> bytes:
-        return as_bpmn(workflow)
-
-
-class _Mermaid:
-    suffixes: tuple[str, ...] = (".mmd", ".mermaid")
-
-    def write(self, workflow: AnnotatedWorkflow) -> bytes:
-        return as_mermaid(workflow).encode()
-
-
-class _Json:
-    suffixes: tuple[str, ...] = (".json",)
-
-    def write(self, workflow: AnnotatedWorkflow) -> bytes:
-        return as_json(workflow.file).encode()
-
-
-class _Yaml:
-    suffixes: tuple[str, ...] = (".yaml", ".yml")
-
-    def write(self, workflow: AnnotatedWorkflow) -> bytes:
-        return as_yaml(workflow.file).encode()
+    suffixes: tuple[str, ...]
+    write: Callable[[AnnotatedWorkflow], bytes]
 
 
 def _misfit(name: str, added: Any) -> str:
     return lacks(added, "suffixes", "write") or takes(added.write, "workflow")
 
 
-BUILT_IN: dict[str, ExportFormat] = {"bpmn": _Bpmn(), "mermaid": _Mermaid(), "json": _Json(), "yaml": _Yaml()}
+BUILT_IN: dict[str, ExportFormat] = {
+    "bpmn": BuiltInExport((".bpmn",), as_bpmn),
+    "mermaid": BuiltInExport((".mmd", ".mermaid"), lambda workflow: as_mermaid(workflow).encode()),
+    "json": BuiltInExport((".json",), lambda workflow: as_json(workflow.file).encode()),
+    "yaml": BuiltInExport((".yaml", ".yml"), lambda workflow: as_yaml(workflow.file).encode()),
+}
 EXPORT_FORMATS: Registry[ExportFormat] = Registry("export_formats", BUILT_IN, _misfit)
 
 
@@ -124,3 +128,51 @@ def exported(workflow: AnnotatedWorkflow, name: str) -> bytes:
         origin = EXPORT_FORMATS.origin(name)
         raise PluginError(f"the export format {name!r} of {origin} gives a {type(content).__name__} instead of bytes")
     return content
+
+
+def read_file(path: Path) -> WorkflowFile:
+    """Reads a workflow file by the ending of its name: .yaml, .yml, .json, or .bpmn as `opus export` writes it.
+
+    Raises InputError or SettingsError naming file and place.
+    """
+    if path.suffix.lower() not in (".yaml", ".yml", ".json", ".bpmn"):
+        raise InputError(f"{path}: a workflow is read from .yaml, .yml, .json or .bpmn")
+    try:
+        size = path.stat().st_size
+        if size > _LARGEST_BYTES:
+            raise InputError(f"{path}: it has {size >> 20} MiB, more than a workflow may ({_LARGEST_BYTES >> 20})")
+        if path.suffix.lower() == ".bpmn":
+            return from_bpmn(path.read_bytes(), str(path))
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: it is not UTF-8 (byte {error.start})") from None
+    data = _json(text, path) if path.suffix.lower() == ".json" else _yaml(text, path)
+    if not isinstance(data, dict):
+        raise InputError(
+            f"{path}: a workflow is a table with inputs, tasks, outputs and edges; `opus score --schema` shows it"
+        )
+    if mixed := foreign_units(data):
+        raise SettingsError(f"{path}: " + "; ".join(mixed))
+    return parse(WorkflowFile, data, str(path))
+
+
+def _json(text: str, path: Path) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: it is not JSON: {error}") from None
+
+
+def _yaml(text: str, path: Path) -> Any:
+    if len(text) > _LONGEST_YAML:
+        raise InputError(f"{path}: YAML of {len(text) >> 20} MiB takes too long to read; write it as JSON")
+    try:
+        for event in yaml.parse(text, yaml.CSafeLoader) if "&" in text else ():  # without anchors there are no aliases
+            if isinstance(event, yaml.AliasEvent):
+                place = event.start_mark.line + 1
+                raise InputError(f"{path}: line {place}: aliases (*{event.anchor}) are not read; write the value out")
+        return yaml.load(text, yaml.CSafeLoader)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise InputError(f"{path}: {' '.join(str(error).split()) or 'it is nested too deeply'}") from None

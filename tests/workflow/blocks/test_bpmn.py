@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from lxml import etree
 
 from opus_pipelines.workflow.blocks.expressions import FlowError
-from opus_pipelines.workflow.blocks.formats.bpmn_reader import MODEL, OPUS, read_bpmn
+from opus_pipelines.workflow.blocks.formats.bpmn_reader import OPUS, read_bpmn
 from opus_pipelines.workflow.blocks.formats.bpmn_writer import write_bpmn
 from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir, write_ir
 from opus_pipelines.workflow.blocks.model import Call, Flow, Statement, UserTask, identified, map_statements
+from opus_pipelines.workflow.bpmn_xml import MODEL
 from tests.campaigns import examples
 from tests.workflow.blocks.flow_bench import DATA, bench_tests, needs_data
 from tests.workflow.blocks.random_flows import FLOWS

@@ -9,7 +9,7 @@ from opus_pipelines.workflow.blocks.difference import difference
 from opus_pipelines.workflow.blocks.edits import Delete, Insert, Operation, Wrap, applied
 from opus_pipelines.workflow.blocks.expressions import FlowError
 from opus_pipelines.workflow.blocks.formats.bpmn_patch import Scan, patched_bpmn
-from opus_pipelines.workflow.blocks.formats.bpmn_reader import MODEL, read_bpmn
+from opus_pipelines.workflow.blocks.formats.bpmn_reader import read_bpmn
 from opus_pipelines.workflow.blocks.formats.bpmn_writer import write_bpmn
 from opus_pipelines.workflow.blocks.formats.python_ir import parse_condition, parse_ir, parse_steps
 from opus_pipelines.workflow.blocks.model import (
@@ -26,6 +26,7 @@ from opus_pipelines.workflow.blocks.model import (
     map_statements,
     walk,
 )
+from opus_pipelines.workflow.bpmn_xml import MODEL
 from tests.campaigns import examples
 from tests.workflow.blocks.flow_bench import DATA, bench_tests, needs_data
 from tests.workflow.blocks.random_flows import FLOWS

@@ -13,9 +13,9 @@ from lxml import etree
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.history.formats.bpmn import ProcessFlow
-from opus_pipelines.workflow.files import AnnotatedWorkflow, WorkflowFile, read_file
-from opus_pipelines.workflow.formats.bpmn import as_bpmn
-from opus_pipelines.workflow.formats.bpmn_reader import read_bpmn
+from opus_pipelines.workflow.files import AnnotatedWorkflow, WorkflowFile
+from opus_pipelines.workflow.formats.bpmn import as_bpmn, from_bpmn
+from opus_pipelines.workflow.formats.registry import read_file
 from tests.workflow.formats.conftest import HOSTILE, files, refund
 
 NS = {
@@ -168,7 +168,7 @@ def touched(ident: str, flow: Any, points: Any, boxes: dict[str, Any], nodes: di
 def test_every_workflow_is_bpmn_and_comes_back_as_it_was(file: WorkflowFile) -> None:
     content = as_bpmn(AnnotatedWorkflow(file))
     assert defects(content) == []
-    back = read_bpmn(content, "x.bpmn")
+    back = from_bpmn(content, "x.bpmn")
     assert back.workflow() == file.workflow()
     assert back == file.model_copy(update={"edges": file.workflow().edges})
 
@@ -235,9 +235,9 @@ def test_hostile_titles_are_text() -> None:
     described = refund(HOSTILE)
     content = as_bpmn(described)
     assert b"<script" not in content
-    assert read_bpmn(content, "x").title == HOSTILE
+    assert from_bpmn(content, "x").title == HOSTILE
     control = AnnotatedWorkflow(described.file.model_copy(update={"title": "a\x00b\x0bc"}))
-    assert read_bpmn(as_bpmn(control), "x").title == "a�b�c"
+    assert from_bpmn(as_bpmn(control), "x").title == "a�b�c"
 
 
 def test_equal_workflows_give_equal_bytes() -> None:
@@ -279,7 +279,7 @@ DECLARED = b'<!DOCTYPE d [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]>'
 )
 def test_what_is_not_ours_is_refused(content: bytes, message: str) -> None:
     with pytest.raises(ValueError, match=message) as found:
-        read_bpmn(content, "w.bpmn")
+        from_bpmn(content, "w.bpmn")
     assert "w.bpmn" in str(found.value)
 
 
@@ -300,7 +300,7 @@ def test_what_a_person_draws_or_renames_is_read_and_nothing_is_lost() -> None:
     etree.SubElement(
         process, f"{{{NS['b']}}}sequenceFlow", id="Flow_1", sourceRef=pay.get("id"), targetRef=new.get("id")
     )
-    file = read_bpmn(etree.tostring(root), "drawn.bpmn")
+    file = from_bpmn(etree.tostring(root), "drawn.bpmn")
     tasks = {task.id: task for task in file.tasks}
     assert (tasks["Activity_1"].title, tasks["Activity_1"].actor_kind) == ("File the letter", "human")
     assert (tasks["d"].title, tasks["d"].actor_kind, tasks["d"].task_id) == ("Call the client", None, None)

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from opus_pipelines.core.settings import Cost, Reward
 from opus_pipelines.workflow.evaluation.score import score_file
-from opus_pipelines.workflow.files import TaskEntry, Weights, WorkflowFile, as_json, as_yaml, read_file
+from opus_pipelines.workflow.files import TaskEntry, Weights, WorkflowFile, as_json, as_yaml
+from opus_pipelines.workflow.formats.registry import read_file
 from tests.workflow.formats.conftest import files
 
 

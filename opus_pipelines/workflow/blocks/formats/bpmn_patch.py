@@ -8,18 +8,28 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from xml.parsers import expat
-from xml.sax.saxutils import quoteattr
+from xml.sax.saxutils import escape, quoteattr
 
 from opus_pipelines.core.formatting import xml_text
-from opus_pipelines.workflow.blocks.drawing import Drawing, DrawnEdge, DrawnNode, draw, place, step_name
+from opus_pipelines.workflow.blocks.drawing import (
+    Box,
+    Drawing,
+    DrawnEdge,
+    DrawnNode,
+    draw,
+    drawings,
+    place,
+    step_name,
+    waypoints,
+)
 from opus_pipelines.workflow.blocks.expressions import Expression, FlowError
 from opus_pipelines.workflow.blocks.formats import bpmn_writer as text
-from opus_pipelines.workflow.blocks.formats.bpmn_reader import CALLS, MODEL, OPUS, PEOPLE, ZEEBE, BpmnFlow, read_bpmn
-from opus_pipelines.workflow.blocks.formats.bpmn_writer import DIAGRAM, Style
+from opus_pipelines.workflow.blocks.formats.bpmn_reader import CALLS, OPUS, PEOPLE, ZEEBE, BpmnFlow, read_bpmn
+from opus_pipelines.workflow.blocks.formats.bpmn_writer import Style
 from opus_pipelines.workflow.blocks.model import Call, Flow, For, If, Statement, UserTask, While, identified, walk
+from opus_pipelines.workflow.bpmn_xml import DIAGRAM, MODEL
 
 _TAG = re.compile(rb"<[^\s/>]+(?:\s+[^\s=]+\s*=\s*(?:\"[^\"]*\"|'[^']*'))*\s*(/?)>")
-Box = tuple[float, float, float, float]
 
 
 @dataclass
@@ -252,7 +262,7 @@ class _Patch:
             for e in self._scan.model.values()
             if e.name == "sequenceFlow"
         }
-        for drawing in text.drawings(self._drawing):
+        for drawing in drawings(self._drawing):
             for edge in drawing.edges:
                 edge.id = old_edges.get((edge.source, edge.target), edge.id)
         grown = place(self._drawing, self._scan.boxes())
@@ -273,8 +283,8 @@ class _Patch:
 
     def _remove_old(self) -> None:
         """Removes the nodes, flows and annotations that the new flow does not have, with their shapes."""
-        nodes = {n.id for d in text.drawings(self._drawing) for n in d.nodes}
-        edges = {e.id for d in text.drawings(self._drawing) for e in d.edges}
+        nodes = {n.id for d in drawings(self._drawing) for n in d.nodes}
+        edges = {e.id for d in drawings(self._drawing) for e in d.edges}
         gone = {ident for key, ident in self._names.items() if key == ident and ident not in nodes}
         gone |= {i for k, i in self._names.items() if k.endswith((".text", ".link")) and k.rpartition(".")[0] in gone}
         model = self._scan.model.values()
@@ -415,7 +425,7 @@ class _Patch:
         label, conditions = element.attributes.get("name", ""), element.own("conditionExpression")
         found = self._scan.content[conditions[0].head_end : conditions[0].end].decode() if conditions else ""
         stated = found.rpartition("</")[0].strip()
-        wanted = text.escaped(text.condition_text(edge, self._style))
+        wanted = escape(text.condition_text(edge, self._style))
         if (label and label.casefold() != edge.label) or (conditions and stated != wanted):
             lines = list(text.sequence_flow(edge, self._style, self._indent(element)))
             self._scan.replace(element.begin, element.end, "\n".join(lines).lstrip())
@@ -453,7 +463,7 @@ class _Patch:
             return
         indent = self._indent(scan.plane) + "  "
         lines: list[str] = []
-        for drawing in text.drawings(self._drawing):
+        for drawing in drawings(self._drawing):
             places = {node.id: node for node in drawing.nodes}
             for node in drawing.nodes:
                 if node.id not in scan.shown:
@@ -462,11 +472,11 @@ class _Patch:
                     lines += text.note_shape(node, style, indent)
             for edge in drawing.edges:
                 if edge.id not in scan.shown:
-                    lines += text.line(edge, text.waypoints(edge, places), style, indent)
+                    lines += text.line(edge, waypoints(edge, places), style, indent)
         scan.insert_into(scan.plane, joined(lines))
 
     def _resize(self, ident: str) -> None:
-        node = next(n for d in text.drawings(self._drawing) for n in d.nodes if n.id == ident)
+        node = next(n for d in drawings(self._drawing) for n in d.nodes if n.id == ident)
         for child in self._scan.shown[ident].children:
             if child.name == "Bounds":
                 lines = list(text.shape(node, self._style, ""))

@@ -17,11 +17,10 @@ from opus_pipelines.workflow.blocks.formats.condition_dialects import FEEL, read
 from opus_pipelines.workflow.blocks.formats.python_ir import parse_condition, parse_ir, parse_step
 from opus_pipelines.workflow.blocks.model import Block, Call, Flow, For, UserTask, While, identified
 from opus_pipelines.workflow.blocks.recovery import EXIT, UNNAMED, Recovery, RecoveryPoint, Way, with_invented_variables
+from opus_pipelines.workflow.bpmn_xml import LARGEST_BYTES, MODEL, children, local
 
-MODEL = "http://www.omg.org/spec/BPMN/20100524/MODEL"
 ZEEBE = "http://camunda.org/schema/zeebe/1.0"
 OPUS = "urn:opus-pipelines:flow:1"
-_LARGEST_BYTES = 1 << 24
 _DEEPEST = 30
 CALLS = frozenset(("task", "serviceTask", "sendTask", "receiveTask", "scriptTask", "businessRuleTask", "callActivity"))
 PEOPLE = frozenset(("userTask", "manualTask"))
@@ -50,7 +49,7 @@ def read_bpmn(content: bytes, name: str = "", duplicate: bool = False) -> BpmnFl
     the line, where the XML is broken, an element has no counterpart in a flow, or the graph has no block structure.
     """
     root = _root(content)
-    processes = [p for p in root.iter(f"{{{MODEL}}}process") if any(_local(e) in _STRUCTURE for e in p)]
+    processes = [p for p in root.iter(f"{{{MODEL}}}process") if any(local(e) in _STRUCTURE for e in p)]
     if len(processes) != 1:
         raise FlowError(
             f"the file has {len(processes)} processes with elements; a flow is one process", root.sourceline
@@ -62,8 +61,8 @@ def read_bpmn(content: bytes, name: str = "", duplicate: bool = False) -> BpmnFl
 
 
 def _root(content: bytes) -> Any:
-    if len(content) > _LARGEST_BYTES:
-        raise FlowError(f"the file has more than {_LARGEST_BYTES >> 20} MiB, more than a BPMN file may")
+    if len(content) > LARGEST_BYTES:
+        raise FlowError(f"the file has more than {LARGEST_BYTES >> 20} MiB, more than a BPMN file may")
     try:
         root: Any = etree.fromstring(content, etree.XMLParser(**SAFE_XML))
     except etree.XMLSyntaxError as error:
@@ -71,25 +70,13 @@ def _root(content: bytes) -> Any:
         raise FlowError(f"the XML is broken: {' '.join(str(error.msg).split())}", *place) from None
     except ValueError as error:
         raise FlowError(f"the XML is broken: {error}") from None
-    if _local(root) != "definitions" or not root.tag.startswith(f"{{{MODEL}}}"):
+    if local(root) != "definitions" or not root.tag.startswith(f"{{{MODEL}}}"):
         raise FlowError("the XML is no BPMN 2.0 model", root.sourceline)
     return root
 
 
-def _local(element: Any) -> str:
-    """Returns the name of an element of BPMN; an empty text for comments and elements of other namespaces."""
-    if not isinstance(element.tag, str):
-        return ""
-    uri, _, local = element.tag[1:].partition("}")
-    return str(local) if uri == MODEL else ""
-
-
-def _children(element: Any, name: str) -> list[Any]:
-    return [child for child in element if _local(child) == name]
-
-
 def _label(element: Any) -> str:
-    return " ".join((element.get("name") or _local(element)).split())
+    return " ".join((element.get("name") or local(element)).split())
 
 
 class _Reader:
@@ -97,7 +84,7 @@ class _Reader:
         self._duplicate = duplicate
         self.names: dict[str, str] = {}
         texts = {
-            e.get("id"): "".join(t.text or "" for t in _children(e, "text")) for e in self._all(root, "textAnnotation")
+            e.get("id"): "".join(t.text or "" for t in children(e, "text")) for e in self._all(root, "textAnnotation")
         }
         self._notes: dict[str, tuple[str, str, str]] = {}
         for link in self._all(root, "association"):
@@ -113,12 +100,12 @@ class _Reader:
         """Returns the block of a process or a sub-process, and notes the names of its elements."""
         if level > _DEEPEST:
             raise FlowError(f"more than {_DEEPEST} sub-processes stand inside one another", process.sourceline)
-        elements = {e.get("id", ""): e for e in process if _local(e) in _STRUCTURE}
+        elements = {e.get("id", ""): e for e in process if local(e) in _STRUCTURE}
         for element in process:
-            name = _local(element)
+            name = local(element)
             if name and name not in _IGNORED and name not in _STRUCTURE:
                 raise FlowError(f"a flow has no {name} ({_label(element)}, {element.get('id')})", element.sourceline)
-        starts = [i for i, e in elements.items() if _local(e) == "startEvent"]
+        starts = [i for i, e in elements.items() if local(e) == "startEvent"]
         if len(starts) != 1:
             raise FlowError(f"{process.get('id')} has {len(starts)} start events; it needs one", process.sourceline)
         points = {i: self._point(e, level) for i, e in elements.items()}
@@ -132,7 +119,7 @@ class _Reader:
         self, key: str, start: str, elements: dict[str, Any], points: dict[str, RecoveryPoint], meetings: dict[str, str]
     ) -> None:
         prefix = f"{key}." if key else ""
-        ends = [i for i, e in elements.items() if _local(e) == "endEvent"]
+        ends = [i for i, e in elements.items() if local(e) == "endEvent"]
         self.names[f"{prefix}start"] = start
         if len(ends) == 1:
             self.names[f"{prefix}end"] = ends[0]
@@ -143,7 +130,7 @@ class _Reader:
                 self.names[f"{split}.{'join' if points[split].kind == 'fork' else 'merge'}"] = meeting
 
     def _flows(self, process: Any, elements: dict[str, Any], points: dict[str, RecoveryPoint]) -> None:
-        for flow in _children(process, "sequenceFlow"):
+        for flow in children(process, "sequenceFlow"):
             source, target = flow.get("sourceRef", ""), flow.get("targetRef", "")
             if source not in points or target not in points:
                 missing = source if source not in points else target
@@ -154,13 +141,13 @@ class _Reader:
             told = (flow.get("name") or "").strip().casefold()
             if told in ("yes", "true", "no", "false"):
                 way.holds = told in ("yes", "true")
-            for condition in _children(flow, "conditionExpression"):
+            for condition in children(flow, "conditionExpression"):
                 way.condition, way.holds = self._condition("".join(condition.itertext()), flow), True
             if elements[source].get("default") == flow.get("id"):
                 way.condition, way.holds = None, False
             points[source].ways.append(way)
         for ident, point in points.items():
-            gateway = _local(elements[ident])
+            gateway = local(elements[ident])
             if len(point.ways) > 1 and gateway == "exclusiveGateway":
                 point.kind = "decision"
                 if point.condition is not None and len(point.ways) == 2:
@@ -170,14 +157,14 @@ class _Reader:
                 point.kind = "fork" if not point.statements or gateway == "parallelGateway" else point.kind
 
     def _point(self, element: Any, level: int) -> RecoveryPoint:
-        local, ident = _local(element), element.get("id", "")
+        kind, ident = local(element), element.get("id", "")
         point = RecoveryPoint(ident, "pass", label=_label(element), line=element.sourceline)
         self.names[ident] = ident
-        if local in CALLS or local in PEOPLE:
+        if kind in CALLS or kind in PEOPLE:
             point.kind, point.statements = "step", (self._step(element),)
-        elif local == "subProcess":
+        elif kind == "subProcess":
             point.kind, point.statements = "step", self._loop(element, level)
-        elif local == "exclusiveGateway":
+        elif kind == "exclusiveGateway":
             text = " ".join((element.get("name") or "").split())
             if text.startswith("Decision:"):
                 point.condition = self._condition((element.get("name") or "").partition(":")[2], element)
@@ -203,7 +190,7 @@ class _Reader:
             ) from None
 
     def _step(self, element: Any) -> Call | UserTask:
-        ident, person = element.get("id", ""), _local(element) in PEOPLE
+        ident, person = element.get("id", ""), local(element) in PEOPLE
         name = element.get("name") or ""
         stated = element.find(f"{{{MODEL}}}extensionElements/{{{OPUS}}}step")
         variable = UNNAMED
@@ -244,8 +231,8 @@ class _Reader:
 
     def _loop(self, element: Any, level: int) -> Block:
         ident = element.get("id", "")
-        many = _children(element, "multiInstanceLoopCharacteristics")
-        rounds = _children(element, "standardLoopCharacteristics")
+        many = list(children(element, "multiInstanceLoopCharacteristics"))
+        rounds = list(children(element, "standardLoopCharacteristics"))
         body = self.container(element, ident, level + 1)
         if not many and not rounds:
             return body

@@ -6,16 +6,23 @@ from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
 from opus_pipelines.core.formatting import xml_text
-from opus_pipelines.workflow.blocks.drawing import GAP, NOTE, Drawing, DrawnEdge, DrawnNode, draw
+from opus_pipelines.workflow.blocks.drawing import (
+    GAP,
+    NOTE,
+    Drawing,
+    DrawnEdge,
+    DrawnNode,
+    draw,
+    drawings,
+    waypoints,
+)
 from opus_pipelines.workflow.blocks.expressions import Expression
-from opus_pipelines.workflow.blocks.formats.bpmn_reader import MODEL, OPUS, ZEEBE
+from opus_pipelines.workflow.blocks.formats.bpmn_reader import OPUS, ZEEBE
 from opus_pipelines.workflow.blocks.formats.condition_dialects import FEEL, write_dialect
 from opus_pipelines.workflow.blocks.formats.python_ir import write_condition
 from opus_pipelines.workflow.blocks.model import Call, Flow, For, While
+from opus_pipelines.workflow.bpmn_xml import DC, DI, DIAGRAM, MODEL
 
-DIAGRAM = "http://www.omg.org/spec/BPMN/20100524/DI"
-DC = "http://www.omg.org/spec/DD/20100524/DC"
-DI = "http://www.omg.org/spec/DD/20100524/DI"
 XSI = "http://www.w3.org/2001/XMLSchema-instance"
 _TAGS = {
     "start": "startEvent",
@@ -220,11 +227,6 @@ def note_text(node: DrawnNode, style: Style) -> str:
     return f"<{style.model}text>{escape(xml_text(node.step))}</{style.model}text>"
 
 
-def escaped(text: str) -> str:
-    """Returns a text as it stands between tags."""
-    return escape(text)
-
-
 def diagram(drawing: Drawing, style: Style, process: str, indent: str, declare: bool = False) -> Iterator[str]:
     """Yields the layout of a whole drawing; `declare`: with the namespaces, for a file that has none of them."""
     spaces = f' xmlns:bpmndi="{DIAGRAM}" xmlns:dc="{DC}" xmlns:di="{DI}"' if declare else ""
@@ -239,14 +241,6 @@ def diagram(drawing: Drawing, style: Style, process: str, indent: str, declare: 
             yield from line(edge, waypoints(edge, places), style, indent + "    ")
     yield f"{indent}  </{style.diagram}BPMNPlane>"
     yield f"{indent}</{style.diagram}BPMNDiagram>"
-
-
-def drawings(drawing: Drawing) -> Iterator[Drawing]:
-    """Yields the drawing and those inside its loops."""
-    yield drawing
-    for node in drawing.nodes:
-        if node.inner is not None:
-            yield from drawings(node.inner)
 
 
 def shape(node: DrawnNode, style: Style, indent: str) -> Iterator[str]:
@@ -278,34 +272,3 @@ def line(edge: DrawnEdge, points: list[tuple[float, float]], style: Style, inden
     yield f"{indent}<{style.diagram}BPMNEdge id={quoteattr(edge.id + '_di')} bpmnElement={quoteattr(edge.id)}>"
     yield from (f'{indent}  <{style.line}waypoint x="{round(x)}" y="{round(y)}" />' for x, y in points)
     yield f"{indent}</{style.diagram}BPMNEdge>"
-
-
-def _height(node: DrawnNode) -> float:
-    """Where flows meet a node: in its middle, and a loop at the line of its inside."""
-    line = node.inner.nodes[0].middle if node.inner is not None else node.middle
-    return line if node.y < line < node.y + node.height else node.middle
-
-
-def waypoints(edge: DrawnEdge, places: Mapping[str, DrawnNode]) -> list[tuple[float, float]]:
-    """Returns the corners of a flow: straight where both ends are level, else along its lane or with one bend."""
-    source, target = places[edge.source], places[edge.target]
-    begin, end = (source.x + source.width, _height(source)), (target.x, _height(target))
-    gateways = ("decision", "merge", "fork", "join")
-    above = (source.x + source.width / 2, target.x + target.width / 2)
-    if edge.lane is not None and edge.lane not in (source.middle, target.middle):
-        leaves = source.y + source.height if edge.lane > source.middle else source.y
-        enters = target.y + target.height if edge.lane > target.middle else target.y
-        if target.kind not in gateways:
-            middle = target.x - GAP / 2
-            return [(above[0], leaves), (above[0], edge.lane), (middle, edge.lane), (middle, end[1]), end]
-        return [(above[0], leaves), (above[0], edge.lane), (above[1], edge.lane), (above[1], enters)]
-    if begin[1] == end[1]:
-        return [begin, end]
-    if source.kind in gateways:
-        leaves = source.y + source.height if end[1] > begin[1] else source.y
-        return [(above[0], leaves), (above[0], end[1]), end]
-    if target.kind in gateways:
-        enters = target.y + target.height if begin[1] > end[1] else target.y
-        return [begin, (above[1], begin[1]), (above[1], enters)]
-    middle = (begin[0] + end[0]) / 2
-    return [begin, (middle, begin[1]), (middle, end[1]), end]

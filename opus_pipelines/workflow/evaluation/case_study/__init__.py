@@ -9,7 +9,7 @@ from importlib.resources import as_file, files
 
 from opus_pipelines.core.settings import Cost, Reward
 from opus_pipelines.workflow.evaluation.score import Score, score_file
-from opus_pipelines.workflow.files import read_file
+from opus_pipelines.workflow.formats.registry import read_file
 
 NAMES = ("W1", "W2", "W3")
 GAINS_USD = {
