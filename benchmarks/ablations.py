@@ -43,7 +43,7 @@ from opus_pipelines.lwm.retrieval.intentions import intentions
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.quality.systems import ABLATIONS, NO_ABLATION, Ablation, applies
 from opus_pipelines.wkg.snapshot import Snapshot
-from opus_pipelines.workflow.metrics.intervals import interval
+from opus_pipelines.workflow.metrics.plan_scores import interval
 from tests.quality.sample.optimum import best_steps
 from tests.quality.sample.simulate import simulate_chain, simulate_workflow
 

@@ -51,7 +51,7 @@ from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.quality.systems import ABLATIONS
 from opus_pipelines.wkg.snapshot import Snapshot
 from opus_pipelines.workflow.constraints import Constraints
-from opus_pipelines.workflow.metrics.intervals import interval
+from opus_pipelines.workflow.metrics.plan_scores import interval
 
 Tasks = tuple[str, ...]
 SCORES = ("set", "order", "kept")

@@ -45,7 +45,7 @@ from opus_pipelines.language.embedding.encoder import Encoder
 from opus_pipelines.workflow.blocks.expressions import FlowError
 from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir
 from opus_pipelines.workflow.blocks.model import Flow, For, If, activities, walk
-from opus_pipelines.workflow.metrics.intervals import interval
+from opus_pipelines.workflow.metrics.plan_scores import interval
 
 COUNTS = (10, 50)
 # The paper's rows for 101 tests (tables 1 and 3): its exact match has no published code and needs a language model.

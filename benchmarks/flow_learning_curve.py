@@ -31,7 +31,7 @@ from opus_pipelines.lwm.language_models.adapters import Example, fit_adapter
 from opus_pipelines.lwm.language_models.causal_model import LanguageModel, apply_adapter, load
 from opus_pipelines.workflow.blocks.formats.python_ir import write_ir
 from opus_pipelines.workflow.blocks.model import Flow
-from opus_pipelines.workflow.metrics.intervals import interval
+from opus_pipelines.workflow.metrics.plan_scores import interval
 from tests.lwm.language_models.tiny_model import write_tiny_model
 
 DEMONSTRATIONS = (0, 1, 3, 5)

@@ -30,7 +30,7 @@ from opus_pipelines.flows.from_text.predictions import predict
 from opus_pipelines.flows.scores import TaskScore, task_score
 from opus_pipelines.language.embedding.encoder import Encoder
 from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir
-from opus_pipelines.workflow.metrics.intervals import interval
+from opus_pipelines.workflow.metrics.plan_scores import interval
 
 FILE = Path(__file__).with_suffix(".jsonl")
 PARTS = ("tune", "held", "other", "third-tune", "third-held")

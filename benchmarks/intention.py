@@ -34,7 +34,7 @@ from opus_pipelines.lwm.fine_tuning.encoder_training import fit_encoder
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.lwm.training.train_intention import AskedCases, asked_cases, halves
 from opus_pipelines.wkg.snapshot import Snapshot
-from opus_pipelines.workflow.metrics.intervals import interval
+from opus_pipelines.workflow.metrics.plan_scores import interval
 
 MOST = 150  # asked of each half of an industry
 AT = (1, 5, 10)

@@ -46,8 +46,7 @@ from opus_pipelines.lwm.retrieval.case_memory import IndustryMemory, encoded_req
 from opus_pipelines.lwm.retrieval.consensus import consensus
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.wkg.snapshot import Snapshot
-from opus_pipelines.workflow.metrics.intervals import interval
-from opus_pipelines.workflow.metrics.plan_scores import f1
+from opus_pipelines.workflow.metrics.plan_scores import f1, interval
 
 RARE, LONG_TEXT, LONG_PLAN = 5, 40, 5  # cases of a tool, words of a request, tools of a plan
 DAY_S = 86_400

@@ -38,7 +38,7 @@ from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.quality.sample.cases import draw_cases
 from opus_pipelines.quality.sample.sources import SOURCES, snake
 from opus_pipelines.quality.sample.write import WRITERS
-from opus_pipelines.workflow.metrics.intervals import interval
+from opus_pipelines.workflow.metrics.plan_scores import interval
 from tests.quality.sample.optimum import best_steps
 
 TWIN, TWIN_SEED = "Northgate", 10_000

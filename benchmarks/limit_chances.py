@@ -32,7 +32,7 @@ from two_jobs import script  # beside this file
 from opus_pipelines.forecasts.forecaster import Forecaster
 from opus_pipelines.forecasts.limits import COST, LEAD_TIME, SERVICE_LEVEL, STEPS, Limit
 from opus_pipelines.forecasts.traces import Trace
-from opus_pipelines.workflow.metrics.intervals import interval
+from opus_pipelines.workflow.metrics.plan_scores import interval
 
 HISTORY_SHARE, LEVELS, ACTIVITIES, USD_PER_HOUR = 0.7, (0.5, 0.75, 0.9), 5, 60.0
 

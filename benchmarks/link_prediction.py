@@ -44,7 +44,7 @@ from opus_pipelines.language.embedding.encoder import Encoder
 from opus_pipelines.lwm.stitching import LinkGraph, link_chances, masked, pair_features
 from opus_pipelines.lwm.workflow_graph import WFG, Dag, connected_components, join_components, workflow_graph
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
-from opus_pipelines.workflow.metrics.intervals import interval
+from opus_pipelines.workflow.metrics.plan_scores import interval
 
 EPOCHS, HIDDEN, HEADS, SEEDS = 150, 32, 4, 5
 

@@ -28,8 +28,7 @@ from opus_pipelines.generation.flow import generate
 from opus_pipelines.generation.records import Part, Ranked, Refused
 from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.quality.systems import ABLATIONS, NO_ABLATION
-from opus_pipelines.workflow.metrics.intervals import interval
-from opus_pipelines.workflow.metrics.plan_scores import f1
+from opus_pipelines.workflow.metrics.plan_scores import f1, interval
 from tests.quality.sample.optimum import best_steps
 from tests.quality.sample.simulate import step_of
 

@@ -9,8 +9,16 @@ import click
 
 from opus_pipelines.cli import show
 from opus_pipelines.cli.options import Options
-from opus_pipelines.workflow.evaluation.case_study import GAINS_USD, TABLE_1, case_study, figure, turning_gain_usd
-from opus_pipelines.workflow.evaluation.score import Score, ranked, score_file
+from opus_pipelines.workflow.evaluation.score import (
+    GAINS_USD,
+    TABLE_1,
+    Score,
+    case_study,
+    ranked,
+    score_file,
+    table_figure,
+    turning_gain_usd,
+)
 from opus_pipelines.workflow.files import schema
 from opus_pipelines.workflow.formats.registry import read_file
 
@@ -145,7 +153,7 @@ def _case_study() -> None:
     rows = []
     for row in TABLE_1:
         printed = [None if p is None else round(p, row.digits) for p in row.printed]
-        ours = [round(figure(s, row.name), row.digits) for s in scores]
+        ours = [round(table_figure(s, row.name), row.digits) for s in scores]
         rows.append((row.name, row.formula, *(x for pair in zip(printed, ours, strict=True) for x in pair), row.label))
     columns = ("part", "EVAL", *(f"{s.title} {who}" for s in scores for who in ("paper", "ours")), "label")
     show.table(columns, [[_plain(value) for value in row] for row in rows], "Table 1, a small customer (gain $0.92)")

@@ -19,9 +19,8 @@ from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.quality.score_rows import Evaluation, Mean, Row, by_system
 from opus_pipelines.quality.systems import ABLATIONS, NO_ABLATION, Prediction, controls, predict
 from opus_pipelines.quality.task_set import Item, TaskSet
-from opus_pipelines.workflow.metrics.intervals import drawn_means
 from opus_pipelines.workflow.metrics.opus_metrics import AXES, MAX_AREA, area_of, opus_metrics
-from opus_pipelines.workflow.metrics.plan_scores import Plan, graph_edit_distance, plan_scores
+from opus_pipelines.workflow.metrics.plan_scores import Plan, drawn_means, graph_edit_distance, plan_scores
 from opus_pipelines.workflow.metrics.worfbench import WorkflowText, chain_scores, graph_scores
 
 MAX_GRAPH_TASKS = 24  # of either workflow; chains and subgraphs in common of larger ones would take too long

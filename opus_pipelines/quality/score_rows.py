@@ -8,7 +8,7 @@ from typing import Any
 
 from opus_pipelines.core.schemas import Dataset
 from opus_pipelines.lake.layout import Lake, table_of, write_table
-from opus_pipelines.workflow.metrics.intervals import interval
+from opus_pipelines.workflow.metrics.plan_scores import interval
 
 Row = dict[str, Any]
 

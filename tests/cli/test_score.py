@@ -6,7 +6,7 @@ import pytest
 
 from opus_pipelines.cli.main import main
 
-CASES = [str(Path(str(files("opus_pipelines.workflow.evaluation.case_study"))) / f"w{n}.yaml") for n in (1, 2, 3)]
+CASES = [str(Path(str(files("opus_pipelines.workflow.evaluation"))) / "case_study" / f"w{n}.yaml") for n in (1, 2, 3)]
 
 
 def test_files_are_scored_and_ranked(capsys: pytest.CaptureFixture[str]) -> None:

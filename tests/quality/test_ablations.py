@@ -11,7 +11,7 @@ from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.lwm.pointer_backend import PointerBackend
 from opus_pipelines.quality.systems import ABLATIONS, applies, flat, other_context, shuffled, without_shifts
 from opus_pipelines.wkg.graph import Edge, PairShift, Task, WorkGraph
-from opus_pipelines.workflow.metrics.intervals import interval
+from opus_pipelines.workflow.metrics.plan_scores import interval
 
 TASKS = [Task(name, name, industries=("loans" if name in "abc" else "claims",)) for name in "abcxyz"]
 EDGES = [

@@ -27,7 +27,7 @@ from opus_pipelines.generation.planning.context import Candidate, Confidence, Ra
 from opus_pipelines.generation.planning.prices import Prices
 from opus_pipelines.generation.search.costs import Shifts, errors
 from opus_pipelines.wkg.graph import ExecutionMode
-from opus_pipelines.workflow.evaluation.reward import Floats
+from opus_pipelines.workflow.evaluation.success import Floats
 from opus_pipelines.workflow.evaluation.uncertainty import (
     BetaDistribution,
     Draws,

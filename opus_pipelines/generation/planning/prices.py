@@ -19,7 +19,6 @@ from opus_pipelines.workflow.constraints import StepDeadline, folded
 from opus_pipelines.workflow.evaluation.calendar import Calendar
 from opus_pipelines.workflow.evaluation.lead_time import (
     DurationQuantiles,
-    Floats,
     LeadTime,
     Period,
     Sampling,
@@ -28,6 +27,7 @@ from opus_pipelines.workflow.evaluation.lead_time import (
     lead_time,
     time_until,
 )
+from opus_pipelines.workflow.evaluation.success import Floats
 from opus_pipelines.workflow.model import TaskNode, Workflow
 
 _TASK_SETS_KEPT = 64  # sets of tasks, some 100 kB each: most intakes of a contract lead to the same ones

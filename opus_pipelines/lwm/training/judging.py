@@ -21,7 +21,7 @@ from opus_pipelines.lwm.pointer_backend import named_sequences
 from opus_pipelines.lwm.retrieval.case_memory import IndustryMemory
 from opus_pipelines.lwm.retrieval.consensus import Consensus, consensus, f1
 from opus_pipelines.lwm.retrieval.similar_cases import weights_by_text
-from opus_pipelines.workflow.metrics.intervals import interval
+from opus_pipelines.workflow.metrics.plan_scores import interval
 
 HELD_OUT = 4  # one case of so many is held out, by the hash of its request
 

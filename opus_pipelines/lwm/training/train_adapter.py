@@ -41,7 +41,7 @@ from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.lwm.training.judging import HELD_OUT, Figures, beyond, by_similar_cases, held_out
 from opus_pipelines.lwm.training.tracking import DataHash, logged_adapter
 from opus_pipelines.lwm.training.train import Trained, TrainingOptions, memories_of
-from opus_pipelines.workflow.metrics.intervals import interval
+from opus_pipelines.workflow.metrics.plan_scores import interval
 
 _MOST_ASKED = 40  # held-out cases of an industry that are asked: a beam of a language model takes seconds
 

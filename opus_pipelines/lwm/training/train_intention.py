@@ -35,7 +35,7 @@ from opus_pipelines.lwm.retrieval.similar_cases import latest
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.lwm.training.judging import ServesBeyond
 from opus_pipelines.lwm.training.tracking import DataHash, Tracking, logged_encoder
-from opus_pipelines.workflow.metrics.intervals import interval
+from opus_pipelines.workflow.metrics.plan_scores import interval
 
 _LEAST_CASES = 50  # of an industry
 _MOST_CASES = 3_000  # of an industry, the latest ones

@@ -26,8 +26,8 @@ from opus_pipelines.lwm.step_writing.store import (
     writer_id,
 )
 from opus_pipelines.lwm.training.judging import Promotion, ServesBeyond, beyond, is_held_out
-from opus_pipelines.workflow.metrics.intervals import interval
 from opus_pipelines.workflow.metrics.opus_metrics import best_matches
+from opus_pipelines.workflow.metrics.plan_scores import interval
 
 _LEAST_CASES = 50  # of all these industries together
 

@@ -128,7 +128,7 @@ def document(title: str, width: float, height: float, body: Iterable[str], more:
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {number(width)} {number(height)}" {size} role="img" '
         f'font-family={quoteattr(FONT)} fill="{INK}"{more}>',
-        f"<title>{escaped(title)}</title>",
+        f"<title>{svg_text(title)}</title>",
         f'<rect {size} fill="{PAPER}"/>',
         *body,
         "</svg>",
@@ -138,7 +138,7 @@ def document(title: str, width: float, height: float, body: Iterable[str], more:
 
 def text_at(x: float, y: float, words: str, size: float, more: str = "") -> str:
     """Returns one line of text at a place; `more`: further attributes."""
-    return f'<text x="{number(x)}" y="{number(y)}" font-size="{number(size)}"{more}>{escaped(words)}</text>'
+    return f'<text x="{number(x)}" y="{number(y)}" font-size="{number(size)}"{more}>{svg_text(words)}</text>'
 
 
 def rectangle(box: Box, more: str) -> str:
@@ -169,7 +169,7 @@ def _graph(layout: Layout, picture: Picture, tooltips: bool) -> Iterator[str]:
 def _group(parts: Iterable[str], tooltip: str, kind: str) -> Iterator[str]:
     yield f'<g class="{kind}">'
     if tooltip:
-        yield "<title>" + "\n".join(map(escaped, tooltip.splitlines())) + "</title>"
+        yield "<title>" + "\n".join(map(svg_text, tooltip.splitlines())) + "</title>"
     yield from parts
     yield "</g>"
 
@@ -247,7 +247,7 @@ def path(points: Sequence[Point]) -> str:
     return f"M{_p(points[0])}" + "".join(f"C{curve}" for curve in curves)
 
 
-def escaped(words: str) -> str:
+def svg_text(words: str) -> str:
     """Returns one line of text as it stands between tags."""
     return escape(model.clean(words))
 

@@ -13,7 +13,7 @@ from textwrap import shorten, wrap
 from xml.sax.saxutils import quoteattr
 
 from opus_pipelines.core.formatting import clean
-from opus_pipelines.reporting.graphs.svg import escaped
+from opus_pipelines.reporting.graphs.svg import svg_text
 from opus_pipelines.workflow.blocks.difference import difference
 from opus_pipelines.workflow.blocks.drawing import NOTE, Drawing, DrawnNode, draw, drawings, waypoints
 from opus_pipelines.workflow.blocks.edits import applied, described
@@ -102,7 +102,7 @@ class _Part:
         yield f'<g transform="translate({round(self.x - self.left)},{round(_TITLE - self.top)})">'
         if self.title:
             place = f'x="{round(self.left + _MARGIN)}" y="{round(self.top - 14)}"'
-            yield f'<text {place} font-size="14" font-weight="bold">{escaped(self.title)}</text>'
+            yield f'<text {place} font-size="14" font-weight="bold">{svg_text(self.title)}</text>'
         for drawing in drawings(self.drawing):
             yield from self._drawing(drawing)
         yield "</g>"
@@ -117,13 +117,13 @@ class _Part:
             yield f'<polyline points="{points}" fill="none" stroke="#667085" marker-end="url(#arrow)"/>'
             if edge.label:
                 x, y = corners[0] if corners[0][1] == corners[1][1] else corners[1]
-                yield f'<text x="{round(x + 4)}" y="{round(y - 4)}" fill="#667085">{escaped(edge.label)}</text>'
+                yield f'<text x="{round(x + 4)}" y="{round(y - 4)}" fill="#667085">{svg_text(edge.label)}</text>'
 
     def _node(self, node: DrawnNode) -> Iterator[str]:
         mark = self.marks.get(node.id, SAME)
         paint = f'fill="{_FILLS[mark]}" stroke="{_COLOURS[mark]}" stroke-width="{1 if mark == SAME else 2}"'
         x, y, w, h = (round(value) for value in (node.x, node.y, node.width, node.height))
-        yield f"<g><title>{escaped(node.step or node.name or node.kind)}</title>"
+        yield f"<g><title>{svg_text(node.step or node.name or node.kind)}</title>"
         if node.kind in ("start", "end"):
             ring = ' stroke-width="3"' if node.kind == "end" else ""
             yield f'<circle cx="{x + w // 2}" cy="{y + h // 2}" r="{w // 2}" fill="#ffffff" stroke="#344054"{ring}/>'
@@ -142,10 +142,10 @@ class _Part:
         middle = round(node.x + node.width / 2)
         if node.kind == "loop":
             place = f'x="{round(node.x + 8)}" y="{round(node.y - 6)}"'
-            yield f"<text {place} {colour}>{escaped(shorten(clean(node.step), 80, placeholder='…'))}</text>"
+            yield f"<text {place} {colour}>{svg_text(shorten(clean(node.step), 80, placeholder='…'))}</text>"
         elif node.kind == "decision":
             words = shorten(clean(node.name.removeprefix("Decision: ")), 34, placeholder="…")
-            yield f'<text x="{middle}" y="{round(node.y - 5)}" text-anchor="middle" {colour}>{escaped(words)}</text>'
+            yield f'<text x="{middle}" y="{round(node.y - 5)}" text-anchor="middle" {colour}>{svg_text(words)}</text>'
         elif node.kind in ("fork", "join"):
             yield f'<text x="{middle}" y="{round(node.middle + 6)}" text-anchor="middle" font-size="20">+</text>'
         elif node.kind in ("call", "user_task"):
@@ -156,7 +156,7 @@ class _Part:
             top = node.middle - (len(lines) - 1) * _LINE / 2 + 3
             for i, line in enumerate(lines):
                 place = f'x="{middle}" y="{round(top + i * _LINE)}" text-anchor="middle"'
-                yield f"<text {place} {colour}>{escaped(line)}</text>"
+                yield f"<text {place} {colour}>{svg_text(line)}</text>"
 
 
 def _document(parts: list[_Part], width: float, height: float, title: str) -> str:

@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 from opus_pipelines.wkg.estimates.aggregate_columns import MODE_COLUMNS, summed
 from opus_pipelines.wkg.estimates.figures import grids
 from opus_pipelines.workflow.evaluation.calendar import Calendar
-from opus_pipelines.workflow.evaluation.lead_time import LEVELS, DurationQuantiles, Floats, Wait
+from opus_pipelines.workflow.evaluation.lead_time import LEVELS, DurationQuantiles, Wait
+from opus_pipelines.workflow.evaluation.success import Floats
 from opus_pipelines.workflow.model import Actor
 
 PER_MS = 1_000  # microseconds a millisecond

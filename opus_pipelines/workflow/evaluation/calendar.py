@@ -18,6 +18,7 @@ from pydantic import AfterValidator, Field
 
 from opus_pipelines.core.settings import Section
 from opus_pipelines.workflow.evaluation.cost import MS_PER_HOUR
+from opus_pipelines.workflow.evaluation.success import Floats
 
 FIRST_YEAR, LAST_YEAR = 1990, 2060
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -93,9 +94,6 @@ def holidays_of(code: str, year: int) -> set[date]:
             f'{code!r} is neither a date ("2026-12-24") nor a country or part of one whose public holidays are known '
             '("NL", "DE-BY")'
         ) from None
-
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from opus_pipelines.core.ids import digest
 from opus_pipelines.workflow.evaluation.calendar import Calendar
 from opus_pipelines.workflow.evaluation.cost import MS_PER_HOUR
+from opus_pipelines.workflow.evaluation.success import Floats
 from opus_pipelines.workflow.model import TaskNode, Workflow
 
 PER_LEVEL = 1_000
@@ -57,8 +57,6 @@ LEVELS = (  # in thousandths
     1_000,
 )
 _SHARES = np.array(LEVELS) / PER_LEVEL
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from opus_pipelines.core.errors import WorkflowError
 from opus_pipelines.core.settings import Cost, Reward
@@ -23,7 +22,7 @@ from opus_pipelines.workflow.evaluation.cost import (
     weights_held,
     workflow_cost,
 )
-from opus_pipelines.workflow.evaluation.success import ExactInference, Success, inferred_success
+from opus_pipelines.workflow.evaluation.success import ExactInference, Floats, Success, inferred_success
 from opus_pipelines.workflow.model import Node, Workflow
 
 
@@ -129,7 +128,6 @@ def merit(worth: float, penalty: float | None, quantum: float) -> tuple[int, flo
     return -quantised(worth, quantum), math.inf if penalty is None else penalty
 
 
-Floats = NDArray[np.float64]
 ROWS = 1 << 14  # rows of one pass, so that its arrays fit into the processor's cache
 EXACT_ROWS = 1 << 7  # likewise where tables of up to 2^WIDEST numbers for each row are needed
 

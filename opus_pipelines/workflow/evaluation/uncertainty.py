@@ -15,7 +15,8 @@ import numpy as np
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.settings import Cost
 from opus_pipelines.workflow.evaluation.cost import weights_held
-from opus_pipelines.workflow.evaluation.reward import Figures, Floats, evaluate_batch
+from opus_pipelines.workflow.evaluation.reward import Figures, evaluate_batch
+from opus_pipelines.workflow.evaluation.success import Floats
 from opus_pipelines.workflow.model import TaskNode, Workflow
 
 _DRAWS = 1_000

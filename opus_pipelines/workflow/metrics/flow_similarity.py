@@ -88,11 +88,6 @@ def flow_similarity(flow: _Flow, reference: _Flow, with_inputs: bool = True, ali
     return 1.0 - tree_edit_distance(own, gold, types, alike) / size if size else 1.0
 
 
-def best_similarity(flow: _Flow, references: Sequence[_Flow], with_inputs: bool = True) -> float:
-    """Returns the highest FlowSim with any of several references; 0 where there is none."""
-    return max((flow_similarity(flow, reference, with_inputs) for reference in references), default=0.0)
-
-
 def tree_bleu(flow: _Flow, reference: _Flow, with_inputs: bool = True) -> float:
     """Returns the share of the (parent, child) labels of the reference that the flow has; 0 where it has none."""
     own, gold = (_parent_child(flow_tree(f, with_inputs)) for f in (flow, reference))

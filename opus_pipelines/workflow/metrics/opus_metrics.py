@@ -12,7 +12,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -82,11 +82,6 @@ class OpusMetrics:
         """The area of the five metrics on the axes of a regular pentagon, from 0 to `MAX_AREA`; a negative tau is 0."""
         return float(area_of(np.array([getattr(self, axis) for axis in AXES])))
 
-    @property
-    def relative_area(self) -> float:
-        """The area divided by its maximum, from 0 to 1."""
-        return self.area / MAX_AREA
-
 
 def area_of(values: np.ndarray) -> np.ndarray:
     """Returns the area for the five metrics in the order of `AXES`, [...] for [..., 5]."""
@@ -120,16 +115,6 @@ def opus_metrics(
         recall=k / m,
         f1=2 * k / (n + m),
     )
-
-
-def mean_of_trials(trials: Sequence[OpusMetrics]) -> OpusMetrics:
-    """Returns the mean of each metric over trials; the area of the result is the area of the means, as in the paper.
-
-    Raises ValueError where there are no trials.
-    """
-    if not trials:
-        raise ValueError("there are no trials to average")
-    return OpusMetrics(*np.mean([astuple(trial) for trial in trials], axis=0).tolist())
 
 
 def kendall_tau(matches: Sequence[Match], reference_tasks: int) -> float:

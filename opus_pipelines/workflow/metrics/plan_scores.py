@@ -1,10 +1,14 @@
-"""Scores of a plan whose steps have the reference's names: sets of steps, sets of links, order, edit distance."""
+"""Scores of a plan whose steps have the reference's names: sets of steps, sets of links, order, edit distance.
 
-from collections.abc import Collection, Sequence
+Bootstrap intervals of a mean score are drawn over groups of similar items; the same values give the same interval.
+"""
+
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import networkx as nx
+import numpy as np
 
 from opus_pipelines.workflow.metrics.opus_metrics import kendall_tau
 
@@ -120,3 +124,24 @@ def _graph(plan: Plan) -> nx.DiGraph:
 
 def _same_name(one: dict[str, str], other: dict[str, str]) -> bool:
     return one["name"] == other["name"]
+
+
+_DRAWS = 2_000
+
+
+def interval(values: Sequence[float], groups: Sequence[Hashable]) -> tuple[float, float]:
+    """Returns the 95 % interval of the mean of `values`, each of which belongs to one of `groups`.
+
+    Items of one group are alike, so that a draw takes whole groups. For a paired difference, pass the differences.
+    """
+    low, high = np.percentile(drawn_means(np.array(values), groups), [2.5, 97.5])
+    return float(low), float(high)
+
+
+def drawn_means(values: np.ndarray, groups: Sequence[Hashable]) -> np.ndarray:
+    """Returns the mean of each draw of whole groups, [_DRAWS, ...] for values [n, ...]."""
+    place = {group: n for n, group in enumerate(dict.fromkeys(groups))}
+    of = np.array([place[group] for group in groups])
+    draws = np.random.default_rng(0).integers(0, len(place), (_DRAWS, len(place)))
+    weight = np.stack([np.bincount(drawn, minlength=len(place)) for drawn in draws])[:, of]
+    return np.asarray(weight @ values / weight.sum(1).reshape(-1, *[1] * (values.ndim - 1)))

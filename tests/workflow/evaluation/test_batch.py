@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opus_pipelines.core.settings import Cost, Reward
-from opus_pipelines.workflow.evaluation.case_study import case_study
 from opus_pipelines.workflow.evaluation.reward import ROWS, Figures, evaluate, evaluate_batch
+from opus_pipelines.workflow.evaluation.score import case_study
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 PRICES = Cost(

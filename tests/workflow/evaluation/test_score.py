@@ -8,9 +8,18 @@ import pytest
 
 from opus_pipelines.core.errors import WorkflowError
 from opus_pipelines.core.settings import Cost, Reward
-from opus_pipelines.workflow.evaluation.case_study import GAINS_USD, TABLE_1, Row, case_study, figure, turning_gain_usd
 from opus_pipelines.workflow.evaluation.penalty import Scores
-from opus_pipelines.workflow.evaluation.score import incomparability_reasons, ranked, score
+from opus_pipelines.workflow.evaluation.score import (
+    GAINS_USD,
+    TABLE_1,
+    TableRow,
+    case_study,
+    incomparability_reasons,
+    ranked,
+    score,
+    table_figure,
+    turning_gain_usd,
+)
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 
@@ -26,10 +35,10 @@ def scored(title: str, workflow: Workflow, penalty: float | None = None) -> Any:
 
 
 @pytest.mark.parametrize("row", TABLE_1, ids=lambda row: row.name)
-def test_table_1_of_the_paper(row: Row) -> None:
+def test_table_1_of_the_paper(row: TableRow) -> None:
     for found, printed in zip(case_study(), row.printed, strict=True):
         if printed is not None:
-            assert round(figure(found, row.name), row.digits) == printed
+            assert round(table_figure(found, row.name), row.digits) == printed
 
 
 def test_the_order_turns_with_the_gain() -> None:

@@ -7,7 +7,6 @@ import pytest
 from opus_pipelines.workflow.metrics.flow_similarity import (
     FlowTooLarge,
     Tree,
-    best_similarity,
     component_match,
     flow_similarity,
     flow_tree,
@@ -99,11 +98,6 @@ def test_similar_texts_of_one_input_cost_less_where_that_is_asked_for() -> None:
     assert flow_similarity(own, gold) == 0.75
     assert flow_similarity(own, gold, alike=lambda one, other: 0.8) == pytest.approx(0.95)
     assert flow_similarity(with_text("x: y"), gold, alike=lambda one, other: -1.0) == 0.75
-
-
-def test_the_best_of_several_references_counts() -> None:
-    assert best_similarity(FLOW, [{}, {**FLOW, "trigger": {"type": "daily"}}]) == 0.75
-    assert best_similarity(FLOW, []) == 0.0
 
 
 @pytest.mark.long

@@ -14,7 +14,6 @@ from opus_pipelines.workflow.metrics.opus_metrics import (
     bleu,
     dtw_similarity,
     kendall_tau,
-    mean_of_trials,
     opus_metrics,
 )
 
@@ -73,15 +72,6 @@ def test_one_match_orders_nothing_but_in_a_workflow_of_one_task() -> None:
     assert opus_metrics([], TASKS, np.zeros((0, 5))) == OpusMetrics(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-def test_trials_are_averaged_before_the_area() -> None:
-    whole, none = OpusMetrics(*[1.0] * 7), OpusMetrics(*[0.0] * 7)
-    mean = mean_of_trials([whole, none])
-    assert mean.coverage == 0.5
-    assert mean.relative_area == pytest.approx(0.25)  # the mean of the areas would be 0.5
-    with pytest.raises(ValueError, match="no trials"):
-        mean_of_trials([])
-
-
 def test_equal_texts_are_matched_in_order_and_a_weak_pair_is_no_match() -> None:
     assert best_matches(np.ones((3, 3))) == [(0, 0), (1, 1), (2, 2)]
     assert best_matches(np.array([[0.6, 0.1], [0.7, 0.65]])) == [(1, 0)]
@@ -95,4 +85,4 @@ def test_all_metrics_stay_within_their_bounds(n: int, m: int, seed: int) -> None
     assert -metrics.coverage <= metrics.kendall <= metrics.coverage
     assert 0 <= metrics.dtw <= metrics.coverage + 1e-12
     assert 0 <= metrics.cosine <= metrics.coverage + 1e-12
-    assert 0 <= metrics.relative_area <= 1 + 1e-12
+    assert 0 <= metrics.area / MAX_AREA <= 1 + 1e-12

@@ -12,8 +12,7 @@ from lxml import etree
 
 from opus_pipelines.core.formatting import SAFE_XML, xml_text
 from opus_pipelines.workflow.blocks.drawing import step_name
-from opus_pipelines.workflow.blocks.expressions import Expression, FlowError, Literal
-from opus_pipelines.workflow.blocks.formats.condition_dialects import FEEL, read_dialect
+from opus_pipelines.workflow.blocks.expressions import FEEL, Expression, FlowError, Literal, read_dialect
 from opus_pipelines.workflow.blocks.formats.python_ir import parse_condition, parse_ir, parse_step
 from opus_pipelines.workflow.blocks.model import Block, Call, Flow, For, UserTask, While, identified
 from opus_pipelines.workflow.blocks.recovery import EXIT, UNNAMED, Recovery, RecoveryPoint, Way, with_invented_variables

@@ -16,9 +16,8 @@ from opus_pipelines.workflow.blocks.drawing import (
     drawings,
     waypoints,
 )
-from opus_pipelines.workflow.blocks.expressions import Expression
+from opus_pipelines.workflow.blocks.expressions import FEEL, Expression, write_dialect
 from opus_pipelines.workflow.blocks.formats.bpmn_reader import OPUS, ZEEBE
-from opus_pipelines.workflow.blocks.formats.condition_dialects import FEEL, write_dialect
 from opus_pipelines.workflow.blocks.formats.python_ir import write_condition
 from opus_pipelines.workflow.blocks.model import Call, Flow, For, While
 from opus_pipelines.workflow.bpmn_xml import DC, DI, DIAGRAM, MODEL

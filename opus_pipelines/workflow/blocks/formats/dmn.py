@@ -11,8 +11,18 @@ from xml.sax.saxutils import escape, quoteattr
 from lxml import etree
 
 from opus_pipelines.core.formatting import SAFE_XML
-from opus_pipelines.workflow.blocks.expressions import And, Comparator, Comparison, Expression, FlowError, Literal, Path
-from opus_pipelines.workflow.blocks.formats.condition_dialects import FEEL, constant, read_dialect
+from opus_pipelines.workflow.blocks.expressions import (
+    FEEL,
+    And,
+    Comparator,
+    Comparison,
+    Expression,
+    FlowError,
+    Literal,
+    Path,
+    constant,
+    read_dialect,
+)
 from opus_pipelines.workflow.blocks.formats.registry import BuiltIn, Feature
 from opus_pipelines.workflow.blocks.model import Block, Branch, Call, Flow, If, UserTask, identified
 

@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 from opus_pipelines.workflow.blocks.expressions import (
+    JAVASCRIPT,
     And,
     Comparator,
     Comparison,
@@ -19,8 +20,9 @@ from opus_pipelines.workflow.blocks.expressions import (
     Path,
     is_name,
     negated,
+    read_dialect,
+    write_dialect,
 )
-from opus_pipelines.workflow.blocks.formats.condition_dialects import JAVASCRIPT, read_dialect, write_dialect
 from opus_pipelines.workflow.blocks.formats.mermaid import box_text
 from opus_pipelines.workflow.blocks.formats.python_ir import parse_step
 from opus_pipelines.workflow.blocks.formats.registry import ALL, BuiltIn
