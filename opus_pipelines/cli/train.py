@@ -66,7 +66,7 @@ def train(options: Options, industry: tuple[str, ...], backend: str, fine_tune: 
     from opus_pipelines.lake.layout import Lake
     from opus_pipelines.language.embedding.cache import CachedEncoder
     from opus_pipelines.language.embedding.encoder import encoder_of
-    from opus_pipelines.lwm.language_models.adapter_store import store_of as adapters_of
+    from opus_pipelines.lwm.language_models.adapters import adapters_of
     from opus_pipelines.lwm.pointer.store import store_of
     from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
     from opus_pipelines.lwm.training.tracking import Tracking
@@ -124,26 +124,26 @@ def models(options: Options, champion: str | None, backend: str) -> None:
     from opus_pipelines.lwm.pointer import store as pointer_store
     from opus_pipelines.lwm.step_writing import store as writer_store
 
-    kinds: dict[str, Any] = {
-        "pointer": pointer_store,
-        "intention": intention_encoder,
-        "step_writer": writer_store,
-        "causal_lm": adapters,
+    kinds: dict[str, tuple[Any, Any, str]] = {
+        "pointer": (pointer_store.store_of, pointer_store.opened, pointer_store.KIND),
+        "intention": (intention_encoder.store_of, intention_encoder.opened, intention_encoder.KIND),
+        "step_writer": (writer_store.store_of, writer_store.opened, writer_store.KIND),
+        "causal_lm": (adapters.adapters_of, adapters.opened_adapters, adapters.KIND),
     }
-    of_kind = kinds[backend]
+    store_of, opened, kind = kinds[backend]
     settings = options.settings()
     lake = Lake(settings.paths.lake)
     if champion is not None:
         from opus_pipelines.lwm.training.tracking import Tracking
 
         with lake.lock():
-            of_kind.store_of(lake).promote(champion)
-            recorded = Tracking(lake, settings.mlflow).set_champion(of_kind.KIND, champion)
+            store_of(lake).promote(champion)
+            recorded = Tracking(lake, settings.mlflow).set_champion(kind, champion)
         click.echo(f"{champion} is the champion{'' if recorded else '; MLflow has no such model'}", err=True)
-    found = of_kind.opened(lake)
+    found = opened(lake)
     if not found.stored:
         click.echo("no model yet; `opus train` makes one, and the history backend serves until then", err=True)
-    champions = of_kind.store_of(lake).champions()
+    champions = store_of(lake).champions()
     for stored in found.stored:
         if stored.problem is not None:
             click.echo(f"model {stored.model_id} cannot be used: {stored.problem}", err=True)
