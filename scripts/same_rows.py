@@ -77,8 +77,8 @@ LEFT_OUT = frozenset(
         "decided_at",
     }
 )
-# Views of views.sql that are not datasets: the pointers, and earlier results.
-NOT_DATASETS = frozenset({"current_snapshot", "current_results", "workflows_earlier"})
+# Views of views.sql that are not compared: the pointers, earlier results, and the clocks of the runs.
+NOT_DATASETS = frozenset({"current_snapshot", "current_results", "workflows_earlier", "ops_runs"})
 
 FOLD = "0"
 SHOWN = 90  # characters of a value that `compare` prints
