@@ -27,8 +27,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 run: .venv/.installed $(SAMPLE)/.written ## install, write the sample, rebuild, generate, show the ranked workflows
-	@JAVA_HOME="$$(scripts/find_java.sh)"; export JAVA_HOME
-	$(OPUS) rebuild --history $(SAMPLE)/history
+	@$(OPUS) rebuild --history $(SAMPLE)/history
 	$(OPUS) generate --intakes $(SAMPLE)/intakes
 	$(OPUS) best
 	echo "sample     $(abspath $(SAMPLE))"
@@ -84,8 +83,7 @@ docs: .venv/.installed ## write docs/reference from the code, then the site into
 	echo "site       $(abspath build/site)/index.html"
 
 ui: .venv/.installed ## the Dagster UI on the sample's lake
-	@JAVA_HOME="$$(scripts/find_java.sh)"; export JAVA_HOME
-	OPUS_HISTORY=$(abspath $(SAMPLE))/history OPUS_INTAKES=$(abspath $(SAMPLE))/intakes $(OPUS) ui
+	@OPUS_HISTORY=$(abspath $(SAMPLE))/history OPUS_INTAKES=$(abspath $(SAMPLE))/intakes $(OPUS) ui
 
 gallery: .venv/.installed ## the first plan of every real log in DATA as pictures with checks: build/gallery/gallery.html
 	@JAVA_HOME="$$(scripts/find_java.sh)"; export JAVA_HOME

@@ -1,6 +1,9 @@
 """The Spark session: one for each process, started by the first step that needs it, and kept for later runs."""
 
 import os
+import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +20,12 @@ if TYPE_CHECKING:
 JARS = "OPUS_GRAPHFRAMES_JARS"
 REMEDY = f'name another package there, or its jars in {JARS} (paths separated by commas), or set graph.engine = "local"'
 UNRESOLVED = "unresolved dependency"  # Ivy's words
+LEAST_JAVA = 17
+JAVA_FOLDERS = (Path("/usr/lib/jvm"), Path("/opt/java"))
+JAVA_MISSING = (
+    f"Spark needs Java {LEAST_JAVA} or later, and none was found by JAVA_HOME, on the PATH, in /usr/lib/jvm or /opt/java; "
+    "install one, e.g. `apt-get install openjdk-17-jre-headless`, `brew install openjdk@17`; or set JAVA_HOME"
+)
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 # Of a JVM that reads less than this, most of the CPU time went into compiling code that runs for a second, so that it
 # compiles only with C1, and has one thread to collect garbage. Measured in docs/explanation/speed.md.
@@ -73,9 +82,12 @@ class SparkResource(WithSettings):
         return session
 
     def _start(self, with_graphframes: bool, input_bytes: int = SMALL_BYTES) -> "SparkSession":
+        from pyspark import SparkContext
         from pyspark.errors import PySparkRuntimeError
         from pyspark.sql import SparkSession
 
+        if SparkContext._active_spark_context is None:
+            os.environ["JAVA_HOME"] = str(java_home())
         # Python workers take python3 from the PATH unless told, and that one lacks our packages.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -117,6 +129,28 @@ class SparkResource(WithSettings):
             if os.environ.get(JARS)
             else f'graph.graphframes_package = "{self.typed.graph.graphframes_package}"'
         )
+
+
+def java_home() -> Path:
+    """Returns the home of a Java that Spark can run on. Raises SettingsError where this machine has none."""
+    stated = os.environ.get("JAVA_HOME")
+    places = [Path(stated, "bin", "java")] if stated else []
+    places += [Path(command)] if (command := shutil.which("java")) else []
+    places += [java for folder in JAVA_FOLDERS for java in sorted(folder.glob("*/bin/java"))]
+    for java in places:
+        if _version_of(java) >= LEAST_JAVA:
+            return java.resolve().parents[1]
+    raise SettingsError(JAVA_MISSING)
+
+
+def _version_of(java: Path) -> int:
+    """Returns the major version that a `java` states; 0 where it is none."""
+    try:
+        said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False).stderr
+    except (OSError, subprocess.TimeoutExpired):
+        return 0
+    stated = re.search(r'version "(\d+)', said)
+    return int(stated[1]) if stated else 0
 
 
 def java_options(input_bytes: int, conf: Mapping[str, str]) -> dict[str, str]:

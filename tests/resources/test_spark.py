@@ -11,7 +11,16 @@ import pytest
 
 from opus_pipelines.core.errors import SettingsError
 from opus_pipelines.core.settings import Settings
-from resources.spark import FOR_SMALL_INPUT, JAVA_OPTIONS, OF_ENVIRONMENT, SMALL_BYTES, SparkResource, java_options
+from resources import spark
+from resources.spark import (
+    FOR_SMALL_INPUT,
+    JAVA_OPTIONS,
+    OF_ENVIRONMENT,
+    SMALL_BYTES,
+    SparkResource,
+    java_home,
+    java_options,
+)
 
 NOWHERE = "io.nowhere:nothing_2.13:0.0.1"
 # Each in a process of its own: the tests' shared session would be in the way.
@@ -103,3 +112,55 @@ def test_options_of_a_person_replace_those_of_a_small_input(
     if variable is not None:
         monkeypatch.setenv(variable, "-XX:+UseParallelGC")
     assert java_options(size, conf) == expected
+
+
+def java(home: Path, version: str) -> Path:
+    program = home / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2024-01-16' >&2\n")
+    program.chmod(0o755)
+    return home
+
+
+def test_a_java_is_looked_for_where_spark_starts_and_one_line_says_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark, "JAVA_FOLDERS", (tmp_path / "jvm",))
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("JAVA_HOME", str(java(tmp_path / "old", "11.0.2")))
+    with pytest.raises(SettingsError) as error:
+        java_home()
+    assert str(error.value).startswith("Spark needs Java 17 or later")
+    assert "\n" not in str(error.value)
+    java(tmp_path / "jvm" / "java-21", "21.0.1")
+    assert java_home() == tmp_path / "jvm" / "java-21"
+
+
+def test_a_missing_java_stops_the_session_before_spark_is_started(tmp_path: Path) -> None:
+    ask = """
+import sys
+from pathlib import Path
+from opus_pipelines.core.errors import SettingsError
+from opus_pipelines.core.settings import Settings
+from resources import spark
+spark.JAVA_FOLDERS = ()
+try:
+    spark.SparkResource.of(Settings.model_validate({"paths": {"lake": sys.argv[1]}})).session()
+except SettingsError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", ask, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+        env={"PATH": ""},
+    )
+    assert done.stdout.splitlines() == [spark.JAVA_MISSING]
+
+
+def test_the_first_run_of_a_checkout_asks_for_no_java() -> None:
+    root = Path(__file__).resolve().parents[2]
+    recipe = subprocess.run(["make", "-n", "run"], cwd=root, capture_output=True, text=True, timeout=60, check=True)
+    assert "java" not in recipe.stdout.lower()
