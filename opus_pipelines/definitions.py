@@ -8,6 +8,9 @@ from typing import Any
 
 import dagster as dg
 
+import opus_pipelines.core.checkout  # noqa: F401  in a wheel, the imports below need it
+
+# isort: split
 from assets import evaluations, flows, forecasts, generation, history, inputs, programs, training, wkg
 from assets.specs import key, spec
 from jobs import flows as flow_job

@@ -23,8 +23,8 @@ UNRESOLVED = "unresolved dependency"  # Ivy's words
 LEAST_JAVA = 17
 JAVA_FOLDERS = (Path("/usr/lib/jvm"), Path("/opt/java"))
 JAVA_MISSING = (
-    f"Spark needs Java {LEAST_JAVA} or later, and none was found by JAVA_HOME, on the PATH, in /usr/lib/jvm or /opt/java; "
-    "install one, e.g. `apt-get install openjdk-17-jre-headless`, `brew install openjdk@17`; or set JAVA_HOME"
+    f"Spark needs Java {LEAST_JAVA} or later, and none was found by JAVA_HOME, on the PATH, in /usr/lib/jvm or "
+    "in /opt/java; install one, e.g. `apt-get install openjdk-17-jre-headless`, or set JAVA_HOME"
 )
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 # Of a JVM that reads less than this, most of the CPU time went into compiling code that runs for a second, so that it

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from opus_pipelines.core.checkout import ROOT
 from opus_pipelines.core.errors import LakeError, OpusError
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.intakes.intake import ContractFolder
@@ -31,20 +32,16 @@ if TYPE_CHECKING:
     import dagster as dg
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}  # progress is shown by our own logger
-# The folder of dagster.yaml and workspace.yaml, in a checkout and in an editable install.
-ROOT = Path(__file__).resolve().parents[2]
 logger = logging.getLogger("opus_pipelines.cli")
 
 
 def prepare(settings: Settings) -> Path:
     """Writes dagster.yaml to `<lake>/.dagster`, points Dagster to that folder, and returns it.
 
-    Raises LakeError outside of a checkout or an editable install, and where the record of runs cannot be reached.
+    Raises LakeError where the record of runs cannot be reached.
     """
     lake = Lake(settings.paths.lake)
     home, file = lake.dagster_home, lake.dagster_home / "dagster.yaml"
-    if not (ROOT / "dagster.yaml").is_file():
-        raise LakeError(f"{ROOT / 'dagster.yaml'} is missing: run opus from a checkout installed with `make`")
     storage = settings.ops.dagster_storage
     text = run_storage.instance_file((ROOT / "dagster.yaml").read_text("utf-8"), storage)
     if file.is_file() and (before := run_storage.storage_of(lake)) != storage:

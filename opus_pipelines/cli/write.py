@@ -266,7 +266,8 @@ def ui(options: Options, port: int) -> None:
     Example:
       opus --lake demo/lake ui
     """
-    from opus_pipelines.cli.runs import ROOT, prepare
+    from opus_pipelines.cli.runs import prepare
+    from opus_pipelines.core.checkout import ROOT
 
     settings = options.settings()
     home = prepare(settings)

@@ -6,12 +6,12 @@ reading commands, `sql/explain/*.sql`, with named parameters.
 
 import difflib
 from collections.abc import Iterable, Iterator
-from importlib.resources import files
 from itertools import groupby
 from typing import Any
 
 import duckdb
 
+from opus_pipelines.core.checkout import SQL
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.formatting import grid, number
 
@@ -35,7 +35,7 @@ def rows(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) ->
 
 
 def _sql(name: str) -> str:
-    return (files("sql") / "explain" / f"{name}.sql").read_text("utf-8")
+    return (SQL / "explain" / f"{name}.sql").read_text("utf-8")
 
 
 def dicts(relation: duckdb.DuckDBPyRelation) -> list[Row]:

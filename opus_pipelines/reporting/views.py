@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache
-from importlib.resources import files
 from itertools import count
 from pathlib import Path
 from string import Template
 
 import duckdb
 
+from opus_pipelines.core.checkout import SQL
 from opus_pipelines.core.errors import InputError, LakeError
 from opus_pipelines.core.schemas import DATASETS, OPTIMIZED, WORKFLOW_CHANGES, Dataset
 from opus_pipelines.core.settings_sections import Query
@@ -52,7 +52,7 @@ def views_sql(lake: Lake, empty: Path | None = None) -> str:
 
     `empty`: the folder of empty typed files, where it is not the lake's.
     """
-    folder = files("sql") / "views"
+    folder = SQL / "views"
     view = Template((folder / "dataset.sql").read_text("utf-8"))
     place = f"'{_quoted(empty)}'" if empty else "getvariable('lake') || '/.empty'"
     head = _HEAD.format(lake=_quoted(lake.root), empty=place, columns=columns_of_results())
@@ -164,7 +164,7 @@ def only_results_of(connection: duckdb.DuckDBPyConnection, client: str | None, c
         return
     before = f"files_before_{next(_limits)}"
     connection.execute(f"SET VARIABLE {before} = getvariable('files')")
-    connection.execute((files("sql") / "views" / "limit.sql").read_text("utf-8"), [keys])
+    connection.execute((SQL / "views" / "limit.sql").read_text("utf-8"), [keys])
     try:
         yield
     finally:
@@ -206,9 +206,7 @@ class ShippedQuery:
 
 def shipped_queries() -> dict[str, ShippedQuery]:
     """Returns all shipped queries by name, in alphabetical order."""
-    query_files = sorted(
-        (f for f in (files("sql") / "queries").iterdir() if f.name.endswith(".sql")), key=lambda f: f.name
-    )
+    query_files = sorted((f for f in (SQL / "queries").iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
     return {
         query.name: query for query in (_parse(f.name.removesuffix(".sql"), f.read_text("utf-8")) for f in query_files)
     }
@@ -246,9 +244,7 @@ def run(
 @cache
 def _own_variables() -> frozenset[str]:
     """Returns the variables by which the views find their files."""
-    return frozenset(
-        re.findall(r"SET VARIABLE (\w+)", _HEAD + (files("sql") / "views" / "current.sql").read_text("utf-8"))
-    )
+    return frozenset(re.findall(r"SET VARIABLE (\w+)", _HEAD + (SQL / "views" / "current.sql").read_text("utf-8")))
 
 
 def _parse(name: str, text: str) -> ShippedQuery:

@@ -24,7 +24,6 @@ the rounds are ours (sql/wkg/labels.sql).
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -32,6 +31,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from opus_pipelines.core import settings
+from opus_pipelines.core.checkout import SQL
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.registry import Registry, takes
 
@@ -299,7 +299,7 @@ def has_jvm_half(spark: "SparkSession") -> bool:
 def propagated_by_spark(vertices: "DataFrame", edges: "DataFrame", rounds: int) -> "DataFrame":
     """Id and label after label propagation; needs nothing of GraphFrames."""
     spark = vertices.sparkSession
-    query = (files("sql") / "wkg" / "labels.sql").read_text("utf-8")
+    query = (SQL / "wkg" / "labels.sql").read_text("utf-8")
     heard = (
         spark.sql(
             "SELECT src AS id, dst AS neighbour, weight FROM {edges} WHERE src <> dst UNION ALL "

@@ -15,13 +15,13 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 from uuid import uuid4
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
+from opus_pipelines.core.checkout import PACKAGE, SQL
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.workers.pool import Answer, Job, Setup, Worker
 from opus_pipelines.core.workers.record_json import RecordError, record_json, record_of
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-PACKAGES = ("opus_pipelines", "sql")
 FOLDER = "opus_package"  # in the working directory of an executor
 ARCHIVES, PYTHON_PATH, SAFE_PATH = "spark.archives", "spark.executorEnv.PYTHONPATH", "spark.executorEnv.PYTHONSAFEPATH"
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the first moment that a zip file can state
@@ -56,11 +55,10 @@ def executor_conf(archive: Path, conf: Mapping[str, str]) -> dict[str, str]:
 
 
 def _files() -> Iterator[tuple[str, Path]]:
-    for package in PACKAGES:
-        root = Path(str(files(package)))
+    for root in (PACKAGE, SQL):
         for file in sorted(root.rglob("*")):
-            if file.is_file() and "__pycache__" not in file.parts:
-                yield f"{package}/{file.relative_to(root).as_posix()}", file
+            if file.is_file() and not {"__pycache__", "_checkout"} & set(file.relative_to(root).parts):
+                yield f"{root.name}/{file.relative_to(root).as_posix()}", file
 
 
 _POLL_SECONDS = 1.0

@@ -15,6 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from opus_pipelines.core import formatting
+from opus_pipelines.core.checkout import SQL
 from opus_pipelines.core.formatting import clean
 from opus_pipelines.intakes.decisions.record import decision_text
 from opus_pipelines.lake.layout import slug
@@ -160,7 +161,7 @@ class _Listed:
 
 def flow_rows(connection: duckdb.DuckDBPyConnection, client: str | None, contract: str | None) -> list[Row]:
     """Returns the rows of the newest batch of each contract, or of one, with scores where there is a reference."""
-    sql = (files("sql") / "explain" / "page_flows.sql").read_text("utf-8")
+    sql = (SQL / "explain" / "page_flows.sql").read_text("utf-8")
     found = connection.execute(sql, {"client": client, "contract": contract, "most": _MOST_ROWS})
     columns = [column[0] for column in found.description or ()]
     return [dict(zip(columns, row, strict=True)) for row in found.fetchall()]

@@ -8,7 +8,6 @@ columns of one query at a time.
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +15,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from opus_pipelines.core.checkout import SQL
 from opus_pipelines.core.schemas import IMPLEMENTATIONS
 from opus_pipelines.core.settings import Spark
 from opus_pipelines.history.records.money import GROUP_ATTRIBUTES, NO_GROUP
@@ -50,12 +50,12 @@ class Source(NamedTuple):
 
 def query(name: str) -> str:
     """Returns the SQL of one aggregate, for both engines."""
-    return (files("sql") / "wkg" / f"{name}.sql").read_text("utf-8")
+    return (SQL / "wkg" / f"{name}.sql").read_text("utf-8")
 
 
 def spark_observations(name: str) -> str:
     """Returns the SQL by which Spark makes the view that the query of this aggregate reads."""
-    return (files("sql") / "wkg" / "spark" / f"{name}.sql").read_text("utf-8")
+    return (SQL / "wkg" / "spark" / f"{name}.sql").read_text("utf-8")
 
 
 _PACKED = pa.schema([("rows", pa.binary())])

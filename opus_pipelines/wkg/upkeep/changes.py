@@ -5,13 +5,13 @@ A pair of snapshots always gives the same rows. They are stored beside the snaps
 the same snapshot has another predecessor.
 """
 
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from opus_pipelines.core.checkout import SQL
 from opus_pipelines.core.schemas import CASES, EDGES, IMPLEMENTATIONS, NEEDS, TASKS, WKG_CHANGES
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_table, table_of, write_table
 
@@ -83,7 +83,7 @@ def run_sql(name: str, tables: dict[str, pa.Table], **parameters: Any) -> pa.Tab
     with duckdb.connect() as connection:
         for view, table in tables.items():
             connection.register(view, table)
-        query = (files("sql") / "changes" / f"{name}.sql").read_text("utf-8")
+        query = (SQL / "changes" / f"{name}.sql").read_text("utf-8")
         return connection.sql(query, params=parameters or None).to_arrow_table()
 
 
