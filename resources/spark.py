@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -131,12 +131,15 @@ class SparkResource(WithSettings):
         )
 
 
-def java_home() -> Path:
-    """Returns the home of a Java that Spark can run on. Raises SettingsError where this machine has none."""
+def java_home(folders: Sequence[Path] = JAVA_FOLDERS) -> Path:
+    """Returns the home of a Java that Spark can run on. Raises SettingsError where this machine has none.
+
+    It is looked for by JAVA_HOME, on the PATH, and in the folders where systems install it.
+    """
     stated = os.environ.get("JAVA_HOME")
     places = [Path(stated, "bin", "java")] if stated else []
     places += [Path(command)] if (command := shutil.which("java")) else []
-    places += [java for folder in JAVA_FOLDERS for java in sorted(folder.glob("*/bin/java"))]
+    places += [java for folder in folders for java in sorted(folder.glob("*/bin/java"))]
     for java in places:
         if _version_of(java) >= LEAST_JAVA:
             return java.resolve().parents[1]

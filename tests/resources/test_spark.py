@@ -11,7 +11,6 @@ import pytest
 
 from opus_pipelines.core.errors import SettingsError
 from opus_pipelines.core.settings import Settings
-from resources import spark
 from resources.spark import (
     FOR_SMALL_INPUT,
     JAVA_OPTIONS,
@@ -125,39 +124,14 @@ def java(home: Path, version: str) -> Path:
 def test_a_java_is_looked_for_where_spark_starts_and_one_line_says_what_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spark, "JAVA_FOLDERS", (tmp_path / "jvm",))
     monkeypatch.setenv("PATH", "")
     monkeypatch.setenv("JAVA_HOME", str(java(tmp_path / "old", "11.0.2")))
     with pytest.raises(SettingsError) as error:
-        java_home()
+        java_home([tmp_path / "jvm"])
     assert str(error.value).startswith("Spark needs Java 17 or later")
     assert "\n" not in str(error.value)
     java(tmp_path / "jvm" / "java-21", "21.0.1")
-    assert java_home() == tmp_path / "jvm" / "java-21"
-
-
-def test_a_missing_java_stops_the_session_before_spark_is_started(tmp_path: Path) -> None:
-    ask = """
-import sys
-from pathlib import Path
-from opus_pipelines.core.errors import SettingsError
-from opus_pipelines.core.settings import Settings
-from resources import spark
-spark.JAVA_FOLDERS = ()
-try:
-    spark.SparkResource.of(Settings.model_validate({"paths": {"lake": sys.argv[1]}})).session()
-except SettingsError as error:
-    print(error)
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", ask, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-        env={"PATH": ""},
-    )
-    assert done.stdout.splitlines() == [spark.JAVA_MISSING]
+    assert java_home([tmp_path / "jvm"]) == tmp_path / "jvm" / "java-21"
 
 
 def test_the_first_run_of_a_checkout_asks_for_no_java() -> None:
