@@ -254,10 +254,10 @@ class CaseColumns:
 
     def __init__(self, settings: SourceSettings, maps: Maps, sink: Assembler) -> None:
         self._settings, self._trace_map, self._events, self._sink = settings, maps.trace, maps.events, sink
-        trace, own = maps.trace.plan(), maps.own.plan()
-        self.currency, self._own_currency = trace.currency, own.currency
-        self._keys = {name: key for name, key, _ in trace.fields} | {"case_cost": trace.cost or ""}
-        self._own_keys = {name: key for name, key, _ in own.fields} | {"case_cost": own.cost or ""}
+        trace, own = maps.trace, maps.own
+        self.currency, self._own_currency = trace.currency_key, own.currency_key
+        self._keys = {name: key for name, key, _ in trace.fields} | {"case_cost": trace.cost_key or ""}
+        self._own_keys = {name: key for name, key, _ in own.fields} | {"case_cost": own.cost_key or ""}
 
     def ids(self, traces: Level, key: str) -> pa.Array:
         """Returns the id of every case. Raises UnusualError if one is missing or known already."""
@@ -466,10 +466,9 @@ class CaseBlocks:
 
     def __init__(self, settings: SourceSettings, maps: Maps, sink: Assembler) -> None:
         self._settings, self._sink, self._events, self._id_key = settings, sink, maps.events, maps.id_key
-        self._plan = maps.events.plan()
         self._cases = CaseColumns(settings, maps, sink)
-        fields = {field for field, _, _ in self._plan.fields}
-        self.usable = not (fields & _RECORDS_ONLY or self._plan.keys["event_id"])
+        fields = {field for field, _, _ in self._events.fields}
+        self.usable = not (fields & _RECORDS_ONLY or self._events.keys["event_id"])
 
     def ids(self, traces: Level) -> pa.Array:
         """Returns the id of every case. Raises UnusualError if one is missing or known already."""
@@ -482,7 +481,7 @@ class CaseBlocks:
         `has_work`: the log has a start or a complete elsewhere. `dropped`: duplicates that are left out already. Raises
         UnusualError or BadValueError, before anything is handed on, if the events must be read one by one.
         """
-        keys = self._plan.keys
+        keys = self._events.keys
         activity = events.coded(keys["activity"])
         if (activity.codes < 0).any() or not all(text.strip() for text in activity.values.to_pylist()):
             raise UnusualError
@@ -492,7 +491,7 @@ class CaseBlocks:
             raise UnusualError
         run = runs(activity, events.coded(keys["instance"]))
         case = events.event_trace
-        spans = Spans.of(moments, self._plan.interval)
+        spans = Spans.of(moments, self._events.interval)
         repeated = repeated_events(case, spans, kind, run)
         if repeated.any():
             return self._without_duplicates(repeated, traces, events, moments, has_work)
@@ -566,7 +565,7 @@ class CaseBlocks:
             (k, later(c, tasks.own, tasks.done)) for k, c in events.columns.items() if self._events.role(k) == ATTRIBUTE
         ]
         columns["attributes"] = maps(events.scanned, attributes, len(tasks.own))
-        for field, _, name in self._plan.fields:
+        for field, _, name in self._events.fields:
             if field not in columns:
                 columns[field] = events.scanned.values(later(events.places(name), tasks.own, tasks.done))
         return {
@@ -580,35 +579,35 @@ class CaseBlocks:
         return Coded(later(column.codes, tasks.own, tasks.done), column.values)
 
     def _titles(self, tasks: Tasks, events: Level, key: pa.Array) -> pa.Array:
-        stated = events.places(self._plan.keys["task_title"])
+        stated = events.places(self._events.keys["task_title"])
         if not (stated >= 0).any():
             return key
-        titles = np.where(stated >= 0, stated, events.places(self._plan.keys["activity"]))
+        titles = np.where(stated >= 0, stated, events.places(self._events.keys["activity"]))
         return events.scanned.values(titles[np.where(tasks.done >= 0, tasks.done, tasks.own)])
 
     def _parsed(self, tasks: Tasks, events: Level) -> dict[str, Coded]:
         """Returns the fields of the tasks that are not plain text."""
         kinds = {c.name: c.type for c in TASK_IMPLEMENTATION}
         fields = {}
-        for field, parse, key in self._plan.fields:
+        for field, parse, key in self._events.fields:
             if parse is not values.text:
                 column = events.parsed(key, parse, kinds[field])
                 fields[field] = Coded(later(column.codes, tasks.own, tasks.done), column.values)
         return fields
 
     def _amounts(self, tasks: Tasks, events: Level, traces: Level) -> dict[str, Coded]:
-        keys: Mapping[str, str] = {field: key for _, field, key in self._plan.amounts}
+        keys: Mapping[str, str] = {field: key for _, field, key in self._events.amounts}
         amounts = {}
         for field in _AMOUNTS:
             key = keys.get(field)
             if key in events.columns:
-                only_dollars(self._settings, events.coded(self._plan.currency), traces.coded(self._cases.currency))
+                only_dollars(self._settings, events.coded(self._events.currency), traces.coded(self._cases.currency))
             column = events.parsed(key, partial(dollars, self._sink.money, key or ""), pa.float64())
             amounts[field] = Coded(later(column.codes, tasks.own, tasks.done), column.values)
         return amounts
 
     def _key_of(self, field: str) -> str | None:
-        return next((key for name, _, key in self._plan.fields if name == field), None)
+        return next((key for name, _, key in self._events.fields if name == field), None)
 
 
 def _lists(columns: dict[str, pa.Array], offsets: Ints) -> pa.ListArray:

@@ -213,7 +213,7 @@ class FlatLog:
     def __init__(self, reader: RowReader, records: Callable[[], Records], in_memory: int = PARTS_IN_MEMORY) -> None:
         self.distinct: frozenset[str] = frozenset()
         self._reader, self._records = reader, records
-        self._maps, self._sink, self._plan, self._blocks = reader.maps, reader.sink, reader.plan, reader.blocks
+        self._maps, self._sink, self._events, self._blocks = reader.maps, reader.sink, reader.events, reader.blocks
         self._stored = FlatBuckets(reader.maps.id_key, reader.texts, reader.sink.folder, in_memory)
         self._refusals: list[Refusal] = []
 
@@ -274,12 +274,12 @@ class FlatLog:
         for ids in (refused, self._sink.held):
             if ids:
                 unusual[: len(case.values)] |= _is_in(case.values, pa.array(sorted(ids), pa.string()))
-        keys = self._plan.keys
+        keys = self._events.keys
         kind = self._blocks.kinds(table.column(keys["transition"]))
         if not has_work:
             unusual[case.codes[~table.bad & (kind == NO_WORK)]] = True
         run = runs(table.column(keys["activity"]), table.column(keys["instance"]))
-        repeated = repeated_events(case.codes, Spans.of(table.moments, self._plan.interval), kind, run)
+        repeated = repeated_events(case.codes, Spans.of(table.moments, self._events.interval), kind, run)
         unusual[case.codes[repeated & (case.codes >= 0)]] = True
         return unusual
 
@@ -310,10 +310,10 @@ class FlatLog:
             found = column.codes[rows]
             if (found >= 0).any():
                 columns[name] = np.where(found >= 0, found + np.int32(texts.starts[name]), np.int32(-1))
-        if self._plan.group in columns:
+        if self._events.group in columns:
             if _ACTOR_GROUP in columns or self._maps.events.role(_ACTOR_GROUP) != ATTRIBUTE:
                 raise UnusualError
-            columns[_ACTOR_GROUP] = columns[self._plan.group]
+            columns[_ACTOR_GROUP] = columns[self._events.group]
         ids: Ints = columns[self._maps.id_key][is_first]
         traces = Level(flat.traces, {self._maps.id_key: ids}, flat)
         moments = {name: times[rows] for name, times in table.moments.items()}

@@ -306,14 +306,14 @@ class RowChecks:
     """Checks the columns of flat rows. Raises UnusualError if amounts are in another currency than the dollar."""
 
     def __init__(self, settings: SourceSettings, maps: Maps, sink: Assembler) -> None:
-        plan, cases = maps.events.plan(), maps.own.plan()
+        plan, cases = maps.events, maps.own
         self._names = {maps.id_key, plan.keys["activity"], plan.keys["task_title"]}
         self._needed = (maps.id_key, plan.keys["activity"])
         self._checks: list[tuple[str, Judge, bool]] = []
-        amounts = [key for _, _, key in plan.amounts] + ([cases.cost] if cases.cost else [])
+        amounts = [key for _, _, key in plan.amounts] + ([cases.cost_key] if cases.cost_key else [])
         if amounts and (settings.currency or DOLLAR) != DOLLAR:
             raise UnusualError
-        self._currencies = {key for key in (plan.currency, cases.currency if cases.cost else None) if key}
+        self._currencies = {key for key in (plan.currency, cases.currency_key if cases.cost_key else None) if key}
         money = Money(settings)
         plain = settings.decimal != ","
         for key in amounts:
@@ -430,10 +430,10 @@ class RowReader:
         is_whole: bool = True,
     ) -> None:
         self.maps, self.sink, self._settings, self._is_whole = maps, sink, settings, is_whole
-        self.plan = maps.events.plan()
+        self.events = maps.events
         self.blocks = CaseBlocks(settings, maps, sink)
         self._checks = RowChecks(settings, maps, sink)
-        keys = self.plan.keys
+        keys = self.events.keys
         self.times = {name: keys[name] for name in _TIMES if keys[name]}
         self._compared = {keys["activity"], keys["transition"], keys["instance"]}
         self._compared |= {maps.id_key} if encodes_cases else set()
@@ -441,13 +441,13 @@ class RowReader:
         self._good = self._bad = 0
         self.refused = 0
         self.has_work = False
-        others = {key for _, _, key in (*self.plan.fields, *self.plan.amounts)} | set(maps.own.keys)
+        others = {key for _, _, key in (*self.events.fields, *self.events.amounts)} | set(maps.own.keys)
         others |= {key for name, key in keys.items() if name not in _TIMES}
         self.named = {key for key in others | set(self.times.values()) if key}
         is_forgotten = sink.is_forgotten(settings.constant("client"))
-        if not self.blocks.usable or self.plan.template is not None or is_forgotten:
+        if not self.blocks.usable or self.events.template is not None or is_forgotten:
             raise UnusualError
-        if others & set(self.times.values()) or self.plan.group in self.times.values():
+        if others & set(self.times.values()) or self.events.group in self.times.values():
             raise UnusualError
 
     @property
@@ -469,7 +469,7 @@ class RowReader:
         moments, bad = {}, np.zeros(len(rows.positions), bool)
         for name, key in self.times.items():
             if key in columns:
-                moments[name], unread = times_of(columns[key], self.plan.times, not self._settings.time_format)
+                moments[name], unread = times_of(columns[key], self.events.times, not self._settings.time_format)
                 bad |= unread
         coded = {
             name: coded_texts(column) for name, column in columns.items() if not pa.types.is_timestamp(column.type)
@@ -480,7 +480,7 @@ class RowReader:
             bad |= (start != NO_TIME) & (end != NO_TIME) & (end < start)
         self._check_that_it_is_a_log(bad)
         kind = None
-        if (transition := coded.get(self.plan.keys["transition"])) is not None:
+        if (transition := coded.get(self.events.keys["transition"])) is not None:
             kind = self.blocks.kinds(transition)
             self.has_work |= bool((((kind == START) | (kind == COMPLETE)) & ~bad).any())
         return ReadRows(columns, coded, moments, kind, bad)

@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from opus_pipelines.history.records.arrow_arrays import (
     Bools,
@@ -20,10 +20,10 @@ from opus_pipelines.history.records.arrow_arrays import (
     Ints,
     Longs,
     array,
+    booleans_of,
     indices,
     numbers,
     strings,
-    text_offsets,
     typed,
     validity,
 )
@@ -213,23 +213,8 @@ def only_dollars(settings: SourceSettings, *currencies: Coded) -> None:
 
 
 NO_TIME = np.iinfo(np.int64).min
-_SECONDS = "dddd-dd-dd*dd:dd:dd"
-_FORMS = {
-    len(form): form
-    for form in (
-        _SECONDS,
-        _SECONDS + ".ddd",
-        _SECONDS + ".dddddd",
-        _SECONDS + "Z",
-        _SECONDS + ".dddZ",
-        _SECONDS + ".ddddddZ",
-        _SECONDS + "+dd:dd",
-        _SECONDS + ".ddd+dd:dd",
-        _SECONDS + ".dddddd+dd:dd",
-    )
-}
-_MONTH_STARTS = np.array([0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334], np.int64)
-_MONTH_DAYS = np.array([0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], np.int64)
+_CLOCK = r"^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])[T ](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{3}|\.\d{6})?"
+_FORMS = ((_CLOCK + "$", None), (_CLOCK + r"(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$", "UTC"))  # without and with a zone
 _EPOCH_DAY = 719_162  # days from 0001-01-01 to 1970-01-01
 _EPOCH, _DAY = datetime(1970, 1, 1), 86_400_000_000
 _MOST_DAYS = 1 << 17  # between the first and the last one, up to which each has a place in a table
@@ -254,22 +239,19 @@ def moments(texts: pa.Array, parser: TimeParser, plain: bool) -> tuple[Longs, Bo
     NULL and an empty text have no time, and are not bad.
     """
     results, bad = np.full(len(texts), NO_TIME, np.int64), np.zeros(len(texts), bool)
-    offsets = text_offsets(texts)
-    lengths = np.diff(offsets)
-    valid = validity(texts)
-    lengths = lengths if valid is None else np.where(valid, lengths, 0)
-    content = np.frombuffer(texts.buffers()[2] or b"", np.uint8)
-    rest = lengths > 0
-    for length, form in _FORMS.items() if plain else ():
-        rows = np.flatnonzero(lengths == length)
-        if len(rows):
-            written = content[offsets[rows][:, None] + np.arange(length, dtype=np.int32)]
-            found, good = _iso(np.ascontiguousarray(written.T), form)
-            if form[-1] == "d" and form[-6:] != "+dd:dd":
-                found, known = in_utc(found, parser)
-                good &= known
-            results[rows[good]] = found[good]
-            rest[rows[good]] = False
+    rest = booleans_of(pc.greater(pc.binary_length(texts), pa.scalar(0, pa.int32())))
+    for form, zone in _FORMS if plain and rest.any() else ():
+        rows = np.flatnonzero(booleans_of(pc.match_substring_regex(texts, form)))
+        if not len(rows):
+            continue
+        some = texts if len(rows) == len(texts) else texts.take(array(rows.astype(np.int32), pa.int32()))
+        try:
+            clocks = numbers(some.cast(pa.timestamp("us", zone)), np.int64)
+        except pa.ArrowInvalid:  # a day that no calendar has, such as 30 February
+            continue
+        utc, sure = (clocks, _is_sure(clocks)) if zone else in_utc(clocks, parser)
+        results[rows[sure]] = utc[sure]
+        rest[rows[sure]] = False
     if rest.any():
         places = np.flatnonzero(rest)
         coded = texts.take(array(places.astype(np.int32), pa.int32())).dictionary_encode()
@@ -278,6 +260,10 @@ def moments(texts: pa.Array, parser: TimeParser, plain: bool) -> tuple[Longs, Bo
         bad[places] = np.array([moment is None for moment in single])[codes]
         results[places] = np.array([NO_TIME if moment is None else moment for moment in single], np.int64)[codes]
     return results, bad
+
+
+def _is_sure(moments: Longs) -> Bools:
+    return (moments > _FIRST_DAY * _DAY) & (moments < _LAST_DAY * _DAY)
 
 
 def in_utc(local: Longs, parser: TimeParser) -> tuple[Longs, Bools]:
@@ -322,56 +308,3 @@ def _or_none(parser: TimeParser, text: str) -> int | None:
         return parser(text)
     except BadValueError:
         return None
-
-
-def _iso(written: npt.NDArray[np.uint8], form: str) -> tuple[Longs, Bools]:
-    """Returns the times of texts of one form (one row per character), and which of them are valid."""
-    digits = written - np.uint8(48)
-    good = np.ones(written.shape[1], bool)
-    for place, kind in enumerate(form):
-        if kind == "d":
-            good &= digits[place] < 10
-        elif kind == "*":
-            good &= (written[place] == ord("T")) | (written[place] == ord(" "))
-        elif kind == "+":
-            good &= (written[place] == ord("+")) | (written[place] == ord("-"))
-        else:
-            good &= written[place] == ord(kind)
-
-    def number(start: int, end: int) -> Longs:
-        total: Longs = digits[start].astype(np.int64)
-        for place in range(start + 1, end):
-            total = total * 10 + digits[place]
-        return total
-
-    year, month, day = number(0, 4), number(5, 7), number(8, 10)
-    hour, minute, second = number(11, 13), number(14, 16), number(17, 19)
-    good &= (year > 1) & (year < 9999) & (month >= 1) & (month <= 12) & (hour < 24) & (minute < 60) & (second < 60)
-    month = np.where(good, month, 1)
-    leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
-    good &= (day >= 1) & (day <= _MONTH_DAYS[month] + (leap & (month == 2)))
-    before = year - 1
-    days = (
-        before * 365
-        + before // 4
-        - before // 100
-        + before // 400
-        + _MONTH_STARTS[month]
-        + (leap & (month > 2))
-        + day
-        - 1
-        - _EPOCH_DAY
-    )
-    moment = ((days * 24 + hour) * 60 + minute) * 60 + second
-    form, place = form + ";", len(_SECONDS)
-    fraction = np.zeros(len(moment), np.int64)
-    if form[place] == ".":
-        end = place + 1 + form[place + 1 :].count("d", 0, 6 if form.find("ddddd", place) > 0 else 3)
-        fraction = number(place + 1, end) * 10 ** (6 - (end - place - 1))
-        place = end
-    if form[place] == "+":
-        hours, minutes = number(place + 1, place + 3), number(place + 4, place + 6)
-        good &= (hours < 24) & (minutes < 60)
-        sign = np.where(written[place] == ord("-"), 1, -1)
-        moment = moment + sign * (hours * 3600 + minutes * 60)
-    return moment * 1_000_000 + fraction, good

@@ -31,7 +31,7 @@ from opus_pipelines.history.records.arrow_arrays import numbers, numbers_or
 from opus_pipelines.history.records.assembler import Assembler, LogFile, OtherFiles, Outlets
 from opus_pipelines.history.records.files import data_files, open_data
 from opus_pipelines.history.records.formats import TABLES, Format, format_of
-from opus_pipelines.history.records.raw import Counts, Reject
+from opus_pipelines.history.records.raw import COUNT_COLUMNS, Counts, Reject
 from opus_pipelines.history.records.source_settings import Columns, SourceSettings, load_source
 
 COUNTED_COLUMNS = (
@@ -194,24 +194,8 @@ def _of_source(place: Path, usd_per_unit: Mapping[str, float]) -> Discovered:
             with pq.ParquetFile(file) as stored:
                 for batch in stored.iter_batches(columns=list(COUNTED_COLUMNS)):
                     add_implementations(tally, batch)
-        counts = Counts()
-        for name, column in _OF_FILES.items():
-            setattr(counts, name, trial.total(column))
-        return Discovered(tally.edges(), tally.tasks(), counts, trial.rejects)
-
-
-_OF_FILES = {
-    "records": "records",
-    "used": "records_used",
-    "not_work": "records_not_work",
-    "rejected": "records_rejected",
-    "duplicates": "records_duplicate",
-    "corrected": "records_corrected",
-    "quarantined": "cases_quarantined",
-    "caseless": "records_without_case",
-    "implementations": "implementations",
-    "task_implementations": "task_implementations",
-}
+        totals: dict[str, Any] = {name: trial.total(column) for name, column in COUNT_COLUMNS.items()}
+        return Discovered(tally.edges(), tally.tasks(), Counts(**totals), trial.rejects)
 
 
 _EPOCH, _MICROS_A_DAY = date(1970, 1, 1).toordinal(), 86_400_000_000

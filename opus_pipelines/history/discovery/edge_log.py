@@ -564,7 +564,7 @@ class EdgeLog:
     def __init__(
         self, reader: RowReader, tally: Tally, weight: int, folder: Path | None, in_memory: int = EVENTS_IN_MEMORY
     ) -> None:
-        if any(name == "weight" for name, _, _ in reader.maps.own.plan().fields):
+        if any(name == "weight" for name, _, _ in reader.maps.own.fields):
             raise UnusualError
         self.distinct = frozenset({reader.maps.id_key})
         self.counts, self.unusual = Counts(), np.zeros(0, np.uint64)
@@ -588,7 +588,7 @@ class EdgeLog:
         """Adds rows of the file."""
         if not len(rows.positions):
             return
-        read, keys = self._reader.read(self._needed(rows)), self._reader.plan.keys
+        read, keys = self._reader.read(self._needed(rows)), self._reader.events.keys
         ids, activity = read.columns.get(self._reader.maps.id_key), read.coded.get(keys["activity"])
         if ids is None or activity is None:
             raise UnusualError
@@ -639,7 +639,7 @@ class EdgeLog:
         """Counts the cases of these events, and returns the keys of those that were left out."""
         if not len(events["case"]):
             return np.zeros(0, np.uint64)
-        steps = in_order(events, self._reader.plan.interval, self.has_work, self._has_ties)
+        steps = in_order(events, self._reader.events.interval, self.has_work, self._has_ties)
         self._has_ties |= steps.has_ties
         self._tally.add(Steps(steps.lengths, tasks[steps.activity], steps.seen, self._weight))
         records = len(without(events, steps.unusual)["case"])

@@ -22,31 +22,16 @@ from opus_pipelines.history.records.values import BadValueError
 from opus_pipelines.workflow.bpmn_xml import children, local
 
 TASK_KINDS = {
-    "task": None,
-    "receiveTask": None,
-    "callActivity": None,
-    "userTask": "human",
-    "manualTask": "human",
-    "serviceTask": "code",
-    "scriptTask": "code",
-    "businessRuleTask": "code",
-    "sendTask": "code",
+    **dict.fromkeys(("task", "receiveTask", "callActivity"), None),
+    **dict.fromkeys(("userTask", "manualTask"), "human"),
+    **dict.fromkeys(("serviceTask", "scriptTask", "businessRuleTask", "sendTask"), "code"),
 }
 SUB_PROCESSES = frozenset({"subProcess", "transaction", "adHocSubProcess"})
 FOLDED = frozenset(
-    {
-        "startEvent",
-        "endEvent",
-        "intermediateCatchEvent",
-        "intermediateThrowEvent",
-        "intermediateEvent",
-        "boundaryEvent",
-        "exclusiveGateway",
-        "inclusiveGateway",
-        "parallelGateway",
-        "eventBasedGateway",
-        "complexGateway",
-    }
+    (
+        "startEvent endEvent intermediateCatchEvent intermediateThrowEvent intermediateEvent boundaryEvent "
+        "exclusiveGateway inclusiveGateway parallelGateway eventBasedGateway complexGateway"
+    ).split()
 )
 
 

@@ -21,26 +21,9 @@ LEGACY_DEFAULT = "cp1252"
 # What exports are written in besides Unicode. ISO 8859-1 and its relatives are read as the Windows encoding that
 # contains them.
 LEGACY = (
-    "cp1252",
-    "cp1250",
-    "iso8859-2",
-    "cp1251",
-    "koi8-r",
-    "cp866",
-    "cp1253",
-    "cp1254",
-    "cp1255",
-    "cp1256",
-    "cp1257",
-    "cp850",
-    "cp437",
-    "mac-roman",
-    "cp932",
-    "euc_jp",
-    "gb18030",
-    "big5",
-    "euc_kr",
-)
+    "cp1252 cp1250 iso8859-2 cp1251 koi8-r cp866 cp1253 cp1254 cp1255 cp1256 cp1257 cp850 cp437 mac-roman cp932 euc_jp "
+    "gb18030 big5 euc_kr"
+).split()
 _CONTAINED_IN = {
     "iso8859-1": "cp1252",
     "iso8859-15": "cp1252",

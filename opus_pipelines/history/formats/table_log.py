@@ -25,16 +25,8 @@ USUAL: dict[str, tuple[str, ...]] = {
     "case": ("case_id", "case:concept:name", "caseid", "case", "case_concept_name", "case_key", "trace_id"),
     "activity": ("activity", "concept:name", "activity_name", "task", "task_name", "event", "event_name"),
     "start": ("start_time", "start_timestamp", "starttime", "start", "started_at", "start_date"),
-    "end": (
-        "end_time",
-        "end_timestamp",
-        "endtime",
-        "end",
-        "ended_at",
-        "end_date",
-        "complete_time",
-        "complete_timestamp",
-        "completed_at",
+    "end": tuple(
+        "end_time end_timestamp endtime end ended_at end_date complete_time complete_timestamp completed_at".split()
     ),
     "time": ("timestamp", "time:timestamp", "time", "datetime", "event_time", "date"),
     "transition": ("lifecycle:transition", "lifecycle", "transition", "lifecycle_transition"),

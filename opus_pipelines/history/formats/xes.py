@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from secrets import token_hex
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,7 @@ from opus_pipelines.core.ids import canonical
 from opus_pipelines.history.columns.cases import CaseBlocks, Maps, TooLongError
 from opus_pipelines.history.columns.values import NO_TIME, Coded, Level, UnusualError, microseconds
 from opus_pipelines.history.formats.whole_file import broken_xml, refuse_doctype
-from opus_pipelines.history.records.arrow_arrays import Bools, Ints, Longs, array, booleans, indices, numbers, strings
+from opus_pipelines.history.records.arrow_arrays import Bools, Ints, array, booleans, indices, numbers, strings
 from opus_pipelines.history.records.assembler import Assembler
 from opus_pipelines.history.records.column_mapping import CaseMap, EventMap, case_names
 from opus_pipelines.history.records.raw import Case, Cause
@@ -304,21 +304,8 @@ SMALLEST = 1 << 16  # traces that are not all plain are parted down to this
 _BEGIN, _END = b"<trace>", b"</trace>"
 
 
-class TraceReader(Protocol):
-    """The receiver of the traces."""
-
-    def plain(self, text: bytes) -> bool:
-        """Reads whole traces, padded. Returns False if they are not plain."""
-
-    def trace(self, element: Any) -> None:
-        """Reads a trace from the parser."""
-
-    def stray(self, element: Any) -> None:
-        """Handles an event outside of every trace."""
-
-
 def read_stream(
-    open_file: Callable[[], BinaryIO], reader: TraceReader, block: int = _BLOCK, smallest: int = SMALLEST
+    open_file: Callable[[], BinaryIO], reader: "XesReader", block: int = _BLOCK, smallest: int = SMALLEST
 ) -> None:
     """Passes every trace to `reader`, in the order of the file; the sizes, in bytes, change nothing else.
 
@@ -355,7 +342,7 @@ def _cut(file: BinaryIO, stream: "_Stream", size: int) -> None:
 
 def _place(open_file: Callable[[], BinaryIO]) -> etree.XMLSyntaxError | None:
     """Returns the error with its position in the whole file, because the parser did not count what was cut out."""
-    stream = _Stream(_NullReader())
+    stream = _Stream(None)
     try:
         with open_file() as file:
             while block := file.read(_BLOCK):
@@ -368,19 +355,10 @@ def _place(open_file: Callable[[], BinaryIO]) -> etree.XMLSyntaxError | None:
     return None
 
 
-class _NullReader:
-    """A receiver that ignores everything."""
-
-    def plain(self, text: bytes) -> bool:
-        return False
-
-    def trace(self, element: Any) -> None: ...
-
-    def stray(self, element: Any) -> None: ...
-
-
 class _Stream:
-    def __init__(self, reader: TraceReader, smallest: int = SMALLEST) -> None:
+    """`reader` gets the traces; without one the file is only parsed."""
+
+    def __init__(self, reader: "XesReader | None", smallest: int = SMALLEST) -> None:
         self._reader, self._smallest = reader, smallest
         self._parser = etree.XMLPullParser(events=("start", "end"), tag=("{*}log", "{*}trace"), **SAFE_XML)
         self._log: Any = None
@@ -397,7 +375,7 @@ class _Stream:
 
     def traces(self, text: bytes) -> None:
         """Passes on text from the beginning of a trace to the end of one."""
-        if self._is_between() and self._reader.plain(text.rstrip() + bytes(PADDING)):
+        if self._reader and self._is_between() and self._reader.plain(text.rstrip() + bytes(PADDING)):
             return
         middle = text.find(_BEGIN, len(text) // 2) if len(text) > self._smallest else -1
         if middle > 0 and self._between:
@@ -413,8 +391,9 @@ class _Stream:
         refuse_doctype(root)
         if self._log is None or etree.QName(root).localname != "log":
             raise InputError("it is no event log: the XML has no <log>")
-        for element in root.iterchildren("{*}event"):
-            self._reader.stray(element)
+        if self._reader:
+            for element in root.iterchildren("{*}event"):
+                self._reader.stray(element)
 
     def _is_between(self) -> bool:
         """Tells, with a marker element, whether a trace at this point would be a direct child of the log."""
@@ -436,7 +415,7 @@ class _Stream:
                 refuse_doctype(element)
                 self._log = element
             if event == "end" and element is not self._log:
-                if element.get(self._mark) is None:
+                if self._reader and element.get(self._mark) is None:
                     self._reader.trace(element)
                 self._forget(element)
 
@@ -448,46 +427,6 @@ class _Stream:
 
 
 _MOST_KEYS = 1 << 14
-
-
-class ColumnarTraces:
-    """Reads blocks of plain traces of one file into `sink`.
-
-    `usable`: columns can do all that the settings require.
-    """
-
-    def __init__(self, settings: SourceSettings, maps: Maps, sink: Assembler) -> None:
-        self._settings, self._sink, self._id_key = settings, sink, maps.id_key
-        self._plan = maps.events.plan()
-        self._blocks = CaseBlocks(settings, maps, sink)
-        self.usable = self._blocks.usable and not self._plan.combines
-
-    def read(self, padded: bytes) -> int | None:
-        """Reads whole traces (padded, see `scan`).
-
-        Returns the number of events, or None if the records must be read one by one.
-        """
-        try:
-            scanned = scan(padded) if self.usable else None
-            return None if scanned is None else self._block(*levels(scanned))
-        except (UnusualError, TooLongError, BadValueError):
-            return None
-
-    def _block(self, traces: Level, events: Level) -> int:
-        for level in (traces, events) if self._sink.redactor.active else ():
-            level.redact(self._sink.redactor.flat)
-        self._blocks.ids(traces)
-        return self._blocks.add(traces, events, {"time": self._times(events)}, self._sink.log_has_work)
-
-    def _times(self, events: Level) -> Longs:
-        places = events.places(self._plan.keys["time"])
-        known = places >= 0
-        moments = np.full(events.rows, NO_TIME, np.int64)
-        if known.any():
-            moments[known] = microseconds(
-                events.scanned.values(places[known]), self._plan.times, plain=not self._settings.time_format
-            )
-        return moments
 
 
 def levels(scanned: Scanned) -> tuple[Level, Level]:
@@ -556,13 +495,35 @@ class XesReader:
         self._events = EventMap(event_names, own_map, settings, TimeParser(settings.timezone, settings.time_format))
         self._sink = sink
         self._position = sink.skipped
-        self._columnar = ColumnarTraces(settings, Maps(self._trace_map, own_map, self._events, self._id_key), sink)
+        self._time_format = settings.time_format
+        self._blocks = CaseBlocks(settings, Maps(self._trace_map, own_map, self._events, self._id_key), sink)
+        self._by_columns = self._blocks.usable and not self._events.combines
 
-    def plain(self, text: bytes) -> bool:
-        """Reads whole traces by columns. Returns False, without reading anything, if they must be read one by one."""
-        count = self._columnar.read(text)
-        self._position += count or 0
-        return count is not None
+    def plain(self, padded: bytes) -> bool:
+        """Reads whole traces (padded, see `scan`) by columns.
+
+        Returns False, without reading anything, if they must be read one by one.
+        """
+        try:
+            scanned = scan(padded) if self._by_columns else None
+            if scanned is None:
+                return False
+            self._position += self._block(*levels(scanned))
+        except (UnusualError, TooLongError, BadValueError):
+            return False
+        return True
+
+    def _block(self, traces: Level, events: Level) -> int:
+        for level in (traces, events) if self._sink.redactor.active else ():
+            level.redact(self._sink.redactor.flat)
+        self._blocks.ids(traces)
+        places = events.places(self._events.keys["time"])
+        known = places >= 0
+        times = np.full(events.rows, NO_TIME, np.int64)
+        if known.any():
+            texts = events.scanned.values(places[known])
+            times[known] = microseconds(texts, self._events.times, plain=not self._time_format)
+        return self._blocks.add(traces, events, {"time": times}, self._sink.log_has_work)
 
     def trace(self, element: Any) -> None:
         """Reads one trace."""

@@ -77,22 +77,10 @@ def _words(text: str) -> frozenset[str]:
 
 REFUSED, REFUSAL, BY, VERBS, PASSED = _words(_REFUSED), _words(_REFUSAL), _words(_BY), _words(_VERBS), _words(_PASSED)
 ARTICLES, EVERY_CASE = _words(_ARTICLES), frozenset({"event", "node", "process", "case"})
-WAITING, BEGINS, HAS_BEGUN, OUTSIDE, MARKER = (
-    _words(_WAITING),
-    _words(_BEGINS),
-    _words(_HAS_BEGUN),
-    _words(_OUTSIDE),
-    _words(_MARKER),
-)
-_NEGATED = (
-    "not ok",
-    "not okay",
-    "not approved",
-    "not accepted",
-    "not granted",
-    "nicht genehmigt",
-    "niet akkoord",
-    "nicht ok",
+WAITING, BEGINS, HAS_BEGUN = _words(_WAITING), _words(_BEGINS), _words(_HAS_BEGUN)
+OUTSIDE, MARKER = _words(_OUTSIDE), _words(_MARKER)
+_NEGATED = "not ok, not okay, not approved, not accepted, not granted, nicht genehmigt, niet akkoord, nicht ok".split(
+    ", "
 )
 
 
@@ -423,27 +411,10 @@ NOBODY = frozenset(
     {"", "-", "n/a", "na", "nan", "none", "null", "missing", "undefined", "unknown", "unbekannt", "not set", "(null)"}
 )
 SYSTEMS = frozenset(
-    {
-        "system",
-        "sys",
-        "auto",
-        "automatic",
-        "automated",
-        "batch",
-        "batch job",
-        "bot",
-        "robot",
-        "cron",
-        "scheduler",
-        "workflow engine",
-        "job",
-        "program",
-        "application",
-        "automatisch",
-        "automat",
-        "systeem",
-        "stapelverarbeitung",
-    }
+    (
+        "system, sys, auto, automatic, automated, batch, batch job, bot, robot, cron, scheduler, workflow engine, job, "
+        "program, application, automatisch, automat, systeem, stapelverarbeitung"
+    ).split(", ")
 )
 _HOUR = 3_600_000_000  # microseconds
 

@@ -30,41 +30,13 @@ from opus_pipelines.history.records.redaction import Redactor
 from opus_pipelines.history.records.source_settings import SourceSettings
 
 WORK = frozenset({"start", "complete"})
-NOT_WORK = frozenset(
-    {
-        "schedule",
-        "assign",
-        "reassign",
-        "suspend",
-        "resume",
-        "withdraw",
-        "pi_abort",
-        "ate_abort",
-        "autoskip",
-        "manualskip",
-        "unknown",
-    }
-)  # the rest of the XES standard's transitional model
-_MERGED = (
-    "title",
-    "description",
-    "instructions",
-    "actor",
-    "actor_kind",
-    "model",
-    "cost_usd",
-    "cost_compute_usd",
-    "cost_model_usd",
-    "cost_human_usd",
-    "cost_basis",
-    "tokens_in",
-    "tokens_out",
-    "memory_gb",
-    "threads",
-    "success",
-    "inputs",
-    "outputs",
+NOT_WORK = frozenset(  # the rest of the XES standard's transitional model
+    "schedule assign reassign suspend resume withdraw pi_abort ate_abort autoskip manualskip unknown".split()
 )
+_MERGED = (
+    "title description instructions actor actor_kind model cost_usd cost_compute_usd cost_model_usd cost_human_usd "
+    "cost_basis tokens_in tokens_out memory_gb threads success inputs outputs"
+).split()
 
 
 def has_work(events: Iterable[Event]) -> bool:

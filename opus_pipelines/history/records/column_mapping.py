@@ -5,7 +5,7 @@ decides by the rule of the source whether a case succeeded.
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from opus_pipelines.history.records import values
 from opus_pipelines.history.records.money import UNRATED, Money
@@ -28,40 +28,6 @@ AMOUNTS = {
     "cost_model": "cost_model_usd",
     "cost_human": "cost_human_usd",
 }
-
-
-class CasePlan(NamedTuple):
-    """The keys that a `CaseMap` reads, for readers that work on whole columns.
-
-    It has (name, key, parser) of each value, and the keys of cost and currency.
-    """
-
-    fields: list[tuple[str, str, Parse]]
-    cost: str | None
-    currency: str | None
-
-
-class EventPlan(NamedTuple):
-    """The keys that an `EventMap` reads, for readers that work on whole columns.
-
-    It has the keys by name, (field of Task, parser, key) of each field, (name, field, key) of each amount, and the keys
-    of the currency and of the group of an actor. `interval`: a record states start and end itself. `template`: the task
-    key is put together from several attributes.
-    """
-
-    keys: Mapping[str, str]
-    fields: list[tuple[str, Parse, str]]
-    amounts: list[tuple[str, str, str]]
-    currency: str | None
-    times: TimeParser
-    interval: bool
-    template: str | None
-    group: str | None
-
-    @property
-    def combines(self) -> bool:
-        """Tells whether several attributes of an event are combined into one value."""
-        return self.interval or self.template is not None or self.group is not None
 
 
 def _parsers(decimal: str | None) -> dict[str, tuple[str, Parse]]:
@@ -118,37 +84,36 @@ def case_names(settings: SourceSettings, stated: Mapping[str, str]) -> dict[str,
 
 
 class CaseMap:
-    """Collects the values of a case from its own record or from its events."""
+    """Collects the values of a case from its own record or from its events.
+
+    `fields` has (name, key, parser) of each value; `cost_key` and `currency_key` are the keys of cost and currency.
+    """
 
     def __init__(self, names: Mapping[str, str], attributes: list[str] | None, money: Money) -> None:
         parsers = _case_parsers()
-        self._fields = [(name, key, parsers[name]) for name, key in names.items() if name in parsers]
-        self._cost, self._currency = names.get("case_cost"), names.get("currency")
-        of_cost = (self._cost, self._currency) if self._cost else ()
-        self.keys = frozenset(key for key in (*(key for _, key, _ in self._fields), *of_cost) if key)
+        self.fields = [(name, key, parsers[name]) for name, key in names.items() if name in parsers]
+        self.cost_key, self.currency_key = names.get("case_cost"), names.get("currency")
+        of_cost = (self.cost_key, self.currency_key) if self.cost_key else ()
+        self.keys = frozenset(key for key in (*(key for _, key, _ in self.fields), *of_cost) if key)
         self.attributes = attributes
         self.money = money
 
-    def plan(self) -> CasePlan:
-        """Returns the keys that the map reads."""
-        return CasePlan(self._fields, self._cost, self._currency)
-
     def currency(self, raw: Mapping[str, Any]) -> Any:
         """Returns the currency that the record states for its amounts, or None if it states none."""
-        return raw.get(self._currency) if self._currency else None
+        return raw.get(self.currency_key) if self.currency_key else None
 
     def collect(self, fields: dict[str, Any], raw: Mapping[str, Any]) -> None:
         """Copies from `raw` the values that `fields` lacks.
 
         The last stated outcome replaces earlier ones. Raises BadValueError.
         """
-        for name, key, parse in self._fields:
+        for name, key, parse in self.fields:
             value = raw.get(key)
             if value is not None and value != "" and (name not in fields or name in LAST_WINS):
                 fields[name] = _parsed(key, parse, value)
-        if self._cost and "case_cost" not in fields and (value := raw.get(self._cost)) not in (None, ""):
+        if self.cost_key and "case_cost" not in fields and (value := raw.get(self.cost_key)) not in (None, ""):
             amount = _parsed(
-                self._cost, partial(self.money.read, record_currency=self.currency(raw), column=self._cost), value
+                self.cost_key, partial(self.money.read, record_currency=self.currency(raw), column=self.cost_key), value
             )
             fields["case_cost"] = amount.usd
             fields.setdefault("attributes", {}).update(amount.attributes("cost"))
@@ -171,7 +136,12 @@ class CaseMap:
 
 
 class EventMap:
-    """Builds an event from each raw record."""
+    """Builds an event from each raw record.
+
+    `keys` are the keys by name, `fields` (field of Task, parser, key) of each field, `amounts` (name, field, key) of
+    each amount, and `currency` and `group` the keys of the currency and of the group of an actor. `interval`: a record
+    states start and end itself. `template`: the task key is put together from several attributes.
+    """
 
     def __init__(
         self,
@@ -182,20 +152,20 @@ class EventMap:
         attributes: list[str] | None = None,
     ) -> None:
         parsers = _parsers(settings.decimal)
-        self._key = {name: names.get(name, "") for name in _UNIQUE}
-        if self._key["start"] and not self._key["end"]:
-            self._key["end"], self._key["time"] = self._key["time"], ""
-        self._interval = bool(self._key["start"] or self._key["end"])
-        self._rest = [(*parsers[name], key) for name, key in names.items() if name in parsers]
-        self._amounts = [(name, AMOUNTS[name], key) for name, key in names.items() if name in AMOUNTS]
-        self._currency = names.get("currency") if self._amounts else None
+        self.keys = {name: names.get(name, "") for name in _UNIQUE}
+        if self.keys["start"] and not self.keys["end"]:
+            self.keys["end"], self.keys["time"] = self.keys["time"], ""
+        self.interval = bool(self.keys["start"] or self.keys["end"])
+        self.fields = [(*parsers[name], key) for name, key in names.items() if name in parsers]
+        self.amounts = [(name, AMOUNTS[name], key) for name, key in names.items() if name in AMOUNTS]
+        self.currency = names.get("currency") if self.amounts else None
         self._money = case_map.money
-        self._template = settings.activity
-        self._group = names.get("actor_group")
-        self._times = times
+        self.template = settings.activity
+        self.group = names.get("actor_group")
+        self.times = times
         self._case_map = case_map
         self._listed = attributes
-        known = {key for name, key in names.items() if name != "currency" or self._amounts}
+        known = {key for name, key in names.items() if name != "currency" or self.amounts}
         self._kinds = dict.fromkeys(known | case_map.keys, KNOWN)
 
     def event(
@@ -207,11 +177,11 @@ class EventMap:
         """
         key = self._task_key(raw)
         task = Task(task_key=key, title=key)
-        for field, parse, column in self._rest:
+        for field, parse, column in self.fields:
             value = raw.get(column)
             if value is not None and value != "":
                 setattr(task, field, _parsed(column, parse, value))
-        if title := raw.get(self._key["task_title"]):
+        if title := raw.get(self.keys["task_title"]):
             task.title = values.name(title)
         if task.model and task.actor_kind is None:
             task.actor_kind = "model"
@@ -219,16 +189,16 @@ class EventMap:
         if case_fields is not None:
             self._case_map.collect(case_fields, raw)
         self._sort_attributes(task, raw, case_fields)
-        if self._group and (group := raw.get(self._group)) not in (None, ""):
-            task.attributes["actor_group"] = _parsed(self._group, values.text, group)
-        if self._amounts:
+        if self.group and (group := raw.get(self.group)) not in (None, ""):
+            task.attributes["actor_group"] = _parsed(self.group, values.text, group)
+        if self.amounts:
             self._pay(task, raw, currency)
         return event
 
-    def plan(self) -> EventPlan:
-        """Returns the keys that the map reads."""
-        stated = (self._interval, self._template, self._group)
-        return EventPlan(self._key, self._rest, self._amounts, self._currency, self._times, *stated)
+    @property
+    def combines(self) -> bool:
+        """Tells whether several attributes of an event are combined into one value."""
+        return self.interval or self.template is not None or self.group is not None
 
     def role(self, key: str) -> int:
         """Returns ATTRIBUTE for an attribute of the task, OF_CASE for one of the case, or KNOWN for any other key."""
@@ -240,8 +210,8 @@ class EventMap:
         Amounts of another currency are also kept as attributes. An amount without an exchange rate is marked as
         unknown.
         """
-        own = raw.get(self._currency) if self._currency else None
-        for name, field, key in self._amounts:
+        own = raw.get(self.currency) if self.currency else None
+        for name, field, key in self.amounts:
             value = raw.get(key)
             if value is None or value == "":
                 continue
@@ -253,25 +223,25 @@ class EventMap:
                 task.cost_basis = UNRATED
 
     def _task_key(self, raw: Mapping[str, Any]) -> str:
-        if self._template is not None:
-            key = values.name(re.sub(r"\{([^{}]+)\}", lambda m: values.name(raw.get(m[1], "")), self._template))
+        if self.template is not None:
+            key = values.name(re.sub(r"\{([^{}]+)\}", lambda m: values.name(raw.get(m[1], "")), self.template))
         else:
-            activity = raw.get(self._key["activity"])
-            key = "" if activity is None else _parsed(self._key["activity"], values.name, activity)
+            activity = raw.get(self.keys["activity"])
+            key = "" if activity is None else _parsed(self.keys["activity"], values.name, activity)
         if not key.strip():
             raise BadValueError(
-                "no_activity", f"the record names no activity (looked for {self._template or self._key['activity']})"
+                "no_activity", f"the record names no activity (looked for {self.template or self.keys['activity']})"
             )
         return key
 
     def _timed(self, event: Event, raw: Mapping[str, Any]) -> Event:
         moment = self._time(raw, "time")
-        transition, instance = raw.get(self._key["transition"]), raw.get(self._key["instance"])
+        transition, instance = raw.get(self.keys["transition"]), raw.get(self.keys["instance"])
         event.transition = values.text(transition).strip().lower() if transition else None
         event.instance = values.text(instance) if instance else None
-        event_id = raw.get(self._key["event_id"])
+        event_id = raw.get(self.keys["event_id"])
         event.event_id = values.text(event_id) if event_id not in (None, "") else None
-        if self._interval:
+        if self.interval:
             event.interval = True
             event.time = _spread(event.task, self._time(raw, "start"), self._time(raw, "end"), moment)
         else:
@@ -279,10 +249,10 @@ class EventMap:
         return event
 
     def _time(self, raw: Mapping[str, Any], name: str) -> int | None:
-        value = raw.get(self._key[name])
+        value = raw.get(self.keys[name])
         if value is None or value == "":
             return None
-        return int(_parsed(self._key[name], self._times, value))
+        return int(_parsed(self.keys[name], self.times, value))
 
     def _sort_attributes(self, task: Task, raw: Mapping[str, Any], case_fields: dict[str, Any] | None) -> None:
         attributes = task.attributes

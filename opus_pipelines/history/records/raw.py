@@ -8,6 +8,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+COUNT_COLUMNS = {  # the columns of history/sources by the fields of Counts
+    "records": "records",
+    "used": "records_used",
+    "not_work": "records_not_work",
+    "rejected": "records_rejected",
+    "implementations": "implementations",
+    "task_implementations": "task_implementations",
+    "duplicates": "records_duplicate",
+    "corrected": "records_corrected",
+    "quarantined": "cases_quarantined",
+    "caseless": "records_without_case",
+}
 HOPELESS = 20_000  # rejected records: more of a file that has little else say nothing new
 
 
@@ -63,7 +75,7 @@ class Event:
 
 @dataclass(slots=True)
 class Case:
-    """One case: its own values under the names of `column_mapping.CasePlan`, and its events in file order.
+    """One case: its own values under the names of `column_mapping.CaseMap`, and its events in file order.
 
     `shared` is the number of its events that also belong to an earlier case and were counted there; none of them has a
     transition.
@@ -129,16 +141,4 @@ class Counts:
 
     def row(self) -> Mapping[str, Any]:
         """Returns the counts as columns of history/sources."""
-        return {
-            "records": self.records,
-            "records_used": self.used,
-            "records_not_work": self.not_work,
-            "records_rejected": self.rejected,
-            "implementations": self.implementations,
-            "task_implementations": self.task_implementations,
-            "records_duplicate": self.duplicates,
-            "records_corrected": self.corrected,
-            "cases_quarantined": self.quarantined,
-            "records_without_case": self.caseless,
-            "currencies": self.currencies,
-        }
+        return {column: getattr(self, name) for name, column in COUNT_COLUMNS.items()} | {"currencies": self.currencies}

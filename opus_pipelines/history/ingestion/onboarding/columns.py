@@ -193,21 +193,8 @@ FILLED = 0.98  # least share of the rows that name their case
 TYPE_OF = 2.5  # score of a name such as "event type", which tells the activity unless a column is named as it
 _RARELY = 0.02  # share of the cases in which a value of the case itself may be seen to change
 _ORDER = (
-    "case",
-    "activity",
-    "start",
-    "end",
-    "time",
-    "transition",
-    "instance",
-    "actor",
-    "actor_group",
-    "actor_kind",
-    "model",
-    "cost",
-    "case_cost",
-    "currency",
-)
+    "case activity start end time transition instance actor actor_group actor_kind model cost case_cost currency"
+).split()
 
 
 @dataclass(frozen=True)
