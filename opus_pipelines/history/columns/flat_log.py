@@ -12,7 +12,6 @@ from functools import partial
 from heapq import merge
 from operator import itemgetter
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import IO, Any, Protocol
 
 import numpy as np
@@ -35,6 +34,7 @@ from opus_pipelines.history.records.arrow_arrays import (
     validity,
 )
 from opus_pipelines.history.records.column_mapping import ATTRIBUTE, OF_CASE, unprefixed
+from opus_pipelines.history.records.duplicate_events import unnamed_file
 from opus_pipelines.history.records.values import BadValueError
 
 PARTS_IN_MEMORY = 1 << 28  # bytes of the parts that are kept before they are stored on disk
@@ -102,7 +102,7 @@ class FlatBuckets:
             batch = pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
             self._bad_rows.setdefault(number, []).append(part.bad_rows.some(bad[rows[part.bad[rows]]]))
             if number not in self._writers:
-                self._files[number] = self._unnamed_file()
+                self._files[number] = unnamed_file(self._folder)
                 self._writers[number] = pa.ipc.new_stream(self._files[number], batch.schema)
             self._writers[number].write_batch(batch)
 
@@ -123,11 +123,6 @@ class FlatBuckets:
             }
             rows = Rows(columns, numbers(batch.column(batch.num_columns - 2), np.int64))
             yield RowsPart(rows, moments, booleans_of(batch.column(batch.num_columns - 1)), bad_rows)
-
-    def _unnamed_file(self) -> IO[bytes]:
-        if self._folder is not None:
-            self._folder.mkdir(parents=True, exist_ok=True)
-        return TemporaryFile(dir=self._folder)
 
 
 def buckets_of(case_ids: pa.Array) -> Ints:

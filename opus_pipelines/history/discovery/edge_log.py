@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -35,6 +34,7 @@ from opus_pipelines.history.records.arrow_arrays import (
     text_hashes,
     text_offsets,
 )
+from opus_pipelines.history.records.duplicate_events import unnamed_file
 from opus_pipelines.history.records.raw import Counts
 from opus_pipelines.history.records.values import LONGEST_TEXT
 
@@ -352,9 +352,7 @@ class EventParts:
     def _store(self) -> None:
         """Moves what is kept to the disk, with all events of a part side by side."""
         if self._file is None:
-            if self._folder is not None:
-                self._folder.mkdir(parents=True, exist_ok=True)
-            self._file = TemporaryFile(dir=self._folder)  # noqa: SIM115 - closed behind the last part
+            self._file = unnamed_file(self._folder)
         places = {}
         for name, column in self._kept[0].columns.items():
             places[name] = (self._file.tell(), column.dtype)

@@ -21,7 +21,7 @@ from opus_pipelines.history.columns.flat_log import ColumnLog, Refusal
 from opus_pipelines.history.columns.flat_rows import Rows
 from opus_pipelines.history.columns.values import UnusualError
 from opus_pipelines.history.formats.encoding_detection import Encoding, detect_delimiter, detect_encoding
-from opus_pipelines.history.formats.table_log import ColumnLogOf, TableLog
+from opus_pipelines.history.formats.table_log import ColumnLogOf, TableLog, column_names
 from opus_pipelines.history.records.arrow_arrays import array, strings
 from opus_pipelines.history.records.assembler import Assembler
 from opus_pipelines.history.records.source_settings import SourceSettings
@@ -287,23 +287,14 @@ class _RowReader:
 
 
 def _header(first: Row | None, text: TextLines) -> list[str]:
-    """Returns the column names.
-
-    A column without a name is named by its position, and a repeated name gets a number.
-    """
+    """Returns the column names, see `column_names`."""
     if first is None or first.fields is None:
         raise InputError("its first line is no header of columns" + (f" ({first.complaint})" if first else ""))
     if UNDECODED.search("".join(first.fields)):
         raise InputError(
             f"its first line, the names of the columns, cannot be read: {text.misread(' '.join(first.fields))}"
         )
-    header: dict[str, None] = {}
-    for place, name in enumerate(first.fields, start=1):
-        plain = name.strip() or f"column {place}"
-        while plain in header:
-            plain = f"{plain} ({place})"
-        header[plain] = None
-    return list(header)
+    return column_names(name.strip() for name in first.fields)
 
 
 def _day_first(

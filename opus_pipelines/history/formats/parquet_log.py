@@ -13,7 +13,7 @@ from opus_pipelines.core.errors import InputError
 from opus_pipelines.history.columns.flat_log import ColumnLog
 from opus_pipelines.history.columns.flat_rows import Rows, plain_values
 from opus_pipelines.history.columns.values import UnusualError
-from opus_pipelines.history.formats.table_log import ColumnLogOf, TableLog
+from opus_pipelines.history.formats.table_log import ColumnLogOf, TableLog, column_names
 from opus_pipelines.history.records.assembler import Assembler
 from opus_pipelines.history.records.source_settings import SourceSettings
 from opus_pipelines.history.records.values import BadValueError
@@ -75,7 +75,7 @@ def _read(file: BinaryIO, settings: SourceSettings, sink: Assembler, few: int, l
             "it is one"
         )
     limit = max(BOMB_BYTES, BOMB_BYTES_RATIO * size)
-    table = TableLog(_header(parquet.schema_arrow.names), settings, sink)
+    table = TableLog(column_names(parquet.schema_arrow.names, "column ({})"), settings, sink)
     log = log_of(table) if parquet.metadata.num_rows >= few else None
     if log is not None and _by_columns(_opened(file, log.distinct), table.header, log, sink, limit):
         return True
@@ -110,17 +110,6 @@ def _by_columns(parquet: pq.ParquetFile, header: list[str], log: ColumnLog, sink
     except (UnusualError, BadValueError):
         return False
     return True
-
-
-def _header(names: list[str]) -> list[str]:
-    """Returns the column names. A repeated name gets its position as a number."""
-    header: dict[str, None] = {}
-    for place, name in enumerate(names, start=1):
-        plain = name or f"column ({place})"
-        while plain in header:
-            plain = f"{plain} ({place})"
-        header[plain] = None
-    return list(header)
 
 
 def _rows(parquet: pq.ParquetFile, header: list[str], limit: int) -> Iterator[dict[str, Any]]:

@@ -4,7 +4,7 @@ Which column has which meaning is stated by `[columns]` in source.toml, else tol
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from opus_pipelines.core.errors import InputError
@@ -66,6 +66,20 @@ def tell_columns(header: list[str], stated: Columns) -> dict[str, str]:
     if "case" not in names or "activity" not in names:
         raise InputError(_refusal(header, names))
     return names
+
+
+def column_names(written: Iterable[str], unnamed: str = "column {}") -> list[str]:
+    """Returns the names of columns, all different.
+
+    A column without a name is named by its position, and a repeated name gets its position as a number.
+    """
+    header: dict[str, None] = {}
+    for place, name in enumerate(written, start=1):
+        distinct_name = name or unnamed.format(place)
+        while distinct_name in header:
+            distinct_name = f"{distinct_name} ({place})"
+        header[distinct_name] = None
+    return list(header)
 
 
 def _is_excluded(field: str, names: dict[str, str]) -> bool:

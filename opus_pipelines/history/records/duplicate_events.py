@@ -179,11 +179,18 @@ _BUCKETS = 64
 Item = TypeVar("Item")
 
 
-class CaseBuckets(Generic[Item]):
-    """Stores items by their case, in files of `folder`; None is the system's temporary folder.
+def unnamed_file(folder: Path | None) -> IO[bytes]:
+    """Opens a new file without a name in `folder`; None is the system's temporary folder.
 
-    The files have no name, so that data which is not masked yet is deleted however the run ends.
+    Data which is not masked yet is so deleted however the run ends.
     """
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    return TemporaryFile(dir=folder)
+
+
+class CaseBuckets(Generic[Item]):
+    """Stores items by their case, see `unnamed_file`."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
@@ -196,7 +203,7 @@ class CaseBuckets(Generic[Item]):
             buckets[zlib.crc32(case_id.encode("utf-8", "surrogatepass")) % _BUCKETS].append(item)
         for number, bucket in buckets.items():
             if number not in self._files:
-                self._files[number] = self._unnamed_file()
+                self._files[number] = unnamed_file(self._folder)
             pickle.dump(bucket, self._files[number], protocol=pickle.HIGHEST_PROTOCOL)
 
     def __bool__(self) -> bool:
@@ -215,11 +222,6 @@ class CaseBuckets(Generic[Item]):
         for file in self._files.values():
             file.close()
         self._files = {}
-
-    def _unnamed_file(self) -> IO[bytes]:
-        if self._folder is not None:
-            self._folder.mkdir(parents=True, exist_ok=True)
-        return TemporaryFile(dir=self._folder)
 
 
 def _read(file: IO[bytes]) -> Iterator[Any]:

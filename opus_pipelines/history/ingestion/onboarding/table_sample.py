@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.history.columns.csv_blocks import FIELD_BYTES
 from opus_pipelines.history.formats.encoding_detection import Encoding, detect_delimiter, detect_file_encoding
+from opus_pipelines.history.formats.table_log import column_names
 from opus_pipelines.history.records.activity_kinds import words_of
 from opus_pipelines.history.records.files import open_data
 from opus_pipelines.history.records.money import Money
@@ -195,7 +196,7 @@ def _csv(path: Path) -> TableSample:
     csv.field_size_limit(FIELD_BYTES)
     with open_data(path) as file, io.TextIOWrapper(file, encoding=encoding.name, errors="replace", newline="") as text:
         lines = csv.reader(text, delimiter=delimiter)
-        header = _named(next(lines, []))
+        header = column_names(name.strip() for name in next(lines, []))
         rows = [row for row in islice(lines, ROWS) if len(row) == len(header)]
     if not header or not rows:
         raise InputError(f"{path}: it has no rows below a header of columns")
@@ -213,20 +214,6 @@ def _parquet(path: Path) -> TableSample:
 
 def _text(value: object) -> str:
     return "" if value is None else str(value)
-
-
-def _named(fields: list[str]) -> list[str]:
-    """Returns column names as the CSV reader does.
-
-    A column without a name is named by its position, and a repeated name gets a number.
-    """
-    header: dict[str, None] = {}
-    for place, name in enumerate(fields, start=1):
-        plain = name.strip() or f"column {place}"
-        while plain in header:
-            plain = f"{plain} ({place})"
-        header[plain] = None
-    return list(header)
 
 
 LOOKED_AT = 5_000  # distinct values of a column
