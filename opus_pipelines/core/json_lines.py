@@ -2,9 +2,10 @@
 
 import gzip
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from gzip import GzipFile
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from opus_pipelines.core.errors import InputError
 
@@ -41,11 +42,7 @@ def lines(path: Path, rejected: list[str] | None = None) -> Iterator[tuple[int, 
         raise InputError(f"{path} is no file")
     try:
         with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-            number = 0
-            while line := file.readline(MAX_LINE_BYTES):
-                number += 1
-                if not line.strip():
-                    continue
+            for number, line in numbered_lines(file, MAX_LINE_BYTES):
                 try:
                     if len(line) == MAX_LINE_BYTES:
                         raise ValueError(f"the line is longer than {MAX_LINE_BYTES:,} bytes")
@@ -54,7 +51,26 @@ def lines(path: Path, rejected: list[str] | None = None) -> Iterator[tuple[int, 
                     if rejected is None:
                         raise InputError(f"{path}, line {number}: {error}") from None
                     rejected.append(f"{path.name}, line {number}: {error}")
-                    while line and len(line) == MAX_LINE_BYTES:
-                        line = file.readline(MAX_LINE_BYTES)
     except (OSError, EOFError) as error:
         raise InputError(f"{path}: {error}") from None
+
+
+def numbered_lines(file: BinaryIO | GzipFile, most: int) -> Iterator[tuple[int, bytes]]:
+    """Yields the lines that are not blank with their numbers; of a line, only the first `most` bytes."""
+    number = 0
+    while line := file.readline(most):
+        number += 1
+        if line.strip():
+            yield number, line
+        while len(line) == most and not line.endswith(b"\n"):
+            line = file.readline(most)
+
+
+def parsed(written: Iterable[str | bytes]) -> Iterator[tuple[int, Any, Exception | None]]:
+    """Yields number and value of each line that is not blank, and the error where it is not JSON."""
+    for number, line in enumerate(written, start=1):
+        if line.strip():
+            try:
+                yield number, json.loads(line), None
+            except (ValueError, RecursionError) as error:
+                yield number, None, error

@@ -9,7 +9,6 @@ else the contract's own catalogue of tools, else the tasks of the current snapsh
 
 import csv
 import io
-import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from opus_pipelines.core.errors import InputError, OpusError
 from opus_pipelines.core.formatting import xml_text
 from opus_pipelines.core.ids import digest, file_hash, make_id
+from opus_pipelines.core.json_lines import parsed
 from opus_pipelines.core.schemas import TASKS
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.settings_files import hard_link_reason
@@ -146,13 +146,8 @@ def _of_csv(name: str, text: str) -> Iterator[tuple[int, object]]:
 
 
 def _of_lines(text: str) -> Iterator[tuple[int, object]]:
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            yield number, json.loads(line)
-        except (ValueError, RecursionError) as error:
-            yield number, _Defect("not_json", f"the line is not JSON: {error}")
+    for number, value, error in parsed(text.split("\n")):
+        yield number, _Defect("not_json", f"the line is not JSON: {error}") if error else value
 
 
 def _row(file: str, line: int, value: object, folder: Path) -> UtteranceRow:

@@ -12,6 +12,7 @@ from typing import Any
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import digest
+from opus_pipelines.core.json_lines import parsed
 from opus_pipelines.core.schemas import PROGRAM_RUNS, PROGRAM_STEPS
 from opus_pipelines.core.settings_files import toml_quoted
 from opus_pipelines.flows.programs.executors import action_of
@@ -178,13 +179,9 @@ def _read(file: Path) -> Iterator[ProgramTask]:
         raise InputError(f"{file}: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{file}: it is not UTF-8 (byte {error.start})") from None
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            raise InputError(f"{file}, line {number}: it is not JSON") from None
+    for number, value, broken in parsed(text.splitlines()):
+        if broken is not None:
+            raise InputError(f"{file}, line {number}: it is not JSON")
         if not isinstance(value, dict) or not isinstance(value.get("text"), str) or not value["text"].strip():
             raise InputError(f"{file}, line {number}: a task needs a text: {{'id': …, 'text': …}}")
         variables = value.get("variables", {})

@@ -4,12 +4,13 @@
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import islice
 from typing import Any, BinaryIO
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import canonical
+from opus_pipelines.core.json_lines import numbered_lines
 from opus_pipelines.history.formats.table_log import USUAL
 from opus_pipelines.history.records import values
 from opus_pipelines.history.records.assembler import Assembler
@@ -33,7 +34,7 @@ def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Asse
     reader: _JsonReader | None = None
     waiting: list[tuple[int, dict[str, Any]]] = []
     with open_file() as file:
-        for position, line in _lines(file):
+        for position, line in numbered_lines(file, LINE_BYTES):
             if sink.counts.is_no_log(sink.counts.used):
                 raise InputError(f"hardly a line can be used of the first {position:,}")
             try:
@@ -199,16 +200,6 @@ def _usual(what: str, names: tuple[str, ...], record: dict[str, Any]) -> str:
             f"source.toml:\n{example}"
         )
     return usual
-
-
-def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    position = 0
-    while line := file.readline(LINE_BYTES):
-        position += 1
-        if line.strip():
-            yield position, line
-        while len(line) == LINE_BYTES and not line.endswith(b"\n"):
-            line = file.readline(LINE_BYTES)
 
 
 def _parsed(line: bytes) -> dict[str, Any]:

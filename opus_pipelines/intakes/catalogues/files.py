@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 
 from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.json_lines import parsed
 from opus_pipelines.core.settings_files import hard_link_reason
 from opus_pipelines.intakes.catalogues.entries import (
     Catalogue,
@@ -238,15 +239,10 @@ def _key(key: object) -> str:
 
 def _of_lines(text: str) -> FileEntries:
     found = FileEntries("JSON Lines")
-    for place, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError) as error:
+    for place, value, error in parsed(text.split("\n")):
+        if error is not None:
             found.broken[place] = f"it is no JSON: {error}"
-            continue
-        if isinstance(value, Mapping):
+        elif isinstance(value, Mapping):
             found.entries.append(_raw(place, value))
         else:
             found.broken[place] = "it is no object"

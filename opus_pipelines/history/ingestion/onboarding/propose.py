@@ -5,7 +5,6 @@ a task.
 """
 
 import gzip
-import json
 import re
 import zlib
 from collections import Counter, defaultdict
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.json_lines import parsed
 from opus_pipelines.history.formats.encoding_detection import detect_file_delimiter, detect_file_encoding
 from opus_pipelines.history.formats.table_log import USUAL
 from opus_pipelines.history.ingestion.onboarding.columns import ColumnsFound, find_columns
@@ -136,13 +136,7 @@ def _record_description(records: list[dict[str, Any]]) -> str | None:
 
 def _records(file: Path) -> Iterator[dict[str, Any]]:
     with open_data(file) as opened:
-        for line in islice(opened, RECORDS):
-            try:
-                record = json.loads(line.decode("utf-8-sig"))
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(record, dict):
-                yield record
+        yield from (record for _, record, _ in parsed(islice(opened, RECORDS)) if isinstance(record, dict))
 
 
 def _list_of_tasks(file: Path, records: list[dict[str, Any]]) -> str:
