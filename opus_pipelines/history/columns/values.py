@@ -24,6 +24,7 @@ from opus_pipelines.history.records.arrow_arrays import (
     indices,
     numbers,
     strings,
+    text_offsets,
     typed,
     validity,
 )
@@ -239,7 +240,8 @@ def moments(texts: pa.Array, parser: TimeParser, plain: bool) -> tuple[Longs, Bo
     NULL and an empty text have no time, and are not bad.
     """
     results, bad = np.full(len(texts), NO_TIME, np.int64), np.zeros(len(texts), bool)
-    rest = booleans_of(pc.greater(pc.binary_length(texts), pa.scalar(0, pa.int32())))
+    rest, valid = np.diff(text_offsets(texts)) > 0, validity(texts)
+    rest = rest if valid is None else rest & valid
     for form, zone in _FORMS if plain and rest.any() else ():
         rows = np.flatnonzero(booleans_of(pc.match_substring_regex(texts, form)))
         if not len(rows):
