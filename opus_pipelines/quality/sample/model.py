@@ -191,11 +191,6 @@ def normalise(name: str) -> str:
     return " ".join(re.findall(r"[a-z0-9]+", name.lower()))
 
 
-def by_name(*tasks: Task) -> dict[str, Task]:
-    """Returns tasks by their names."""
-    return {task.name: task for task in tasks}
-
-
 END = -1
 Options = list[tuple[int, float]]
 

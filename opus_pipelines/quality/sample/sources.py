@@ -1,8 +1,6 @@
 """The five sources of history with their contracts, and the intakes of each contract.
 
-A source has a format, its own names of tasks, and its words for outcomes. Some kinds of case occur in intakes only:
-each combines the work of two known kinds in one case with one outcome. No case of history holds their tasks, so no case
-can be looked up. What damages the cases of either kind damages these too.
+A source has a format, its own names of tasks, and its words for outcomes.
 
 `contracts/*.toml` in this package hold all files of a contract as text. `by_mail` makes intakes that say less than they
 should, and intakes that ask for two things. An incomplete intake is a letter alone: neither title, nor process context,
@@ -18,113 +16,8 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Any
 
-from opus_pipelines.quality.sample import coding, insurance, payables
-from opus_pipelines.quality.sample.model import Check, Do, Element, Industry, Kind, Needed
-
-
-def _kind(title: str, *flow: Element) -> Kind:
-    return Kind(title, "", {}, "", flow, 0)
-
-
-def _needed(task: str, damage: float) -> Needed:
-    return Needed(task, 0.0, damage)
-
-
-_CLAIM = (Do("Register Claim"), Do("Verify Coverage"), Do("Extract Claim Details"))
-_SETTLED = (Do("Approve Settlement"), Do("Issue Payment"), Do("Notify Policyholder"), Do("Close Claim"))
-_PRICED = (Do("Estimate Repair Cost"), Check("Review Settlement", "Estimate Repair Cost", 0.75), *_SETTLED)
-_POSTED = (
-    Do("Assign Ledger Account"),
-    Check("Review Posting", "Assign Ledger Account", 0.7),
-    Do("Approve Payment"),
-    Do("Post to Ledger"),
-)
-
-UNSEEN_MOTOR = (
-    _kind(
-        "Collision with broken glass",
-        *_CLAIM,
-        Do("Determine Liability"),
-        Do("Check Fraud Indicators"),
-        _needed("Inspect Vehicle", 0.82),
-        _needed("Assess Glass Damage", 0.5),
-        _needed("Book Glass Fitter", 0.5),
-        *_PRICED,
-    ),
-)
-UNSEEN_HOME = (
-    _kind(
-        "Burglary with water damage",
-        *_CLAIM,
-        _needed("Arrange Drying", 0.6),
-        Do("Check Fraud Indicators"),
-        Do("Obtain Police Report"),
-        _needed("Interview Policyholder", 0.8),
-        Do("Value Stolen Items"),
-        _needed("Inspect Property", 0.82),
-        *_PRICED,
-    ),
-)
-UNSEEN_HOUSEHOLD = (
-    _kind(
-        "Storm damage with escape of water",
-        *_CLAIM,
-        _needed("Check Weather Record", 0.6),
-        Do("Secure Property"),
-        _needed("Arrange Drying", 0.6),
-        _needed("Inspect Property", 0.82),
-        *_PRICED,
-    ),
-)
-UNSEEN_INVOICES = (
-    _kind(
-        "Purchase order invoice with an unordered service",
-        Do("Receive Invoice"),
-        Do("Extract Invoice Fields"),
-        Do("Validate Supplier"),
-        Do("Match Purchase Order"),
-        _needed("Confirm Goods Receipt", 0.82),
-        Do("Identify Cost Owner"),
-        _needed("Confirm Order with Requester", 0.82),
-        Do("Check Duplicate Invoice"),
-        Do("Check Tax Treatment"),
-        *_POSTED,
-        Do("Schedule Payment"),
-        Do("Archive Document"),
-    ),
-)
-UNSEEN_EXPENSES = (
-    _kind(
-        "Travel on card and private money",
-        Do("Receive Expense Report"),
-        Do("Read Receipts"),
-        _needed("Match Card Statement", 0.5),
-        _needed("Check Receipts against Policy", 0.82),
-        Do("Check Tax Treatment"),
-        *_POSTED,
-        _needed("Reimburse Employee", 0.6),
-        _needed("Settle Card Account", 0.6),
-        Do("Archive Document"),
-    ),
-)
-UNSEEN_VISITS = (
-    _kind(
-        "Visit of doubtful status",
-        Do("Receive Visit Note"),
-        Do("Verify Patient Identity"),
-        _needed("Confirm New Patient Status", 0.6),
-        _needed("Compare Prior Visits", 0.6),
-        Do("Count Data Points"),
-        Do("Count Problem Points"),
-        Do("Assess Level of Risk"),
-        Do("Determine Visit Level"),
-        Do("Assign Diagnosis Codes"),
-        _needed("Audit Code Level", 0.8),
-        Check("Check Payer Edits", "Determine Visit Level", 0.7),
-        Do("Release Charge"),
-        Do("File Coding Record"),
-    ),
-)
+from opus_pipelines.quality.sample.industries import IndustryKinds, read_industry
+from opus_pipelines.quality.sample.model import Industry, Kind
 
 
 @dataclass(frozen=True)
@@ -174,20 +67,16 @@ def sentence(name: str) -> str:
     return name[:1] + name[1:].lower()
 
 
+def _contract(of: IndustryKinds, resource: str, client: str, name: str, gain_usd: float) -> Contract:
+    return Contract(client, name, gain_usd, of.kinds[resource], resource, of.unseen[resource])
+
+
+_PAYABLES, _INSURANCE, _CODING = map(read_industry, ("payables", "insurance", "coding"))
 SOURCES = (
     Source(
         "brightwater_expenses",
-        payables.ACCOUNTS_PAYABLE,
-        (
-            Contract(
-                "Brightwater Retail",
-                "Employee Expenses",
-                45.0,
-                payables.EXPENSE_KINDS,
-                "expenses",
-                UNSEEN_EXPENSES,
-            ),
-        ),
+        _PAYABLES.industry,
+        (_contract(_PAYABLES, "expenses", "Brightwater Retail", "Employee Expenses", 45.0),),
         "expenses.csv.gz",
         ("accepted", "corrected later"),
         sentence,
@@ -199,33 +88,15 @@ SOURCES = (
     ),
     Source(
         "brightwater_invoices",
-        payables.ACCOUNTS_PAYABLE,
-        (
-            Contract(
-                "Brightwater Retail",
-                "Supplier Invoices",
-                60.0,
-                payables.INVOICE_KINDS,
-                "invoices",
-                UNSEEN_INVOICES,
-            ),
-        ),
+        _PAYABLES.industry,
+        (_contract(_PAYABLES, "invoices", "Brightwater Retail", "Supplier Invoices", 60.0),),
         "ledger_steps.csv",
         ("paid right first time", "corrected after payment"),
     ),
     Source(
         "castellan_household",
-        insurance.INSURANCE_CLAIMS,
-        (
-            Contract(
-                "Castellan Insurance",
-                "Household Claims",
-                260.0,
-                insurance.HOUSEHOLD_KINDS,
-                "household",
-                UNSEEN_HOUSEHOLD,
-            ),
-        ),
+        _INSURANCE.industry,
+        (_contract(_INSURANCE, "household", "Castellan Insurance", "Household Claims", 260.0),),
         "claims.jsonl",
         ("settled", "reopened"),
         snake,
@@ -239,18 +110,18 @@ SOURCES = (
     ),
     Source(
         "harbourline_claims",
-        insurance.INSURANCE_CLAIMS,
+        _INSURANCE.industry,
         (
-            Contract("Harbourline Mutual", "Motor Claims", 190.0, insurance.MOTOR_KINDS, "motor", UNSEEN_MOTOR),
-            Contract("Harbourline Mutual", "Home Claims", 280.0, insurance.HOME_KINDS, "home", UNSEEN_HOME),
+            _contract(_INSURANCE, "motor", "Harbourline Mutual", "Motor Claims", 190.0),
+            _contract(_INSURANCE, "home", "Harbourline Mutual", "Home Claims", 280.0),
         ),
         "claims_export.xes.gz",
         ("settled", "reopened"),
     ),
     Source(
         "meridian_coding",
-        coding.MEDICAL_CODING,
-        (Contract("Meridian Clinics", "Visit Coding", 85.0, coding.VISIT_KINDS, "coding", UNSEEN_VISITS),),
+        _CODING.industry,
+        (_contract(_CODING, "coding", "Meridian Clinics", "Visit Coding", 85.0),),
         "visits.xes",
         ("accepted by payer", "denied or downcoded"),
     ),

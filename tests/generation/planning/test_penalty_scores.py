@@ -9,7 +9,7 @@ import pytest
 from opus_pipelines.core.settings import Reward, ScoreRules, Settings
 from opus_pipelines.generation.planning.ranking import TaskFactIndex, penalty_scores
 from opus_pipelines.generation.results.rows import settings_hash
-from opus_pipelines.quality.sample import coding
+from opus_pipelines.quality.sample.industries import read_industry
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
 from opus_pipelines.workflow.evaluation.penalty import TaskFacts, penalties
 from opus_pipelines.workflow.model import InputNode, Node, OutputNode, TaskNode, Workflow
@@ -106,7 +106,7 @@ def sample_graph(*tasks: Task) -> WorkGraph:
 
 
 def sample_task(name: str) -> tuple[Task, TaskNode]:
-    of = coding.CODING_TASKS[name]
+    of = read_industry("coding").industry.tasks[name]
     task = Task(name, name, of.description, inputs=of.inputs, outputs=of.outputs)
     return task, TaskNode(
         name, name, name, inputs=of.inputs, outputs=of.outputs, instructions=(next(iter(of.instructions.values())),)

@@ -11,8 +11,9 @@ import pytest
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.history.records.source_settings import load_source
-from opus_pipelines.quality.sample import insurance, write_sample
+from opus_pipelines.quality.sample import write_sample
 from opus_pipelines.quality.sample.cases import draw_cases
+from opus_pipelines.quality.sample.industries import read_industry
 from tests.quality.sample.conftest import Written
 
 CONSTRAINTS = {"max_cost_usd", "max_duration_hours", "min_success", "must_contain", "must_not_contain", "before"}
@@ -29,9 +30,9 @@ def test_the_same_seed_gives_the_same_bytes(written: Any, tmp_path: Path) -> Non
 
 
 def test_another_seed_gives_other_cases_of_the_same_kinds() -> None:
-    first, other = (
-        draw_cases(seed, insurance.INSURANCE_CLAIMS, "Motor Claims", insurance.MOTOR_KINDS[0]) for seed in (0, 7)
-    )
+    insurance = read_industry("insurance")
+    kind = insurance.kinds["motor"][0]
+    first, other = (draw_cases(seed, insurance.industry, "Motor Claims", kind) for seed in (0, 7))
     assert [c.description for c in first] != [c.description for c in other]
     assert len(first) == len(other) == 260
 
