@@ -123,10 +123,11 @@ def _evaluate_utterances(
     options: Options, path: Path, catalogue: Path | None, limit: int | None, how: dict[str, Any]
 ) -> None:
     from opus_pipelines.core.schemas import EVALUATION_UTTERANCES
-    from opus_pipelines.flows.writers.activity_flows import RANKER, Keeping, chosen
+    from opus_pipelines.flows.writers.activity_flows import RANKER, chosen
     from opus_pipelines.lake.layout import Lake
     from opus_pipelines.language.embedding.cache import CachedEncoder
     from opus_pipelines.language.embedding.encoder import encoder_of
+    from opus_pipelines.lwm.language_models.chat_client import KeptAnswers
     from opus_pipelines.quality.score_rows import publish
     from opus_pipelines.quality.utterances import Asking, limited, read_set
     from opus_pipelines.quality.utterances import evaluate_utterances as run
@@ -144,7 +145,7 @@ def _evaluate_utterances(
         lake.ensure_empty()  # before the encoder keeps vectors there: a lake without lake.json is of format 1
     learnt = read_set(how["learning"], catalogue).asked if how["learning"] else []
     encoder = CachedEncoder(encoder_of(settings.encoder), lake.kept / "embeddings")
-    asking = Asking(named[0] if named else "folds", learnt, backend, Keeping(lake))
+    asking = Asking(named[0] if named else "folds", learnt, backend, KeptAnswers(lake))
     evaluation = run(given, encoder, asking, Ticker("flows", note))
     with lake.lock():
         publish(lake, EVALUATION_UTTERANCES, evaluation)

@@ -314,8 +314,9 @@ def _maker(options: Options, catalogue: Path | None, learning: Path | None, back
     from opus_pipelines.flows.from_text.flow_folder import read_folder
     from opus_pipelines.flows.from_text.generator import learn
     from opus_pipelines.flows.from_text.predictions import made_by_ranker
-    from opus_pipelines.flows.writers.activity_flows import Keeping, chosen, made_by
+    from opus_pipelines.flows.writers.activity_flows import chosen, made_by
     from opus_pipelines.language.embedding.encoder import encoder_of
+    from opus_pipelines.lwm.language_models.chat_client import KeptAnswers
 
     model = chosen(options.settings(), backend)
     activities = read_catalogue(catalogue) if catalogue else _tasks(options)
@@ -323,7 +324,7 @@ def _maker(options: Options, catalogue: Path | None, learning: Path | None, back
     writer = learn(activities, tasks, encoder_of(options.settings().encoder))
     if model is None:
         return partial(made_by_ranker, writer)
-    return partial(made_by, model.writer(writer, tasks, Keeping(options.lake())))
+    return partial(made_by, model.writer(writer, tasks, KeptAnswers(options.lake())))
 
 
 def _tell_usage(made: "Made") -> None:

@@ -32,7 +32,8 @@ from opus_pipelines.flows.from_text.flow_folder import FlowFolder, FlowTask, rea
 from opus_pipelines.flows.from_text.generator import FlowWriter, learn
 from opus_pipelines.flows.from_text.predictions import Make, predict
 from opus_pipelines.flows.scores import MEASURES
-from opus_pipelines.flows.writers.activity_flows import Asked, FlowBackend, Keeping
+from opus_pipelines.flows.writers.activity_flows import Asked, FlowBackend
+from opus_pipelines.lwm.language_models.chat_client import KeptAnswers
 from opus_pipelines.quality.score_rows import Evaluation, Row
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ class Asking:
     protocol: str = "folds"
     learnt: Sequence[FlowTask] = ()
     backend: FlowBackend | None = None
-    keeping: Keeping | None = None
+    keeping: KeptAnswers | None = None
 
 
 def evaluate_utterances(

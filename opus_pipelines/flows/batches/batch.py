@@ -39,10 +39,10 @@ from opus_pipelines.flows.from_text.generator import FlowWriter, GenerationError
 from opus_pipelines.flows.from_text.predictions import Make, Prediction, predict
 from opus_pipelines.flows.text.clauses import UtteranceError
 from opus_pipelines.flows.text.operations import UNKNOWN
-from opus_pipelines.flows.writers.activity_flows import RANKER, Asked, Keeping
+from opus_pipelines.flows.writers.activity_flows import RANKER, Asked
 from opus_pipelines.intakes.intake import ContractFolder
 from opus_pipelines.lake.layout import Lake, read_table, table_of, write_table
-from opus_pipelines.lwm.language_models.chat_client import EndpointError, ModelRefused, SpendLimitReached
+from opus_pipelines.lwm.language_models.chat_client import EndpointError, KeptAnswers, ModelRefused, SpendLimitReached
 from opus_pipelines.workflow.blocks.expressions import FlowError
 from opus_pipelines.workflow.blocks.model import UserTask, activities, walk
 
@@ -149,7 +149,7 @@ def run_batch(
         known = others(inputs.examples, inputs.tasks)
         writer, model = learn(inputs.catalogue, known, encoder), None
         if inputs.backend is not None:
-            model = Asked(inputs.backend.writer(writer, known, Keeping(lake, inputs.client) if lake else None)).make
+            model = Asked(inputs.backend.writer(writer, known, KeptAnswers(lake, inputs.client) if lake else None)).make
         make = partial(_predicted, writer, model)
     alike, scored = alike_by(encoder), inputs.backend.name if inputs.backend else WRITER
     backend = COMPOSER if inputs.platform else inputs.backend.name if inputs.backend else RANKER

@@ -14,13 +14,12 @@ import json
 import re
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Protocol
 
-from opus_pipelines.core.errors import InputError, LakeError, OpusError
+from opus_pipelines.core.errors import InputError, OpusError
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.settings_sections import OpenaiCompatible
@@ -33,20 +32,20 @@ from opus_pipelines.flows.from_text.generator import FlowWriter, GenerationError
 from opus_pipelines.flows.from_text.predictions import Made
 from opus_pipelines.flows.from_text.retrieval import ActivityRetriever, Demonstrations
 from opus_pipelines.flows.text.clauses import STEP, Clause, clauses_of
-from opus_pipelines.lake.layout import Lake, read_json, slug, write_json
 from opus_pipelines.lwm.interface import Usage
-from opus_pipelines.lwm.language_models.causal_model import LanguageModel, TokenTrie, quiet
+from opus_pipelines.lwm.language_models.causal_model import LanguageModel
 from opus_pipelines.lwm.language_models.chat_client import (
     EndpointError,
+    KeptAnswers,
     ModelRefused,
     PaidClient,
     Reply,
     SpendLimitReached,
     key_of,
+    question_body,
     require_prices,
 )
 from opus_pipelines.lwm.language_models.prompts import Prompt
-from opus_pipelines.wkg.upkeep.client_traces import ANSWERS
 from opus_pipelines.workflow.blocks.difference import difference
 from opus_pipelines.workflow.blocks.edits import applied, described
 from opus_pipelines.workflow.blocks.expressions import FlowError
@@ -249,31 +248,13 @@ class ConstrainedWriter:
 
     def _choice(self, given: list[int], written: Sequence[str], lines: Sequence[str]) -> str:
         """The line that the model writes among these by greedy decoding."""
-        import torch
-
         if len(lines) == 1:
             return lines[0]
-        trie = TokenTrie({line: self.model.name_tokens(line) for line in lines}, self.model.end)
+        trie = self.model.trie(lambda done: ((), True) if done else (lines, False))
         text = "".join(f"{line}\n" for line in written)
         start = [*given, *self.model.tokenizer(text, add_special_tokens=False)["input_ids"]]
-        ids = torch.tensor([start], device=self.model.model.device)
-
-        def allowed(_: int, tokens: Any) -> list[int]:
-            own = tokens[len(start) :].tolist()
-            return [trie.end] if trie.names(own) else [t for t in trie.allowed(own) if t != trie.end]
-
-        with quiet(), torch.no_grad():
-            made = self.model.model.generate(
-                ids,
-                attention_mask=torch.ones_like(ids),
-                do_sample=False,
-                max_new_tokens=_MOST_TOKENS,
-                prefix_allowed_tokens_fn=allowed,
-                pad_token_id=trie.end,
-                eos_token_id=trie.end,
-            )
-        names = trie.names(made[0, len(start) :].tolist())
-        return names[0] if names else END_LINE
+        chosen = trie.lines(self.model.written(start, _MOST_TOKENS, trie.allowed))
+        return chosen[0] if chosen else END_LINE
 
 
 def _sketch(writer: FlowWriter, utterance: str, prior: Flow | None) -> Flow:
@@ -292,22 +273,10 @@ _SCHEMA = {
 }
 
 
-@dataclass(frozen=True)
-class Keeping:
-    """Where answers are kept and spending is written down; `client` is None for what belongs to none."""
-
-    lake: Lake
-    client: str | None = None
-
-    def file(self, key: str) -> Path:
-        """The file of the answer to a request."""
-        return self.lake.root / ANSWERS / f"client_key={slug(self.client or '')}" / f"{key}.json"
-
-
 class EndpointWriter:
     """Asks an endpoint for the flow as text. Without `keeping` nothing is kept, and no limit of spending holds."""
 
-    def __init__(self, prompter: FlowPrompter, settings: OpenaiCompatible, keeping: Keeping | None = None) -> None:
+    def __init__(self, prompter: FlowPrompter, settings: OpenaiCompatible, keeping: KeptAnswers | None = None) -> None:
         self.prompter, self.settings, self.keeping = prompter, settings, keeping
         self._client = PaidClient(settings, keeping.lake if keeping else None)
 
@@ -318,13 +287,12 @@ class EndpointWriter:
         settings, and SpendLimitReached where one more request could exceed the limit of the day.
         """
         prompt = self.prompter.prompt(utterance, prior)
-        file = self.keeping.file(self._request(prompt)) if self.keeping else None
-        kept = _kept(file)
+        kept = _usable(self.keeping.read(self._request(prompt))) if self.keeping else None
         if kept is None:
             free = {name for _, name in read_before_set(prior)} if prior else set()
             kept = self._ask(prompt, free)
-            if file is not None:
-                write_json(file, kept)
+            if self.keeping:
+                self.keeping.write(self._request(prompt), kept)
         known = frozenset(activities(prior)) if prior else frozenset()
         flow, repaired = within_catalogue(parse_ir(kept["flow"]), self.prompter.writer, known)
         took = {name: kept.get(name) for name in ("tokens_in", "tokens_out", "cost_usd", "seconds")}
@@ -336,17 +304,7 @@ class EndpointWriter:
 
     def _ask(self, prompt: Prompt, free: Collection[str]) -> dict[str, Any]:
         settings, began = self.settings, time.perf_counter()
-        body = {
-            "model": settings.model,
-            "messages": [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}],
-            "temperature": 0,
-            "seed": 0,
-            "max_tokens": settings.max_tokens,
-            "response_format": {
-                "type": "json_schema",
-                "json_schema": {"name": "flow", "strict": True, "schema": _SCHEMA},
-            },
-        }
+        body = question_body(settings, (prompt.system, prompt.user), ("flow", _SCHEMA))
 
         def read(reply: Reply, usd: float | None) -> dict[str, Any]:
             flow = _parsed(reply.content, free)
@@ -356,15 +314,12 @@ class EndpointWriter:
         return self._client.ask(body, len(prompt.system) + len(prompt.user), read)
 
 
-def _kept(file: Path | None) -> dict[str, Any] | None:
-    """A kept answer that can be used; a damaged one is asked for again, and replaced."""
+def _usable(kept: dict[str, Any] | None) -> dict[str, Any] | None:
+    """A kept answer that can be used; another one is asked for again, and replaced."""
     try:
-        kept = read_json(file) if file is not None else None
-        if isinstance(kept, Mapping) and isinstance(kept.get("flow"), str) and parse_ir(kept["flow"]).body:
-            return dict(kept)
-    except (LakeError, FlowError):
+        return kept if kept and isinstance(kept.get("flow"), str) and parse_ir(kept["flow"]).body else None
+    except FlowError:
         return None
-    return None
 
 
 def _parsed(content: str, free: Collection[str]) -> Flow:
@@ -441,7 +396,7 @@ class FlowBackend:
         depends = f"{base_hash(self.settings.causal_lm.path)[:12]}-{self.settings.causal_lm.max_prompt_tokens}"
         return f"{self.name}-{PROMPTS_VERSION}-{depends}"
 
-    def writer(self, learnt: "FlowWriter", known: "Sequence[FlowTask]", keeping: "Keeping | None") -> ModelWriter:
+    def writer(self, learnt: "FlowWriter", known: "Sequence[FlowTask]", keeping: "KeptAnswers | None") -> ModelWriter:
         """Returns the writer whose prompts show flows of `known`; it may be asked for many flows."""
         from opus_pipelines.flows.from_text.retrieval import Demonstrations
 

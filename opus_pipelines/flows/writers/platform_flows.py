@@ -10,7 +10,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from opus_pipelines.core.errors import OpusError, SettingsError
@@ -39,7 +39,7 @@ from opus_pipelines.lwm.language_models.prompts import Prompt, quoted
 from opus_pipelines.lwm.language_models.text_answers import EndpointText, KeptText, Question
 
 if TYPE_CHECKING:
-    from opus_pipelines.lwm.language_models.causal_model import LanguageModel
+    from opus_pipelines.lwm.language_models.causal_model import Following, LanguageModel
 
 
 Known = Sequence[tuple[str, FlowDocument]]
@@ -259,33 +259,21 @@ _MOST_INPUT_TOKENS = 600  # of the inputs of a step
 _MOST_DEPTH = 6
 
 
-@dataclass
-class _Node:
-    """A place in the tokens of the lines that may follow."""
-
-    after: "dict[int, _Node]" = field(default_factory=dict)
-    line: str | None = None
-
-
 class CausalDecoder:
     """Decodes the likeliest outline greedily; every token is one that the grammar allows."""
 
     def __init__(self, model: "LanguageModel", name: str) -> None:
         self.name, self.spent, self.dropped, self._model = name, Spent(), 0, model
-        self._tokens: dict[str, list[int]] = {}
 
     def outline(self, prompt: Prompt, suggestions: Suggestions) -> list[str]:
         """Returns the lines of the outline."""
         grammar = OutlineGrammar(suggestions.triggers, suggestions.steps, LISTS)
-        walk = _Walk(grammar.allowed, self._line_tokens, self._model.end)
-        written = self._generate(prompt, walk.allowed, _MOST_TOKENS)
-        return self._completed(walk.lines(written), grammar)
+        return self._completed(self._lines(prompt, grammar.allowed, _MOST_TOKENS), grammar)
 
     def fill(self, prompt: Prompt, slots: Sequence[SlotOptions]) -> Mapping[str, Sequence[str]]:
         """Returns the values of the inputs; each token is one of a line that may follow."""
-        walk = _Walk(lambda lines: following(slots, lines), self._line_tokens, self._model.end)
         found: dict[str, list[str]] = {}
-        for line in walk.lines(self._generate(prompt, walk.allowed, _MOST_INPUT_TOKENS)):
+        for line in self._lines(prompt, lambda lines: following(slots, lines), _MOST_INPUT_TOKENS):
             name, _, value = line.partition("=")
             found.setdefault(name, []).append(value)
         return found
@@ -298,78 +286,12 @@ class CausalDecoder:
                 return lines
             lines.append(following[0])
 
-    def _line_tokens(self, line: str) -> list[int]:
-        if line not in self._tokens:
-            self._tokens[line] = self._model.name_tokens(line)
-        return self._tokens[line]
-
-    def _generate(self, prompt: Prompt, allowed: Callable[[Sequence[int]], list[int]], most: int) -> list[int]:
-        import torch
-
-        from opus_pipelines.lwm.language_models.causal_model import quiet
-
-        ids = self._model.prompt_tokens(prompt)
-        given = torch.tensor([ids], device=self._model.model.device)
-        with quiet(), torch.no_grad():
-            made = self._model.model.generate(
-                given,
-                attention_mask=torch.ones_like(given),
-                do_sample=False,
-                max_new_tokens=most,
-                prefix_allowed_tokens_fn=lambda _, written: allowed(written[len(ids) :].tolist()),
-                pad_token_id=self._model.end,
-                eos_token_id=self._model.end,
-            )
-        written: list[int] = made[0].tolist()[len(ids) :]
+    def _lines(self, prompt: Prompt, following: "Following", most: int) -> list[str]:
+        """The lines that the model writes among those that may follow one another."""
+        ids, trie = self._model.prompt_tokens(prompt), self._model.trie(following)
+        written = self._model.written(ids, most, trie.allowed)
         self.spent.add(len(ids), len(written))
-        return written
-
-
-class _Walk:
-    """Follows written tokens through the lines that may follow one another."""
-
-    def __init__(
-        self,
-        following: Callable[[tuple[str, ...]], tuple[tuple[str, ...], bool]],
-        tokens: Callable[[str], list[int]],
-        end: int,
-    ) -> None:
-        self._following, self._tokens, self._end = following, tokens, end
-        self._tries: dict[tuple[str, ...], tuple[_Node, bool]] = {}
-
-    def allowed(self, written: Sequence[int]) -> list[int]:
-        """Returns the tokens that may follow."""
-        _, node, can_end = self._at(written)
-        return [*sorted(node.after), *([self._end] if can_end else [])] or [self._end]
-
-    def lines(self, written: Sequence[int]) -> list[str]:
-        """Returns the lines that are written whole."""
-        return self._at(written)[0]
-
-    def _at(self, written: Sequence[int]) -> tuple[list[str], _Node, bool]:
-        lines: list[str] = []
-        node, can_end = self._trie(())
-        for token in written:
-            child = node.after.get(token)
-            if child is None:
-                break
-            node, can_end = child, False
-            if node.line is not None:
-                lines.append(node.line)
-                node, can_end = self._trie(tuple(lines))
-        return lines, node, can_end
-
-    def _trie(self, lines: tuple[str, ...]) -> tuple[_Node, bool]:
-        if lines not in self._tries:
-            following, can_end = self._following(lines)
-            root = _Node()
-            for line in following:
-                node = root
-                for token in self._tokens(line):
-                    node = node.after.setdefault(token, _Node())
-                node.line = node.line or line
-            self._tries[lines] = root, can_end
-        return self._tries[lines]
+        return trie.lines(written)
 
 
 def fine_tuned(

@@ -12,15 +12,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from opus_pipelines.core.errors import LakeError, SettingsError
+from opus_pipelines.core.errors import SettingsError
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.lake.layout import Lake, read_json, slug, write_json
+from opus_pipelines.lake.layout import Lake, slug
 from opus_pipelines.lwm.history_backend import HistoryBackend, with_best_score
 from opus_pipelines.lwm.interface import LwmRequest, TaskSequence, Usage
 from opus_pipelines.lwm.language_models.adapters import Adapter, opened_adapters
 from opus_pipelines.lwm.language_models.causal_model import LanguageModel, apply_adapter, base_hash, load
-from opus_pipelines.lwm.language_models.chat_client import PaidClient, Reply, require_prices
+from opus_pipelines.lwm.language_models.chat_client import KeptAnswers, PaidClient, Reply, question_body, require_prices
 from opus_pipelines.lwm.language_models.prompts import (
     PROMPT_VERSION,
     Answer,
@@ -31,7 +31,6 @@ from opus_pipelines.lwm.language_models.prompts import (
     schema,
     validated,
 )
-from opus_pipelines.wkg.upkeep.client_traces import ANSWERS
 
 logger = logging.getLogger("opus_pipelines.lwm.language_models")
 
@@ -136,7 +135,7 @@ class OpenaiCompatibleBackend(LanguageBackend):
         kept = self._kept(prompt, request)
         if kept is None:
             kept = self._ask(prompt)
-            write_json(self._file(prompt, request), kept)
+            KeptAnswers(self.lake, request.client).write(self._key(prompt), kept)
         return _answer(kept, prompt, self.settings.sequences)
 
     def usage(self, request: LwmRequest) -> Usage | None:
@@ -146,34 +145,19 @@ class OpenaiCompatibleBackend(LanguageBackend):
         return None if kept is None else _answer(kept, prompt, self.settings.sequences).usage
 
     def _kept(self, prompt: Prompt, request: LwmRequest) -> dict[str, Any] | None:
-        try:
-            kept = read_json(self._file(prompt, request))
-        except LakeError:
-            return None  # a damaged file is asked for again, and replaced
-        return kept if isinstance(kept, dict) and isinstance(kept.get("workflows"), list) else None
+        kept = KeptAnswers(self.lake, request.client).read(self._key(prompt))
+        return kept if kept is not None and isinstance(kept.get("workflows"), list) else None
 
-    def _file(self, prompt: Prompt, request: LwmRequest) -> Path:
-        key = digest(prompt.key, self.settings.url, self.settings.model, self._sampling())
-        return self.lake.root / ANSWERS / f"client_key={slug(request.client or '')}" / f"{key}.json"
+    def _key(self, prompt: Prompt) -> str:
+        return digest(prompt.key, self.settings.url, self.settings.model, self._sampling())
 
     def _sampling(self) -> dict[str, Any]:
         return {"temperature": 0, "seed": 0, "max_tokens": self.settings.max_tokens, "n": self.settings.sequences}
 
     def _ask(self, prompt: Prompt) -> dict[str, Any]:
         settings = self.settings
-        body = {
-            "model": settings.model,
-            "messages": [{"role": "system", "content": prompt.system}, {"role": "user", "content": prompt.user}],
-            **(self._sampling() | {"n": 1}),
-            "response_format": {
-                "type": "json_schema",
-                "json_schema": {
-                    "name": "workflows",
-                    "strict": True,
-                    "schema": schema(list(prompt.names), settings.sequences),
-                },
-            },
-        }
+        form = "workflows", schema(list(prompt.names), settings.sequences)
+        body = question_body(settings, (prompt.system, prompt.user), form) | {"n": 1}
         letters = len(prompt.system) + len(prompt.user) + sum(map(len, prompt.names))
 
         def read(reply: Reply, usd: float | None) -> dict[str, Any]:

@@ -1,13 +1,13 @@
 """A causal language model of the transformers library: loading, decoding within names, and LoRA adapters.
 
 Nothing is downloaded, no code of a checkpoint is run, and weights are read from safetensors only. Constrained decoding
-asks a `TokenTrie` which token may come next, so that a model writes names of a catalogue and nothing else.
+asks a `TokenTrie` which token may come next, so that a model writes what a catalogue or a grammar allows and no more.
 """
 
 import contextlib
 import logging
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -19,61 +19,74 @@ from opus_pipelines.core.errors import LakeError, OpusError, SettingsError
 from opus_pipelines.core.ids import digest
 from opus_pipelines.lwm.language_models.prompts import Prompt
 
+# Which lines may follow those that are written, and whether the text may end here.
+Following = Callable[[tuple[str, ...]], tuple[Sequence[str], bool]]
+
 
 @dataclass
 class _Node:
-    """A place in the trie: the tokens that may follow, and the names that end here."""
+    """A place in the tokens of the lines that may follow."""
 
     after: "dict[int, _Node]" = field(default_factory=dict)
-    names: list[str] = field(default_factory=list)
-    below: set[str] = field(default_factory=set)
+    line: str | None = None
 
 
 class TokenTrie:
-    """The names of a catalogue as paths of tokens."""
+    """Which token may come next, so that a language model writes lines that may follow one another and nothing else.
 
-    def __init__(self, names: Mapping[str, Sequence[int]], end: int) -> None:
-        """Take the tokens of each name, its separator included, and the token that ends a sequence.
+    A text is lines, each with a separator after its tokens, and END. Of lines with the same tokens the first is taken;
+    a line that begins with all tokens of another one can be written where that one may not follow any more.
+    """
 
-        Of names with the same tokens, or of which one begins with all tokens of the other, both can be written: the
-        first is taken where the tokens of the shorter one end, and the next one when it is there already.
-        """
-        self.end, self._root = end, _Node()
-        for name, tokens in names.items():
-            node = self._root
-            node.below.add(name)
-            for token in tokens:
-                node = node.after.setdefault(token, _Node())
-                node.below.add(name)
-            node.names.append(name)
+    def __init__(self, following: Following, tokens: Callable[[str], Sequence[int]], end: int) -> None:
+        """Take what may follow, the tokens of a line, its separator included, and the token that ends a text."""
+        self._following, self._tokens, self._end = following, tokens, end
+        self._tries: dict[tuple[str, ...], tuple[_Node, bool]] = {}
+        self._known: dict[str, Sequence[int]] = {}
 
     def allowed(self, written: Sequence[int]) -> list[int]:
-        """Return the tokens that may follow: inside a name its next ones, after a name all that are left, and END."""
-        node, done = self._walk(written)
-        used = set(done)
-        tokens = sorted(token for token, child in node.after.items() if child.below - used)
-        if node is self._root and (done or not tokens):
-            tokens.append(self.end)
-        return tokens or [self.end]
+        """Return the tokens that may follow: inside a line its next ones, after a line those of all that may follow."""
+        _, node, can_end = self._walk(written)
+        return [*sorted(node.after), *([self._end] if can_end else [])] or [self._end]
 
-    def names(self, written: Sequence[int]) -> list[str]:
-        """Return the names that are written whole."""
-        return self._walk(written)[1]
+    def lines(self, written: Sequence[int]) -> list[str]:
+        """Return the lines that are written whole."""
+        return self._walk(written)[0]
 
-    def _walk(self, written: Sequence[int]) -> tuple[_Node, list[str]]:
-        node, done = self._root, list[str]()
+    def _walk(self, written: Sequence[int]) -> tuple[list[str], _Node, bool]:
+        lines: list[str] = []
+        node, can_end = self._trie(())
         for token in written:
-            if token == self.end and node is self._root:
-                break
             child = node.after.get(token)
             if child is None:
                 break
-            left = [name for name in child.names if name not in done]
-            if left:
-                done.append(left[0])
-                child = self._root
-            node = child
-        return node, done
+            node, can_end = child, False
+            if node.line is not None:
+                lines.append(node.line)
+                node, can_end = self._trie(tuple(lines))
+        return lines, node, can_end
+
+    def _trie(self, lines: tuple[str, ...]) -> tuple[_Node, bool]:
+        if lines not in self._tries:
+            following, can_end = self._following(lines)
+            root = _Node()
+            for line in following:
+                node = root
+                for token in self._tokens_of(line):
+                    node = node.after.setdefault(token, _Node())
+                node.line = node.line or line
+            self._tries[lines] = root, can_end
+        return self._tries[lines]
+
+    def _tokens_of(self, line: str) -> Sequence[int]:
+        if line not in self._known:
+            self._known[line] = self._tokens(line)
+        return self._known[line]
+
+
+def each_once(names: Sequence[str]) -> Following:
+    """Return that each of the names may be written once, in any order, and at least one."""
+    return lambda written: ([name for name in names if name not in written], bool(written))
 
 
 SEPARATORS = ("\n", ";")  # after a name: the first that the tokenizer keeps
@@ -94,7 +107,7 @@ class LanguageModel:
         """Return at most `most` lists of names of the prompt's catalogue by beam search, the likeliest first."""
         import torch
 
-        trie, ids = self.trie(prompt), self.prompt_tokens(prompt)
+        trie, ids = self.trie(each_once(list(prompt.names))), self.prompt_tokens(prompt)
         given = torch.tensor([ids], device=self.model.device)
         with quiet(), torch.no_grad():
             made = self.model.generate(
@@ -107,17 +120,49 @@ class LanguageModel:
                 prefix_allowed_tokens_fn=lambda _, written: trie.allowed(written[len(ids) :].tolist()),
                 return_dict_in_generate=True,
                 output_scores=True,
-                pad_token_id=trie.end,
-                eos_token_id=trie.end,
+                pad_token_id=self.end,
+                eos_token_id=self.end,
             )
         scores = made.sequences_scores.tolist() if most > 1 else [0.0]
         rows = [row[len(ids) :] for row in made.sequences.tolist()]
-        found = [trie.names(row) for row, score in zip(rows, scores, strict=True) if np.isfinite(score)]
+        found = [trie.lines(row) for row, score in zip(rows, scores, strict=True) if np.isfinite(score)]
         return [names for n, names in enumerate(found) if names and names not in found[:n]]
 
-    def trie(self, prompt: Prompt) -> TokenTrie:
-        """Return the names of a prompt as tokens."""
-        return TokenTrie({name: self.name_tokens(name) for name in prompt.names}, self.end)
+    def written(
+        self,
+        ids: Sequence[int],
+        most: int,
+        allowed: Callable[[list[int]], list[int]] | None = None,
+        temperature: float = 0.0,
+    ) -> list[int]:
+        """Return at most `most` tokens that the model writes after these.
+
+        `allowed` gives the tokens that may follow what is written. A temperature above 0 draws with a fixed seed.
+        """
+        import torch
+
+        how: dict[str, Any] = {"do_sample": False}
+        if temperature > 0:
+            torch.manual_seed(0)
+            how = {"do_sample": True, "temperature": temperature}
+        if allowed is not None:
+            how["prefix_allowed_tokens_fn"] = lambda _, tokens: allowed(tokens[len(ids) :].tolist())
+        given = torch.tensor([list(ids)], device=self.model.device)
+        with quiet(), torch.no_grad():
+            made = self.model.generate(
+                given,
+                attention_mask=torch.ones_like(given),
+                max_new_tokens=most,
+                pad_token_id=self.end,
+                eos_token_id=self.end,
+                **how,
+            )
+        tokens: list[int] = made[0, len(ids) :].tolist()
+        return tokens
+
+    def trie(self, following: Following) -> TokenTrie:
+        """Return the lines that may follow one another as tokens."""
+        return TokenTrie(following, self.name_tokens, self.end)
 
     def name_tokens(self, name: str) -> list[int]:
         """Return the tokens of a name and of the separator after it."""

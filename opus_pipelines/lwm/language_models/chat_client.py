@@ -26,10 +26,11 @@ from typing import Any, TypeVar
 from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from opus_pipelines.core.errors import OpusError, SettingsError
+from opus_pipelines.core.errors import LakeError, OpusError, SettingsError
 from opus_pipelines.core.formatting import clean
 from opus_pipelines.core.settings_sections import OpenaiCompatible
-from opus_pipelines.lake.layout import Lake, read_json, write_json
+from opus_pipelines.lake.layout import Lake, read_json, slug, write_json
+from opus_pipelines.wkg.upkeep.client_traces import ANSWERS
 
 LARGEST = 4 * 2**20  # bytes of an answer
 LONGEST_WAIT = 30.0  # seconds between two attempts where Retry-After does not say
@@ -224,6 +225,52 @@ class Ledger:
 
 def _today() -> str:
     return datetime.now(UTC).date().isoformat()
+
+
+@dataclass(frozen=True)
+class KeptAnswers:
+    """Answers in the lake under the hash of their question, so that the same question is paid for once.
+
+    They stand in the folder of the client whose question it was, so that forgetting a client removes them, too;
+    `client` is None for what belongs to none.
+    """
+
+    lake: Lake
+    client: str | None = None
+
+    def read(self, key: str) -> dict[str, Any] | None:
+        """Returns a kept answer; None where there is none. A damaged one is asked for again, and replaced."""
+        try:
+            return read_json(self._file(key))
+        except LakeError:
+            return None
+
+    def write(self, key: str, answer: Mapping[str, Any]) -> None:
+        """Keeps an answer."""
+        write_json(self._file(key), dict(answer))
+
+    def _file(self, key: str) -> Path:
+        return self.lake.root / ANSWERS / f"client_key={slug(self.client or '')}" / f"{key}.json"
+
+
+def question_body(
+    settings: OpenaiCompatible, messages: tuple[str, str], form: tuple[str, Mapping[str, Any]] | None = None
+) -> dict[str, Any]:
+    """Returns the body of a request with these messages, of the system and of the user, that has one likely answer.
+
+    `form`: the name and the JSON schema of the answer; None: it is in words.
+    """
+    body: dict[str, Any] = {
+        "model": settings.model,
+        "messages": [{"role": role, "content": text} for role, text in zip(("system", "user"), messages, strict=True)],
+        "temperature": 0,
+        "seed": 0,
+        "max_tokens": settings.max_tokens,
+    }
+    if form is not None:
+        schema = {"name": form[0], "strict": True, "schema": form[1]}
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+    return body
 
 
 FOLDER = "language"  # of the lake

@@ -7,15 +7,14 @@ hash of the question in the folder of the client, so that forgetting a client re
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
-from opus_pipelines.core.errors import LakeError, SettingsError
+from opus_pipelines.core.errors import SettingsError
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.settings_sections import CausalLm, OpenaiCompatible
-from opus_pipelines.lake.layout import Lake, read_json, slug, write_json
-from opus_pipelines.lwm.language_models.chat_client import PaidClient, Reply
-from opus_pipelines.wkg.upkeep.client_traces import ANSWERS
+from opus_pipelines.lake.layout import Lake, slug
+from opus_pipelines.lwm.language_models.chat_client import KeptAnswers, PaidClient, Reply, question_body
+from opus_pipelines.lwm.language_models.prompts import Prompt
 
 _VERSION = 1  # raise it when questions are put differently
 
@@ -71,20 +70,9 @@ class EndpointText:
     def ask(self, question: Question) -> TextAnswer:
         """Returns the answer of the endpoint. Raises OpusError as `ChatClient` does, and for an empty answer."""
         settings = self.settings
-        tokens = min(question.max_tokens, settings.max_tokens)
-        body: dict[str, Any] = {
-            "model": settings.model,
-            "messages": [
-                {"role": "system", "content": question.system},
-                {"role": "user", "content": question.user},
-            ],
-            "temperature": question.temperature,
-            "seed": 0,
-            "max_tokens": tokens,
-        }
-        if question.schema is not None:
-            form = {"name": "answer", "strict": True, "schema": question.schema}
-            body["response_format"] = {"type": "json_schema", "json_schema": form}
+        form = None if question.schema is None else ("answer", question.schema)
+        asked = {"temperature": question.temperature, "max_tokens": min(question.max_tokens, settings.max_tokens)}
+        body = question_body(settings, (question.system, question.user), form) | asked
         letters = len(question.system) + len(question.user) + len(json.dumps(question.schema or ""))
 
         def read(reply: Reply, usd: float | None) -> TextAnswer:
@@ -110,26 +98,9 @@ class CausalText:
 
     def ask(self, question: Question) -> TextAnswer:
         """Returns what the model writes after the question; it may be empty."""
-        import torch
-
-        from opus_pipelines.lwm.language_models.causal_model import quiet
-        from opus_pipelines.lwm.language_models.prompts import Prompt
-
         model = self._model
         ids = model.prompt_tokens(Prompt(question.system, question.user, {}))
-        given = torch.tensor([ids], device=model.model.device)
-        samples = question.temperature > 0
-        how: dict[str, Any] = {"do_sample": True, "temperature": question.temperature} if samples else {}
-        torch.manual_seed(0)
-        with quiet(), torch.no_grad():
-            made = model.model.generate(
-                given,
-                attention_mask=torch.ones_like(given),
-                max_new_tokens=question.max_tokens,
-                pad_token_id=model.end,
-                eos_token_id=model.end,
-                **({"do_sample": False} | how),
-            )[0, len(ids) :].tolist()
+        made = model.written(ids, question.max_tokens, temperature=question.temperature)
         text = model.tokenizer.decode(made, skip_special_tokens=True).strip()
         return TextAnswer(text, len(ids), len(made))
 
@@ -139,18 +110,18 @@ class KeptText:
 
     def __init__(self, model: TextModel, lake: Lake, client: str = "") -> None:
         self.name, self.version, self._model = model.name, model.version, model
-        self._folder = lake.root / ANSWERS / f"client_key={slug(client)}"
+        self._answers = KeptAnswers(lake, client)
         self.asked = 0
 
     def ask(self, question: Question) -> TextAnswer:
         """Returns the kept answer, or asks and keeps the answer."""
         asked = {name: value for name, value in asdict(question).items() if value is not None}
-        file = self._folder / f"{digest(_VERSION, self.name, self.version, asked)}.json"
-        if (kept := _kept(file)) is not None:
+        key = digest(_VERSION, self.name, self.version, asked)
+        if (kept := _text_answer(self._answers.read(key))) is not None:
             return kept
         self.asked += 1
         answer = self._model.ask(question)
-        write_json(file, {k: v for k, v in asdict(answer).items() if k != "is_kept"})
+        self._answers.write(key, {k: v for k, v in asdict(answer).items() if k != "is_kept"})
         return answer
 
 
@@ -162,12 +133,8 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _kept(file: Path) -> TextAnswer | None:
-    try:
-        value = read_json(file)
-    except LakeError:
-        return None
-    if not isinstance(value, dict) or not isinstance(value.get("text"), str):
+def _text_answer(value: dict[str, Any] | None) -> TextAnswer | None:
+    if value is None or not isinstance(value.get("text"), str):
         return None
     return TextAnswer(value["text"], value.get("tokens_in"), value.get("tokens_out"), value.get("cost_usd"), True)
 

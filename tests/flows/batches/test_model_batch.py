@@ -11,9 +11,10 @@ from opus_pipelines.core.schemas import EVALUATION_UTTERANCES
 from opus_pipelines.core.settings import Flows, OpenaiCompatible, Settings
 from opus_pipelines.flows.batches.batch import FlowBatch, is_contract_current
 from opus_pipelines.flows.batches.scoring import BASELINE, WRITER
-from opus_pipelines.flows.writers.activity_flows import Keeping, chosen
+from opus_pipelines.flows.writers.activity_flows import chosen
 from opus_pipelines.intakes.intake import discover
 from opus_pipelines.lake.layout import Lake
+from opus_pipelines.lwm.language_models.chat_client import KeptAnswers
 from opus_pipelines.quality.score_rows import means, publish
 from opus_pipelines.quality.utterances import Asking, evaluate_utterances, read_set
 from opus_pipelines.reporting.views import connect, run
@@ -142,7 +143,7 @@ def test_an_evaluation_has_the_language_model_beside_the_writer_and_the_baseline
     path, catalogue = tmp_path / "asked.jsonl", tmp_path / "activities.json"
     path.write_text("\n".join(json.dumps(one) for one in asked))
     catalogue.write_text(json.dumps([{"id": name, "description": text} for name, text in ENTRIES]))
-    asking = Asking("folds", (), chosen(settings, NAME), Keeping(Lake(tmp_path / "lake")))
+    asking = Asking("folds", (), chosen(settings, NAME), KeptAnswers(Lake(tmp_path / "lake")))
     found = evaluate_utterances(read_set(path, catalogue), WordEncoder(), asking)
     assert [row["system"] for row in found.rows] == [NAME, WRITER, BASELINE] * 2
     exact = means(found.rows, "exact_semantic", "item")

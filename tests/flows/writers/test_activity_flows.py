@@ -21,7 +21,6 @@ from opus_pipelines.flows.writers.activity_flows import (
     ConstrainedWriter,
     EndpointWriter,
     FlowPrompter,
-    Keeping,
     LineGrammar,
     ModelFlow,
     chosen,
@@ -29,7 +28,7 @@ from opus_pipelines.flows.writers.activity_flows import (
 )
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.language_models.causal_model import load
-from opus_pipelines.lwm.language_models.chat_client import EndpointError, ModelRefused, SpendLimitReached
+from opus_pipelines.lwm.language_models.chat_client import EndpointError, KeptAnswers, ModelRefused, SpendLimitReached
 from opus_pipelines.workflow.blocks.difference import difference
 from opus_pipelines.workflow.blocks.edits import applied
 from opus_pipelines.workflow.blocks.expressions import FlowError
@@ -246,7 +245,7 @@ def test_an_answer_is_paid_for_once_and_the_limit_of_the_day_holds(
     priced = {"usd_per_million_tokens_in": 1e6, "usd_per_million_tokens_out": 1e6, "max_tokens": 16}
     endpoint = endpoint.model_copy(update=priced | {"spend_limit_usd": 2_000.0})
     script.append({"flow": f"a = {JIRA}()"})
-    writer = EndpointWriter(prompter, endpoint, keeping=Keeping(Lake(tmp_path), "Acme"))
+    writer = EndpointWriter(prompter, endpoint, keeping=KeptAnswers(Lake(tmp_path), "Acme"))
     first, again = writer.new("Create an issue"), writer.new("Create an issue")
     assert first == again
     assert (first.cost_usd, len(chat.seen)) == (13.0, 1)
@@ -257,7 +256,7 @@ def test_an_answer_is_paid_for_once_and_the_limit_of_the_day_holds(
     assert writer.new("Create an issue").flow == first.flow
     assert len(chat.seen) == 2
     low = EndpointWriter(
-        prompter, endpoint.model_copy(update={"spend_limit_usd": 30.0}), keeping=Keeping(Lake(tmp_path))
+        prompter, endpoint.model_copy(update={"spend_limit_usd": 30.0}), keeping=KeptAnswers(Lake(tmp_path))
     )
     with pytest.raises(SpendLimitReached):
         low.new("Create another issue")

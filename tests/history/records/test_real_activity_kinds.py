@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from opus_pipelines.history.records.activity_kinds import by_activity, classify_source, evidence_of, read_name
-from opus_pipelines.quality.sample import coding, insurance, payables
+from opus_pipelines.quality.sample.industries import read_industry
 
 DATA = Path(os.environ.get("OPUS_TEST_DATA", Path(__file__).parents[4] / "shared" / "data")) / "event_logs"
 real = pytest.mark.skipif(not DATA.is_dir(), reason=f"no real data in {DATA}; OPUS_TEST_DATA says where it is")
@@ -46,6 +46,6 @@ def test_the_shared_logs(bench: Any, name: str, events: set[str], outcomes: set[
 
 
 def test_every_task_of_the_sample_is_work() -> None:
-    names = [task for module in (coding, insurance, payables) for task in module.TASKS]
+    names = [task for name in ("coding", "insurance", "payables") for task in read_industry(name).industry.tasks]
     assert len(names) == 60
     assert [name for name in names if read_name(name)] == []
