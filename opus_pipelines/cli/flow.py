@@ -15,7 +15,8 @@ from opus_pipelines.core.errors import InputError, OpusError
 
 if TYPE_CHECKING:
     from opus_pipelines.flows.from_text.activities import ActivityCatalogue
-    from opus_pipelines.flows.from_text.predictions import Made, Make
+    from opus_pipelines.flows.from_text.generator import Made
+    from opus_pipelines.flows.from_text.predictions import Make
     from opus_pipelines.workflow.blocks.formats.registry import Loss
     from opus_pipelines.workflow.blocks.model import Flow
 

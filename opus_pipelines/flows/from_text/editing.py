@@ -12,7 +12,7 @@ from itertools import pairwise
 from opus_pipelines.flows.from_text.activities import DISTINCT, Activity, content_stems, split_words
 from opus_pipelines.flows.from_text.activity_choice import ActivityRanker, shown_object
 from opus_pipelines.flows.from_text.activity_features import Query, noun_phrase
-from opus_pipelines.flows.from_text.generator import MAX_CLAUSES, Drafter, FlowWriter, GenerationError
+from opus_pipelines.flows.from_text.generator import MAX_CLAUSES, Drafter, FlowWriter, GenerationError, Made
 from opus_pipelines.flows.from_text.structure import FlowBuilder, Parts, excludes, singular
 from opus_pipelines.flows.text.clauses import CONDITION as CONDITION_CLAUSE
 from opus_pipelines.flows.text.clauses import ELSE, STEP, Clause
@@ -355,21 +355,7 @@ class EditError(GenerationError):
     """A wish that cannot be fulfilled; the message names it, and the steps of the flow."""
 
 
-@dataclass(frozen=True)
-class Edited:
-    """The edited flow, the operations, and the steps that were chosen with their probabilities."""
-
-    flow: Flow
-    operations: tuple[Operation, ...]
-    steps: tuple[tuple[str, float], ...] = ()
-
-    @property
-    def described(self) -> list[str]:
-        """The operations as lines for people."""
-        return [described(operation) for operation in self.operations]
-
-
-def edited(writer: FlowWriter, utterance: str, prior: Flow) -> Edited:
+def edited(writer: FlowWriter, utterance: str, prior: Flow) -> Made:
     """Returns the flow after the edits that an utterance asks for.
 
     Raises UtteranceError for an utterance that cannot be read, EditError for a step that is not there, and FlowError
@@ -380,7 +366,8 @@ def edited(writer: FlowWriter, utterance: str, prior: Flow) -> Edited:
     operations = [operation for wish in edits_in(utterance) for operation in editor.operations(wish)]
     if not operations:
         raise EditError("the utterance asks for no change of the flow; say what to add, remove or replace")
-    return Edited(applied(prior, operations), tuple(operations), tuple(editor.drafter.chosen))
+    lines = tuple(described(operation) for operation in operations)
+    return Made(applied(prior, operations), lines, tuple(editor.drafter.chosen))
 
 
 class _Editor:

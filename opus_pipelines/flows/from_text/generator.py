@@ -30,6 +30,7 @@ from opus_pipelines.flows.text.clauses import STEP, Clause
 from opus_pipelines.flows.text.conditions import ConditionHabits
 from opus_pipelines.flows.text.operations import operations_of_verb
 from opus_pipelines.language.word_stems import EMPTY, stem
+from opus_pipelines.lwm.interface import Usage
 from opus_pipelines.workflow.blocks.expressions import Comparison, Literal, Path, is_name
 from opus_pipelines.workflow.blocks.model import (
     Block,
@@ -59,11 +60,18 @@ class GenerationError(OpusError):
 
 
 @dataclass(frozen=True)
-class Written:
-    """A flow, and for each of its steps the probability of the activity that was chosen, in the order of reading."""
+class Made:
+    """A flow, the operations of an edit as lines, and each step that was chosen with its probability, as they are read.
+
+    Of a language model: how many calls were repaired, what the answer took, and its seconds when it was asked for.
+    """
 
     flow: Flow
+    operations: tuple[str, ...] = ()
     steps: tuple[tuple[str, float], ...] = ()
+    repaired: int | None = None
+    usage: Usage | None = None
+    seconds: float | None = None
 
 
 class FlowWriter:
@@ -77,7 +85,7 @@ class FlowWriter:
         """The activities that may be called."""
         return self.ranker.table.catalogue
 
-    def new(self, utterance: str) -> Written:
+    def new(self, utterance: str) -> Made:
         """Returns the flow that an utterance asks for.
 
         Raises UtteranceError for an utterance that cannot be read, and GenerationError where it asks for no step.
@@ -87,7 +95,7 @@ class FlowWriter:
         block = drafter.block(clauses[:MAX_CLAUSES])
         if not block:
             raise GenerationError("the utterance asks for no step; say what the flow should do, verb first")
-        return Written(identified(Flow(block)), tuple(drafter.chosen))
+        return Made(identified(Flow(block)), steps=tuple(drafter.chosen))
 
 
 class Drafter:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.flows.from_text.editing import edited
 from opus_pipelines.flows.from_text.flow_folder import FlowTask
-from opus_pipelines.flows.from_text.generator import FlowWriter
+from opus_pipelines.flows.from_text.generator import FlowWriter, Made
 from opus_pipelines.lwm.interface import Usage
 from opus_pipelines.workflow.blocks.expressions import FlowError
 from opus_pipelines.workflow.blocks.formats.bpmn_patch import patched_bpmn
@@ -25,22 +25,6 @@ from opus_pipelines.workflow.blocks.model import (
     map_blocks,
     renamed,
 )
-
-
-@dataclass(frozen=True)
-class Made:
-    """A flow with the operations of an edit and the probabilities of the chosen steps.
-
-    Of a language model: how many calls were repaired, what the answer took, and its seconds when it was asked for.
-    """
-
-    flow: Flow
-    operations: tuple[str, ...] = ()
-    steps: tuple[tuple[str, float], ...] = ()
-    repaired: int | None = None
-    usage: Usage | None = None
-    seconds: float | None = None
-
 
 Make = Callable[[str, Flow | None], Made]  # a new flow of an utterance, or the edited one of a prior flow
 
@@ -89,11 +73,7 @@ def predict(writer: FlowWriter, task: FlowTask, make: Make | None = None) -> Pre
 
 def made_by_ranker(writer: FlowWriter, utterance: str, prior: Flow | None) -> Made:
     """Returns what the generator without a language model makes. Raises OpusError where it makes nothing."""
-    if prior is None:
-        written = writer.new(utterance)
-        return Made(written.flow, (), written.steps)
-    result = edited(writer, utterance, prior)
-    return Made(result.flow, tuple(result.described), result.steps)
+    return writer.new(utterance) if prior is None else edited(writer, utterance, prior)
 
 
 def _prior(task: FlowTask) -> tuple[Flow | None, bytes | None]:

@@ -26,10 +26,10 @@ from opus_pipelines.core.settings_sections import OpenaiCompatible
 from opus_pipelines.flows.from_text.activities import split_words
 from opus_pipelines.flows.from_text.activity_choice import user_task_text
 from opus_pipelines.flows.from_text.activity_features import Query
-from opus_pipelines.flows.from_text.editing import EditError, edited
+from opus_pipelines.flows.from_text.editing import EditError
 from opus_pipelines.flows.from_text.flow_folder import FlowTask
-from opus_pipelines.flows.from_text.generator import FlowWriter, GenerationError
-from opus_pipelines.flows.from_text.predictions import Made
+from opus_pipelines.flows.from_text.generator import FlowWriter, GenerationError, Made
+from opus_pipelines.flows.from_text.predictions import made_by_ranker
 from opus_pipelines.flows.from_text.retrieval import ActivityRetriever, Demonstrations
 from opus_pipelines.flows.text.clauses import STEP, Clause, clauses_of
 from opus_pipelines.lwm.interface import Usage
@@ -260,7 +260,7 @@ class ConstrainedWriter:
 def _sketch(writer: FlowWriter, utterance: str, prior: Flow | None) -> Flow:
     """The flow without a language model, whose conditions and loops a model may use; empty where there is none."""
     try:
-        return writer.new(utterance).flow if prior is None else edited(writer, utterance, prior).flow
+        return made_by_ranker(writer, utterance, prior).flow
     except OpusError:
         return Flow()
 
