@@ -23,7 +23,6 @@ from opus_pipelines.flows.enterprise.documents import (
 
 MOST_OUTLINE_LINES = 24  # from here on only what closes open blocks may follow
 _MOST_DEPTH = 3
-_OPEN = (IF, ELSEIF, ELSE, "FOREACH", "DOUNTIL", PARALLEL, TRY, CATCH)
 
 
 @dataclass(frozen=True)
@@ -85,9 +84,9 @@ class OutlineGrammar:
             del levels[depth + 1 :]
             del listed[depth + 1 :]
             level = levels[depth]
-            levels[depth] = _Level(level.kind, level.size + 1, name if name in _OPEN else "")
+            levels[depth] = _Level(level.kind, level.size + 1, name if name in LOGIC else "")
             listed[depth] = listed[depth] or name in self._lists
-            if name in _OPEN:
+            if name in LOGIC:
                 levels.append(_Level(name))
                 listed.append(listed[depth])
         return levels, listed
