@@ -20,7 +20,7 @@ Algorithm 2 joins the parts by a link scorer: a logistic regression tells from t
 tasks how likely an edge joins them. It learns from the graph itself: a fifth of the edges is taken out and foretold
 from the others, several times. Where two parts of the work are to be joined, it names the tasks of history between them
 better than the cosine of the texts, and ranks new edges as well as a graph attention network
-(docs/explanation/what-was-measured.md).
+(benchmarks/results/measured.md).
 """
 
 from collections import Counter
