@@ -47,8 +47,8 @@ def decide(
         )
     from opus_pipelines.intakes.decisions import record
     from opus_pipelines.intakes.decisions.edited import read_edited_workflow
-    from opus_pipelines.reporting.decide import WorkflowLookup, known_tasks
     from opus_pipelines.reporting.views import connect
+    from opus_pipelines.reporting.workflows import WorkflowLookup, known_tasks
     from opus_pipelines.workflow.formats.registry import read_file
 
     settings = options.settings()
