@@ -56,7 +56,7 @@ class RecordedResult(ContractResult):
 
 
 class ContractGenerator:
-    """Generates contract after contract from a lake's current snapshot; a context, at whose end no process is left."""
+    """Generates contract after contract from a lake's current snapshot; a context manager that ends its worker processes."""
 
     def __init__(self, lake: Lake, settings: Settings, encoder: TextEncoder, folder: Path) -> None:
         self._folder, self._numbers, self._records = folder, count(), folder / "records"

@@ -86,7 +86,7 @@ class BulkSize:
 
 
 class BulkRun:
-    """Generates contract after contract from one snapshot; a context, at whose end no process is left."""
+    """Generates contract after contract from one snapshot; a context manager that ends its worker processes."""
 
     def __init__(
         self,

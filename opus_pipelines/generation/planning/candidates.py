@@ -300,9 +300,9 @@ class PlannedCandidates:
 def plan_candidates(context: RankingContext) -> PlannedCandidates:
     """Returns the best plans for one Intention, best first (`RankingContext.ranking`).
 
-    Each path that is proposed becomes a plan. The best plans of different tasks are refined until the best
-    `generation.k` of them are: the first is then the best plan, however much the others must differ from it. Plans that
-    differ enough from better ones are added.
+    Each path that is proposed becomes a plan. The best plans of different tasks are refined, until the best
+    `generation.k` of them have been refined. The first one is therefore the best plan of all; only the others have to
+    differ from better ones. Plans that differ enough from better ones are added.
     """
     search = with_ranks_for_rejected(context)
     proposals = propose(search)

@@ -159,7 +159,7 @@ SPEAKING = ("process", "contract")  # roles whose sentences may bind
 LONGEST = 600  # characters of a sentence beyond which its grammar is not to be trusted
 UNREAD = "it obliges, but what it asks for could not be read"
 DOUBTFUL = "not understood for sure ({}); say it in a plain sentence of its own, or state it in contract.toml"
-BOUND = "it bounds an amount, a count or a measure inside the case; no figure of a workflow is held against it"
+BOUND = "it bounds an amount, a count or a measure inside the case, and a workflow has no such figure to compare"
 
 _LABELLED = re.compile(
     r"^(?P<whose>[^:;,.]{0,40}?)\b(?:(?P<time>sla|service levels?|turnaround(?: time)?|(?:handling|processing"
