@@ -56,7 +56,7 @@ class RecordedResult(ContractResult):
 
 
 class ContractGenerator:
-    """Generates contract after contract from a lake's current snapshot; a context manager that ends its worker processes."""
+    """Generates contract after contract from a lake's current snapshot; at its end no worker process is left."""
 
     def __init__(self, lake: Lake, settings: Settings, encoder: TextEncoder, folder: Path) -> None:
         self._folder, self._numbers, self._records = folder, count(), folder / "records"

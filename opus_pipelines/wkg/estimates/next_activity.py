@@ -5,8 +5,8 @@ silent. A spell is the time from one activity to the next one of its case, or to
 silent since (right censoring). The incidence of every next activity is estimated by Aalen and Johansen (1978), as far
 as the log observes. Beyond that horizon no spell tells anything. A hazard that is still high there goes on, one that
 has nearly died out does not, since work either ends with an activity or does not: the chance to go on is 1 −
-exp(−(f·h)²), h the hazard of the last e-fold of time, f `folds`. Many cases may go on at one moment, as in a batch; that
-does not show that others will go on later. Therefore h is at most `PARTS` times the median of the hazards of its
+exp(−(f·h)²), h the hazard of the last e-fold of time, f `folds`. Many cases may go on at one moment, as in a batch;
+that does not show that others will go on later. Therefore h is at most `PARTS` times the median of the hazards of its
 `PARTS` parts, which are equal in log time.
 
 Some cases always end with an activity at which others go on: one department never sends an invoice. Cases with the
