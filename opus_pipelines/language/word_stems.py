@@ -7,6 +7,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from snowballstemmer.english_stemmer import EnglishStemmer
 
+
+def word_set(words: str) -> frozenset[str]:
+    """Returns the words that a text lists, separated by blanks."""
+    return frozenset(words.split())
+
+
 _LEAST_LETTERS = 5  # letters from which one stem may be the beginning of another: verif(y), verifi(cation)
 _WORD = re.compile(r"[^\W_]+")
 _EMPTY = """
@@ -16,7 +22,7 @@ _EMPTY = """
     something such than that the their them then there these they this those through to too until up upon us very
     was we were what when where which while who will with within without would you your
 """
-EMPTY = frozenset(_EMPTY.split())
+EMPTY = word_set(_EMPTY)
 _IRREGULAR = {
     "paid": "pay",
     "payment": "pay",
@@ -89,24 +95,9 @@ _IRREGULAR = {
 }
 
 
-_PARTICIPLES = {word for word in _IRREGULAR if not word.startswith("payment")} | {
-    "done",
-    "put",
-    "set",
-    "cut",
-    "read",
-    "shut",
-    "left",
-    "known",
-    "lit",
-    "run",
-    "split",
-    "been",
-    "gone",
-    "begun",
-    "come",
-    "become",
-}
+_PARTICIPLES = {word for word in _IRREGULAR if not word.startswith("payment")} | word_set(
+    "done put set cut read shut left known lit run split been gone begun come become"
+)
 
 
 def is_irregular_participle(word: str) -> bool:

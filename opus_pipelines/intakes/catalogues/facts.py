@@ -16,12 +16,7 @@ from itertools import pairwise
 
 from lemminflect import getAllLemmas
 
-from opus_pipelines.language.word_stems import is_irregular_participle
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
+from opus_pipelines.language.word_stems import is_irregular_participle, word_set
 
 MOST_OF_SUBJECT = 9  # words before the verb of a fact
 MOST_WITHOUT_ARTICLE = 3  # words before the verb where none of them is an article: longer ones may hold a verb
@@ -31,16 +26,16 @@ _OBLIGED = re.compile(
     r"recommended|a must|please|forget|mak(?:e|es|ing) sure|ensur\w+|responsible|accountable|in charge|will|by)\b",
     re.IGNORECASE,
 )
-_BE = _words("is are was were")
-_HAVE = _words("has have had")
-_STATE = _words(
+_BE = word_set("is are was were")
+_HAVE = word_set("has have had")
+_STATE = word_set(
     """
     belongs belong consists consist contains contain cost costs depends depend differs earns equals exists lasts
     means remain remains
 """
 )
-_TAKE = _words("take takes")
-_OF_THINGS = {"applies": _words("to only in"), "lists": _words("what which how")}  # "the nurse applies a bandage"
+_TAKE = word_set("take takes")
+_OF_THINGS = {"applies": word_set("to only in"), "lists": word_set("what which how")}  # "the nurse applies a bandage"
 _VERBS = _BE | _HAVE | _STATE | _TAKE | _OF_THINGS.keys()
 _LASTS = re.compile(
     r"^(?:(?:about|around|at least|up to|roughly|between|only)\s+)?(?:\S+\s+(?:to|and|or)\s+)?\S+\s+(?:working\s+)?"
@@ -48,20 +43,20 @@ _LASTS = re.compile(
 )
 # "it is his job to check"
 _TO_DO = re.compile(r"\bto (?!(?:the|a|an|this|that|all|each|every|its|his|her|their|our|your)\b)[a-z]{2,}")
-_WHERE_OR_WHEN = _words("after at before by during in on through to until via within")  # "delivery is at noon"
-_DONE_WITH_HAVE = _words("call chat check conversation discussion interview look meeting talk word")  # "has a look"
+_WHERE_OR_WHEN = word_set("after at before by during in on through to until via within")  # "delivery is at noon"
+_DONE_WITH_HAVE = word_set("call chat check conversation discussion interview look meeting talk word")  # "has a look"
 _AMOUNT = re.compile(r"\d|^(?:about|between|less|more|only|roughly|up|some|two|three|four|five|six|seven|ten)$")
-_ARTICLES = _words(
+_ARTICLES = word_set(
     """
     a an the this that these those each every any all no some most many few one two three our your its his her
     their it he she they we nobody
 """
 )
-_QUANTITIES = _words("most many few")  # what holds of most cases describes, and asks for nothing
-_PREPOSITIONS = _words("above at below by for from in of on over than to under with without")
-_LINKS = _words("that whether if who which what when where how why until")
-_WORK = _words("step task thing action measure duty job")
-_ORDINALS = _words("first next then last finally second third")
+_QUANTITIES = word_set("most many few")  # what holds of most cases describes, and asks for nothing
+_PREPOSITIONS = word_set("above at below by for from in of on over than to under with without")
+_LINKS = word_set("that whether if who which what when where how why until")
+_WORK = word_set("step task thing action measure duty job")
+_ORDINALS = word_set("first next then last finally second third")
 _ACTION = re.compile(r"(?:tion|sion|ment|ance|ence|ing)s?$|^(?:approv|arriv|dispos|refus|remov|renew)als?$")
 _ROLE = re.compile(
     r"\b(?:agent|assistant|captain|clerk|crew|department|desk|director|doctor|driver|engineer|inspector|manager|nurse|"
@@ -69,14 +64,14 @@ _ROLE = re.compile(
     re.IGNORECASE,
 )
 _QUESTION = re.compile(r"^(?:who|what|why|how|which|where|when)\b[^?]*\?$", re.IGNORECASE)
-IMPERATIVES = _words(
+IMPERATIVES = word_set(
     """
     add ask assign book call check close confirm copy do enter get give have inform keep let make note open pay
     print put read record report see send set sign take tell test use verify wait write
 """
 )
 _PARTICIPLE_ENDS = ("ed", "en", "wn", "ught", "ound", "elt", "ept", "ent", "ost", "old")
-_ADVERBS = _words("not also then always usually mostly only often now already both still again")
+_ADVERBS = word_set("not also then always usually mostly only often now already both still again")
 _LABEL = re.compile(
     r"^(?:(?:document|process|policy)\s+)?(?:owner|author|version|revision|status|date|scope|purpose|"
     r"valid (?:from|until)|last (?:reviewed|updated|changed|modified)|approved by|reviewed by|"
@@ -179,7 +174,7 @@ def is_participle(word: str) -> bool:
 
 
 MOST_OF_SCOPE = 3  # words of a note in brackets that says for which cases a step holds
-_NO_SCOPE = IMPERATIVES | _words(
+_NO_SCOPE = IMPERATIVES | word_set(
     "all any both each every few in its many no of one on our per see some the their these three two with"
 )
 MOST_BEFORE = 4  # words of a subject before the amount that narrows it

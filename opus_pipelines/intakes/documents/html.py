@@ -24,6 +24,7 @@ from opus_pipelines.intakes.documents.document import (
 )
 from opus_pipelines.intakes.visibility.html import Styles, View, view_of
 from opus_pipelines.intakes.visibility.unseen import ASIDES, REASONS, Unseen
+from opus_pipelines.language.word_stems import word_set
 
 _UNREAD = {
     "script": "script",
@@ -42,47 +43,11 @@ _UNREAD = {
     "audio": "sound",
 }
 _HEADINGS = {f"h{n}": n for n in range(1, 7)} | {"title": 1}
-_BLOCKS = set(_HEADINGS) | {
-    "address",
-    "article",
-    "aside",
-    "blockquote",
-    "body",
-    "caption",
-    "center",
-    "dd",
-    "details",
-    "dialog",
-    "div",
-    "dl",
-    "dt",
-    "fieldset",
-    "figcaption",
-    "figure",
-    "footer",
-    "form",
-    "header",
-    "hr",
-    "legend",
-    "li",
-    "main",
-    "nav",
-    "ol",
-    "optgroup",
-    "option",
-    "p",
-    "pre",
-    "section",
-    "select",
-    "summary",
-    "table",
-    "tbody",
-    "textarea",
-    "tfoot",
-    "thead",
-    "tr",
-    "ul",
-}
+_BLOCKS = set(_HEADINGS) | word_set(
+    "address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure "
+    "footer form header hr legend li main nav ol optgroup option p pre section select summary table tbody "
+    "textarea tfoot thead tr ul"
+)
 _MOST_OF_HIDDEN = 400  # characters of a hidden subtree that are looked at
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]{1,40})""", re.I)
 _TAG = re.compile(rb"<[A-Za-z][^<>]{20000,}")

@@ -12,33 +12,12 @@ from functools import lru_cache
 from itertools import accumulate
 
 from opus_pipelines.intakes.elements import Element
+from opus_pipelines.language.word_stems import word_set
 
 # documents whose sentences are kept: an intake's are asked for several times, a contract's by each intake
 _DOCUMENTS_KEPT = 256
 PAGE = "\f"  # stands between the pages of a document that has pages
-_ABBREVIATIONS = frozenset(
-    (
-        "e.g",
-        "i.e",
-        "etc",
-        "no",
-        "nos",
-        "approx",
-        "mr",
-        "mrs",
-        "ms",
-        "dr",
-        "inc",
-        "ltd",
-        "co",
-        "vs",
-        "cf",
-        "art",
-        "sec",
-        "fig",
-        "st",
-    )
-)
+_ABBREVIATIONS = word_set("e.g i.e etc no nos approx mr mrs ms dr inc ltd co vs cf art sec fig st")
 _ITEM = re.compile(r"\s*(?:\[[ xX✓]?\]|☐|[-*+•–▪◦]|\(?\d{1,3}[.)]|\(?[a-z][.)])\s+(?=\S)", re.I)
 _BOX = re.compile(r"\s*(?:[-*+]\s+)?\[[ xX✓]?\]\s+\S")  # a box to tick
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s+(.*?)\s*#*\s*$")

@@ -24,6 +24,7 @@ from tinycss2.color4 import parse_color
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.intakes.visibility import unseen
 from opus_pipelines.intakes.visibility.colours import BLACK, LEAST_OPACITY, WHITE, Colour, is_like, over
+from opus_pipelines.language.word_stems import word_set
 
 SCREEN = 1280  # pixels of width, for which media queries are answered
 MAX_WORK = 5_000_000  # rules times elements of one page, a few seconds of matching
@@ -174,19 +175,7 @@ _SIZES = {
 _COLOUR = re.compile(
     r"#[0-9a-f]{3,8}\b|\b(?:rgba?|hsla?|hwb|lab|lch|oklab|oklch|color)\([^()]*\)|\b[a-z]{3,20}\b", re.I
 )
-_NO_COLOUR = {
-    "none",
-    "inherit",
-    "initial",
-    "unset",
-    "linear",
-    "radial",
-    "conic",
-    "gradient",
-    "repeat",
-    "scroll",
-    "center",
-}
+_NO_COLOUR = word_set("none inherit initial unset linear radial conic gradient repeat scroll center")
 _MOVES = ("left", "right", "top", "bottom", "margin-left", "margin-top", "margin-right", "text-indent")
 _SHIFT = re.compile(r"translate[xy3d]*\(([^()]*)\)|^\s*(-[\d.].*)$", re.I)
 _SCALE = re.compile(r"scale[xy3d]*\(\s*([\d.]+)", re.I)

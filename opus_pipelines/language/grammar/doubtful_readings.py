@@ -20,7 +20,7 @@ from opus_pipelines.language.grammar.modality import (
 )
 from opus_pipelines.language.grammar.phrases import FOR_WHOM, LEADING, without_lead
 from opus_pipelines.language.grammar.statements import Condition, ProcedureStatement
-from opus_pipelines.language.word_stems import stems
+from opus_pipelines.language.word_stems import stems, word_set
 
 LONGEST_PHRASE = 6  # content words of a phrase beyond which it is a sentence, not the name of a step
 LONGEST_CONDITION = 7  # content words of a condition
@@ -70,42 +70,10 @@ _TIME_OF_DAY = re.compile(
 )
 _TIME_BESIDE = re.compile(r"\b(?:on|at|by) the (?:\w+ )?(?:day|week|month|year|morning|evening|night|moment|time)$")
 _PARTICLES = (["out"], ["back"], ["up"], ["off"], ["in"], ["on"], ["away"])
-_VAGUE = frozenset(
-    (
-        "necessary",
-        "needed",
-        "required",
-        "possible",
-        "applicable",
-        "appropriate",
-        "available",
-        "desired",
-        "so",
-        "not",
-        "any",
-        "it",
-        "there",
-        "in",
-        "doubt",
-        "unsure",
-        "case",
-        "relevant",
-        "reasonable",
-        "feasible",
-        "practicable",
-        "else",
-        "this",
-        "that",
-        "one",
-        "happens",
-        "occurs",
-        "yes",
-        "no",
-        "questions",
-        "question",
-        "problem",
-        "problems",
-    )
+_VAGUE = word_set(
+    "necessary needed required possible applicable appropriate available desired so not any it there in doubt "
+    "unsure case relevant reasonable feasible practicable else this that one happens occurs yes no questions "
+    "question problem problems"
 )
 _SAYS = re.compile(rf"{MUST.pattern}|{NEVER.pattern}|\b(?:is|are|needs?|requires?)\b")
 _CLAUSE_WORD = re.compile(r"\b(?:if|when(?:ever)?|where|unless|except|case)\b")

@@ -7,7 +7,7 @@ from itertools import pairwise
 from lemminflect import getAllLemmas, getInflection
 
 from opus_pipelines.language.grammar.figures import readable
-from opus_pipelines.language.word_stems import stems
+from opus_pipelines.language.word_stems import stems, word_set
 
 _FINITE_WORDS = (
     "is are was were am be has have had do does did will would shall should must can could may might "
@@ -18,6 +18,8 @@ _WORD = re.compile(r"[a-z][a-z'-]*")
 _OTHER_WORDS = "see say thank thanks feel let hope imagine note tip please like mean bet be have do does may more most"
 _OTHER_WORDS += " up down out off back near past even still well better best long total enjoy"
 _NO_ORDERS = frozenset(_OTHER_WORDS.split())
+_DETERMINERS = word_set("the a an its their his her it them all every each what that from to for")
+_BEFORE_NOUNS = word_set("the a an all any its their your our these those")
 
 
 @lru_cache(maxsize=8192)
@@ -70,43 +72,12 @@ def is_finite(text: str) -> bool:
 
 def _has_verb_after_noun(words: list[str]) -> bool:
     """Return whether a possible third person is between a noun and a determiner: "the clerk checks the file"."""
-    after = {
-        "the",
-        "a",
-        "an",
-        "its",
-        "their",
-        "his",
-        "her",
-        "it",
-        "them",
-        "all",
-        "every",
-        "each",
-        "what",
-        "that",
-        "from",
-        "to",
-        "for",
-    }
-    return any(may_be_third_person(w) and following in after for w, following in pairwise(words[1:]))
+    return any(may_be_third_person(w) and following in _DETERMINERS for w, following in pairwise(words[1:]))
 
 
 def _makes_a_noun(before: str) -> bool:
     """Return whether a noun follows the word: "the payer's edits"."""
-    return before in (
-        "the",
-        "a",
-        "an",
-        "all",
-        "any",
-        "its",
-        "their",
-        "your",
-        "our",
-        "these",
-        "those",
-    ) or before.endswith(("'s", "s'"))
+    return before in _BEFORE_NOUNS or before.endswith(("'s", "s'"))
 
 
 def _tells_of_several(words: list[str]) -> bool:

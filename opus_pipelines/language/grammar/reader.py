@@ -34,6 +34,7 @@ from opus_pipelines.language.grammar.modality import (
     words_in,
 )
 from opus_pipelines.language.grammar.statements import Condition, ProcedureStatement
+from opus_pipelines.language.word_stems import word_set
 
 _EVENT_WORDS = (
     "before",
@@ -79,29 +80,9 @@ _STATIVE = re.compile(
     r"\b(?:costs?|begins?|starts?|ends?|lasts?|takes up|contains?|consists?|applies|apply|means?|remains?"
     r"|depends?|exists?)\b"
 )
-_NO_TIME = (
-    "covered",
-    "included",
-    "needed",
-    "required",
-    "intended",
-    "meant",
-    "known",
-    "considered",
-    "affected",
-    "limited",
-    "expected",
-    "entitled",
-    "allowed",
-    "permitted",
-    "obliged",
-    "located",
-    "situated",
-    "based",
-    "related",
-    "involved",
-    "interested",
-    "concerned",
+_NO_TIME = word_set(
+    "covered included needed required intended meant known considered affected limited expected entitled "
+    "allowed permitted obliged located situated based related involved interested concerned"
 )
 
 
