@@ -5,13 +5,11 @@ and the rows of a result read every figure from the record that introduced it. A
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from pydantic import BaseModel
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.settings import Cost, Settings
@@ -244,35 +242,3 @@ class Ranked:
     def request(self) -> Request:
         """The record of stage 1."""
         return self.retrieved.request
-
-
-def as_plain(value: Any, depth: int = 6) -> Any:
-    """Turns a record into plain data that `json.dumps` writes, so that a person can look at a stage's result.
-
-    Numbers, texts and None stay as they are; a dataclass becomes an object with its fields, a settings section one with
-    its values; sets are sorted, keys that are no texts are written as texts; a matrix becomes its rows. An object of
-    another kind, a large graph, and whatever lies deeper than `depth` records or collections become the name of their
-    type with their length where they have one.
-    """
-    if value is None or isinstance(value, bool | int | float | str):
-        return value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    if isinstance(value, BaseModel):
-        return value.model_dump(mode="json")
-    if depth == 0 or isinstance(value, WorkGraph):
-        return _summary(value)
-    if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: as_plain(getattr(value, f.name), depth - 1) for f in fields(value)}
-    if isinstance(value, dict):
-        return {k if isinstance(k, str) else repr(k): as_plain(v, depth - 1) for k, v in value.items()}
-    if isinstance(value, set | frozenset):
-        return sorted((as_plain(item, depth - 1) for item in value), key=repr)
-    if isinstance(value, list | tuple):
-        return [as_plain(item, depth - 1) for item in value]
-    return _summary(value)
-
-
-def _summary(value: Any) -> str:
-    size = f" of {len(value)}" if hasattr(value, "__len__") else ""
-    return f"{type(value).__name__}{size}"

@@ -99,12 +99,6 @@ class PlanTable:
                 (held if name in held else columns)[name][:, i] = values[chosen]
         return evaluate_batch(self.workflow, replace(self._base, **columns, held=held), self.cost, inference)
 
-    def workflow_of(self, picks: Picks) -> Workflow:
-        """Returns the workflow that one row of picks represents."""
-        nodes = {name: nodes[pick] for (name, nodes), pick in zip(self.options.items(), picks.tolist(), strict=True)}
-        tasks = [nodes.get(t.id, t) for t in self.workflow.tasks]
-        return Workflow((*self.workflow.inputs, *tasks, *self.workflow.outputs), self.workflow.edges)
-
     @cached_property
     def _product_is_exact(self) -> bool:
         return product_is_exact(self.workflow, self._uncertain)

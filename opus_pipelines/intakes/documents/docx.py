@@ -62,7 +62,6 @@ class WordView:
         ]
         default = styles.find(f"{_W}docDefaults/{_W}rPrDefault/{_W}rPr") if styles is not None else None
         self._base = self._marked(Look(), default)
-        self._looks: dict[str, Look] = {}
         self._last: tuple[Any, Look, tuple[Colour, ...], str | None] | None = None
 
     def reason(self, run: Any) -> str | None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from opus_pipelines.core.settings import Cost, Reward
-from opus_pipelines.generation.search.modes import COMBINATIONS, Allowed, PlanTable, best_mode_choice
+from opus_pipelines.generation.search.modes import COMBINATIONS, Allowed, Picks, PlanTable, best_mode_choice
 from opus_pipelines.workflow.model import TaskNode, Workflow
 
 
@@ -31,4 +31,11 @@ def best_choice(
     if found is None:
         return None
     picks, exact = found
-    return Choice(table.workflow_of(picks), float(table.scored(picks[None, :]).worth[0]), exact)
+    return Choice(workflow_of(table, picks), float(table.scored(picks[None, :]).worth[0]), exact)
+
+
+def workflow_of(table: PlanTable, picks: Picks) -> Workflow:
+    """The workflow that one row of picks represents."""
+    nodes = {name: nodes[pick] for (name, nodes), pick in zip(table.options.items(), picks.tolist(), strict=True)}
+    tasks = [nodes.get(t.id, t) for t in table.workflow.tasks]
+    return Workflow((*table.workflow.inputs, *tasks, *table.workflow.outputs), table.workflow.edges)

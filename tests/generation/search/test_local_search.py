@@ -17,6 +17,7 @@ from opus_pipelines.generation.search.local_search import LocalSearch, PlanSpace
 from opus_pipelines.lwm.precedence import OrderFacts
 from opus_pipelines.workflow.evaluation.reward import evaluate, quantised
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, TaskOrder, Workflow, review_id, validate
+from tests.generation.search.chosen import workflow_of
 
 REVIEWER = TaskNode(
     "review", "review", "Review", p=0.98, q=0.7, cost_usd=0.8, duration_ms=1e6, actor_kind="human", kind="review"
@@ -88,7 +89,7 @@ def brute(space: PlanSpace, orders: list[TaskOrder], limit: float = float("inf")
     for order in orders:
         table = space.table(order)
         for picks in product(*(range(n) for n in table.sizes)):
-            worth = evaluate(table.workflow_of(np.array(picks)), space.cost, space.reward)
+            worth = evaluate(workflow_of(table, np.array(picks)), space.cost, space.reward)
             if worth.cost_usd <= limit:
                 found = max(found, worth.reward_usd)
     return found
