@@ -1,6 +1,8 @@
-"""Reduces the words of English text that carry meaning to stems, so that texts can be compared."""
+"""Reduces the words of English text that carry meaning to stems, so that texts and names can be compared."""
 
+import difflib
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -144,3 +146,13 @@ def same(one: str, other: str) -> bool:
 def within(name: tuple[str, ...], text: tuple[str, ...]) -> bool:
     """Returns whether every stem of `name` is among those of `text`."""
     return bool(name) and all(any(same(n, t) for t in text) for n in name)
+
+
+def near_names(wanted: str, names: Mapping[str, str], most: int, cutoff: float) -> list[str]:
+    """Returns at most `most` names: those that contain the wanted one, then those with the most similar spelling.
+
+    `names` are by the form in which they are compared; `wanted` has that form, too. `cutoff` is that of difflib.
+    """
+    containing = [form for form in names if wanted and wanted in form]
+    similar = difflib.get_close_matches(wanted, names, n=most, cutoff=cutoff)
+    return [names[form] for form in dict.fromkeys([*containing, *similar])][:most]

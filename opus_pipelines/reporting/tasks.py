@@ -4,7 +4,6 @@ A name must match exactly, apart from its case; the error names the nearest ones
 reading commands, `sql/explain/*.sql`, with named parameters.
 """
 
-import difflib
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
@@ -14,6 +13,7 @@ import duckdb
 from opus_pipelines.core.checkout import SQL
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.formatting import grid, number
+from opus_pipelines.language.word_stems import near_names
 
 Row = dict[str, Any]
 
@@ -145,7 +145,4 @@ def nearest(text: str, names: Iterable[str]) -> list[str]:
     known: dict[str, str] = {}
     for name in names:
         known.setdefault(name.casefold(), name)
-    wanted = text.casefold()
-    containing = [name for folded, name in known.items() if wanted and wanted in folded]
-    similar = [known[folded] for folded in difflib.get_close_matches(wanted, known, n=NEAREST, cutoff=0.4)]
-    return list(dict.fromkeys([*containing, *similar]))[:NEAREST]
+    return near_names(text.casefold(), known, NEAREST, 0.4)

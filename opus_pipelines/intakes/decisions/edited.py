@@ -4,13 +4,13 @@ The figures in the file (p, cost, time) are not read: the workflow is evaluated 
 other.
 """
 
-import difflib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from opus_pipelines.core.errors import InputError, WorkflowError
 from opus_pipelines.intakes.decisions.record import WorkflowContent
+from opus_pipelines.language.word_stems import near_names
 from opus_pipelines.workflow.constraints import folded
 from opus_pipelines.workflow.files import TaskEntry, WorkflowFile
 from opus_pipelines.workflow.model import REVIEW, Actor, Workflow
@@ -34,16 +34,8 @@ class KnownTasks:
     def nearest(self, name: str) -> str:
         """Returns the names with the most similar spelling, as text."""
         shown = {folded(title): title for title in self.titles.values() if folded(title) in self.names}
-        wanted = folded(name)
-        inside = [key for key in shown if wanted and wanted in key]
-        near = list(dict.fromkeys([*inside, *difflib.get_close_matches(wanted, shown, n=_NEAREST, cutoff=0.3)]))[
-            :_NEAREST
-        ]
-        return (
-            f"the nearest: {', '.join(repr(shown[key]) for key in near)}"
-            if near
-            else "`opus tasks` lists those there are"
-        )
+        near = near_names(folded(name), shown, _NEAREST, 0.3)
+        return f"the nearest: {', '.join(map(repr, near))}" if near else "`opus tasks` lists those there are"
 
 
 def read_edited_workflow(file: WorkflowFile, known: KnownTasks, where: str) -> tuple[WorkflowContent, dict[str, str]]:
