@@ -1,8 +1,8 @@
 """Keeps intakes as they were read, and the vectors of their passages, in files that workers on any machine get.
 
-`name` is the name of its folder as it is shown. `intake` is its content as JSON, without what
-it inherits; where it could not be read, `intake` is null, and `intake_id` and `reason` tell of it. The metadata of the
-schema have what all of the contract's intakes inherit, as JSON.
+The intakes of a chunk are a file of Arrow with a row for each. `name` is the name of its folder as it is shown.
+`intake` is its content as JSON, without what it inherits; where it could not be read, `intake` is null, and `intake_id`
+and `reason` tell of it. The metadata of the schema have what all of the contract's intakes inherit, as JSON.
 """
 
 import json
@@ -158,7 +158,6 @@ _KEY, _VECTOR = "text_digest", "vector"
 def write_vectors(folder: Path, texts: Sequence[str], vectors: "np.ndarray") -> None:
     """Writes a file with float32[n, d] rows of distinct texts, a column of lists, by the hash of the text."""
     import numpy as np
-    import pyarrow as pa
 
     keys = [digest(text) for text in texts]
     order = sorted(range(len(keys)), key=keys.__getitem__)
@@ -181,7 +180,6 @@ class StoredVectors:
 
     def __init__(self, folder: Path, other: TextEncoder) -> None:
         import numpy as np
-        import pyarrow as pa
 
         table = pa.ipc.open_file(pa.memory_map(str(folder / VECTORS))).read_all().combine_chunks()
         self._keys = np.array(table[_KEY].to_pylist(), dtype="S")

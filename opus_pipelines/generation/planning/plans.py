@@ -307,21 +307,19 @@ def reviewers_of(context: RankingContext) -> tuple[TaskNode, ...]:
     that it names; what the contract states replaces their figures. No p or q is invented: where neither the contract
     nor history knows them, no review is placed.
     """
-    stated = context.review
-    if not stated.allowed or not stated.model_fields_set - {"allowed"}:
+    review = context.review
+    if not review.allowed or not review.model_fields_set - {"allowed"}:
         return ()
-    if stated.p is not None and stated.q is not None:
+    if review.p is not None and review.q is not None:
         return (_imputed(_stated(context), context),)
     industry = context.intake.industry
     tasks = [t for t in context.draft.graph.tasks.values() if industry is None or industry in t.industries]
-    known = history_reviewers(tasks, stated.actor_kind, stated.model, context.cost, context.settings.priors)
-    return tuple(_imputed(_with_stated(node, context), context) for node in known)
+    reviewers = history_reviewers(tasks, review.actor_kind, review.model, context.cost, context.settings.priors)
+    return tuple(_imputed(_with_stated(node, context), context) for node in reviewers)
 
 
 def _imputed(node: TaskNode, context: RankingContext) -> TaskNode:
-    """Returns the reviewer with an imputed cost where its cost or time is unknown
-    (`generation.search.costs`).
-    """
+    """Returns the reviewer with an imputed cost where its cost or time is unknown (`costs.of_another`)."""
     unknown = node.known_cost_usd is None, node.known_duration_ms is None
     return replace(node, imputed_usd=of_another(context.draft.prices.costs, *unknown, context.cost))
 
@@ -330,7 +328,6 @@ def _stated(context: RankingContext) -> TaskNode:
     review = context.review
     kind = review.actor_kind or ("model" if review.model else UNKNOWN_ACTOR)
     price = price_of(Actor(kind, review.model), review.cost_usd, review.duration_ms, context.cost)
-    stated = review.cost_usd is not None, review.duration_ms is not None
     assert review.p is not None
     assert review.q is not None
     return TaskNode(
@@ -340,9 +337,9 @@ def _stated(context: RankingContext) -> TaskNode:
         p=review.p,
         q=review.q,
         cost_usd=price.cost_usd or 0.0,
-        cost_basis="prior" if stated[0] else price.cost_basis,
+        cost_basis=price.cost_basis if review.cost_usd is None else "prior",
         duration_ms=price.duration_ms or 0.0,
-        duration_basis="prior" if stated[1] else price.duration_basis,
+        duration_basis=price.duration_basis if review.duration_ms is None else "prior",
         actor_kind=kind,
         model=review.model,
         kind=REVIEW,
