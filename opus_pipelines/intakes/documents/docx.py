@@ -21,13 +21,13 @@ from lxml import etree
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.intakes.documents.document import MAX_CHARACTERS, Document, DocumentText, Layout, counts, front
+from opus_pipelines.intakes.documents.office import DRAWING as _A
 from opus_pipelines.intakes.documents.office import Theme, drawn, named, open_package, theme_of
 from opus_pipelines.intakes.visibility import unseen
 from opus_pipelines.intakes.visibility.colours import WHITE, Colour, is_like, tinted
 from opus_pipelines.intakes.visibility.unseen import Unseen
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-_A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _OFF = {"0", "false", "off", "none"}
 _SMALLEST_HALF_POINTS = 2 * unseen.SMALLEST_POINTS
 _FAR_TWIPS = -8_000.0  # of 1,440 an inch: left of every page

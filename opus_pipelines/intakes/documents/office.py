@@ -18,7 +18,7 @@ from opus_pipelines.intakes.documents.document import (
 )
 from opus_pipelines.intakes.visibility.colours import BLACK, WHITE, Colour, of_hex, tinted
 
-_A = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 THEME = (
     "lt1",
     "dk1",
@@ -50,12 +50,12 @@ Theme = Mapping[str, Colour]
 def theme_of(root: Any) -> dict[str, Colour]:
     """Returns the colours of a theme part, by their names (`lt1`, `dk1`, ...), black on white where it has none."""
     found: dict[str, Colour] = {"lt1": WHITE, "dk1": BLACK, "lt2": WHITE, "dk2": BLACK}
-    scheme = next(iter(root.iter(_A + "clrScheme")), None) if root is not None else None
+    scheme = next(iter(root.iter(DRAWING + "clrScheme")), None) if root is not None else None
     for entry in scheme if scheme is not None else ():
         if isinstance(entry.tag, str) and len(entry):
             colour = of_hex(entry[0].get("lastClr") or entry[0].get("val"))
             if colour is not None:
-                found[entry.tag.removeprefix(_A)] = colour
+                found[entry.tag.removeprefix(DRAWING)] = colour
     return found
 
 
@@ -72,14 +72,14 @@ def drawn(fill: Any, theme: Theme) -> tuple[Colour, float] | None:
         if not isinstance(choice.tag, str):
             continue
         colour = named(choice.get("lastClr") or choice.get("val"), theme)
-        if choice.tag == _A + "scrgbClr":
+        if choice.tag == DRAWING + "scrgbClr":
             red, green, blue = (_share(choice.get(c)) for c in "rgb")
             colour = (red, green, blue)
         if colour is None:
             return None
         alpha = 1.0
         for change in choice:
-            kind, share = str(change.tag).removeprefix(_A), _share(change.get("val"))
+            kind, share = str(change.tag).removeprefix(DRAWING), _share(change.get("val"))
             if kind == "alpha":
                 alpha = share
             elif kind == "lumMod":

@@ -19,6 +19,7 @@ from functools import lru_cache
 from opus_pipelines.intakes.documents.natural_language import foreign_language
 from opus_pipelines.intakes.elements import Element
 from opus_pipelines.intakes.requirements.sentences import Sentence, sentences_of
+from opus_pipelines.language.grammar.clauses import QUOTED
 from opus_pipelines.language.grammar.figures import Figure, hours
 from opus_pipelines.language.grammar.modality import MUST, NEVER, PERMISSION, PROHIBITED, REQUIRED, REQUIRES
 from opus_pipelines.language.grammar.reader import activity_column, statements_of, statements_of_row
@@ -168,7 +169,6 @@ _LABELLED = re.compile(
     re.I,
 )
 _BOUND_LAST = re.compile(r"^(?P<value>.*\d.*?)\s+(?P<bound>at most|at least|maximum|minimum)$", re.I)
-_QUOTED = re.compile(r'"[^"]*"|“[^”]*”|«[^»]*»|(?<!\w)\'[^\']{4,}\'(?!\w)')
 _ADDRESS = re.compile(
     r"\b(?:ignore|disregard|forget|override|overrule|bypass|discard)\b.*\b(?:rules?|instructions?|constraints?"
     r"|polic\w+|limits?|prompts?"
@@ -407,7 +407,7 @@ def _cells(sentence: Sentence) -> Iterator[str]:
 
 def _parts(text: str) -> Iterator[str]:
     """Yield the clauses of a sentence that stand by themselves, in lower case, without quotations."""
-    bare = _QUOTED.sub(" ", text)
+    bare = QUOTED.sub(" ", text)
     if match := _LABELLED.match(bare.rstrip(" .")):
         bare = (
             f"{match['whose']} handling {'takes' if match['time'] else 'costs per case'} at most "

@@ -4,7 +4,6 @@ The search is exact up to `EXACT_UP_TO` vectors. Beyond, vectors lie in lists by
 IndexIVFFlat; Jégou, Douze and Schmid 2011), and a search reads as many lists as a measured recall needs.
 """
 
-import hashlib
 import json
 import struct
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.lake.atomic_files import read_json, read_json_value
-from opus_pipelines.lake.file_lists import REPAIR
+from opus_pipelines.lake.file_lists import REPAIR, hash_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,7 +66,7 @@ class VectorIndex:
         faiss.write_index(self._index, str(folder / INDEX_FILE))
         (folder / IDS_FILE).write_text(json.dumps(self.ids) + "\n", "utf-8")
         if not self.is_exact:
-            lists = {"sha256": _hash(folder / INDEX_FILE), "lists_read": self._index.nprobe}
+            lists = {"sha256": hash_of(folder / INDEX_FILE), "lists_read": self._index.nprobe}
             (folder / LISTS_FILE).write_text(json.dumps(lists) + "\n", "utf-8")
 
     @classmethod
@@ -82,7 +81,7 @@ class VectorIndex:
             raise LakeError(f"{folder / IDS_FILE} is no list of ids; {REPAIR}")
         if (folder / LISTS_FILE).exists():
             lists = read_json(folder / LISTS_FILE) or {}
-            if lists.get("sha256") != _hash(folder / INDEX_FILE):
+            if lists.get("sha256") != hash_of(folder / INDEX_FILE):
                 raise LakeError(f"{folder / INDEX_FILE} is damaged: it has not the hash in {LISTS_FILE}; {REPAIR}")
         elif not _is_flat_index(folder / INDEX_FILE):
             raise LakeError(f"{folder / INDEX_FILE} is damaged: its header does not fit its size; {REPAIR}")
@@ -135,11 +134,6 @@ def _by_lists(vectors: "np.ndarray", exact: Any) -> Any:
             return index
         index.nprobe *= 2
     return exact
-
-
-def _hash(file: Path) -> str:
-    with file.open("rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 def _is_flat_index(file: Path) -> bool:

@@ -11,7 +11,7 @@ from opus_pipelines.language.grammar.modality import is_finite, is_imperative, i
 from opus_pipelines.language.word_stems import stems
 
 LEAST_CLAUSE = 4  # words of what stands before a colon, from which it may be a clause
-_QUOTED = re.compile(r'"[^"]*"|“[^”]*”|«[^»]*»|(?<!\w)\'[^\']{4,}\'(?!\w)')
+QUOTED = re.compile(r'"[^"]*"|“[^”]*”|«[^»]*»|(?<!\w)\'[^\']{4,}\'(?!\w)')
 _NUMBERING = re.compile(
     r"^\s*(?:\d{1,2}(?=\s+(?-i:[A-Z][a-z]))|\[[ xX✓]?\]|☐|[-*+•–▪◦]|§+\s*[\d.]+|\(?\d+(?:\.\d+)*[.):]|\d+(?:\.\d+)+"
     r"|(?:clause"
@@ -91,7 +91,7 @@ def clauses_of(text: str) -> Iterator[str]:
     bare = _unnumbered(" ".join(text.split()))
     if asked := _ASKED.match(bare):
         bare = _answered(asked["q"].strip(), asked["a"].strip())
-    bare = _unnumbered(_QUOTED.sub(" ", bare))
+    bare = _unnumbered(QUOTED.sub(" ", bare))
     if _SILENT.match(bare):
         return
     bare = _ASIDE.sub(lambda match: f" {match[1]}" if _KEPT_ASIDE.match(match[1]) else "", _VOICE.sub("", bare))
