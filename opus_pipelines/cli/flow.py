@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from opus_pipelines.cli.enterprise_flow import compare, outline, score, validate
-from opus_pipelines.cli.options import Options
+from opus_pipelines.cli.options import NearestCommand, Options
 from opus_pipelines.cli.write import batch
 from opus_pipelines.core.errors import InputError, OpusError
 
@@ -33,7 +33,7 @@ BACKEND = click.option(
 )
 
 
-@click.group()
+@click.group(cls=NearestCommand)
 def flow() -> None:
     """Convert, compare and edit flows: sequence, if, for, while, parallel, user task and call.
 

@@ -2,6 +2,7 @@
 
 import importlib
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import click
 
 from opus_pipelines.cli.error_lines import guarded
-from opus_pipelines.cli.options import Options
+from opus_pipelines.cli.options import NearestCommand, Options
 from opus_pipelines.core.formatting import printable
 
 MODULES = {  # the commands of each module of this package; a module is imported when one of its commands is used
@@ -29,17 +30,34 @@ MODULES = {  # the commands of each module of this package; a module is imported
     "verify": ("verify",),
     "write": ("generate", "rebuild", "rollback", "sample", "ui"),
 }
+GROUPS = {  # the order of `opus --help`
+    "Daily work": ("rebuild", "generate", "decide", "forecast", "init", "check", "sample"),
+    "Looking at results": ("best", "explain", "status", "tasks", "graph", "discover", "report", "export", "query"),
+    "Flows and programs": ("flow", "program", "score"),
+    "Models": ("train", "models", "evaluate", "errors"),
+    "Settings and care": ("ui", "verify", "rollback", "forget", "completion"),
+}
 # commands that write nothing: of a lake in an object store they read one commit, beside whoever writes
 READERS = frozenset(("best", "errors", "explain", "export", "graph", "query", "report", "score", "status", "tasks"))
+COMPLETION = "_OPUS_COMPLETE"  # the environment variable by which a shell asks
 PLACES = {command: module for module, commands in MODULES.items() for command in commands}
 
 
-class Commands(click.Group):
+class Commands(NearestCommand):
     """The commands of `opus`, each imported at its first use: most of the time of a short command was imports."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Returns the names of all commands."""
         return sorted({*PLACES, *self.commands})
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the commands in the groups by which a person looks for them."""
+        longest = max(map(len, self.list_commands(ctx)))
+        for title, names in GROUPS.items():
+            with formatter.section(title):
+                commands = [made for name in names if (made := self.get_command(ctx, name)) is not None]
+                rows = [(str(made.name), made.get_short_help_str(formatter.width - 6 - longest)) for made in commands]
+                formatter.write_dl([(name.ljust(longest), text) for name, text in rows])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Returns the command of that name, or None."""
@@ -76,9 +94,35 @@ def opus(context: click.Context, lake: Path | None, settings: Path | None) -> No
     _log_to_stderr()
 
 
+@opus.command()
+@click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
+def completion(shell: str) -> None:
+    """Write the script by which SHELL completes commands and options with the Tab key.
+
+    Put it into a file that the shell reads when it starts:
+
+    \b
+    bash  ~/.local/share/bash-completion/completions/opus
+    zsh   a file _opus in a folder of $fpath, for example ~/.zfunc
+    fish  ~/.config/fish/completions/opus.fish
+
+    \b
+    Example:
+      opus completion bash > ~/.local/share/bash-completion/completions/opus
+    """
+    from click.shell_completion import get_completion_class
+
+    if made := get_completion_class(shell):
+        click.echo(made(opus, {}, "opus", COMPLETION).source())
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code: 0 done, 1 failed, 2 wrong usage."""
     stated = list(sys.argv[1:] if arguments is None else arguments)
+    if asked := os.environ.get(COMPLETION):  # a shell asks what may follow
+        from click.shell_completion import shell_complete
+
+        return shell_complete(opus, {}, "opus", COMPLETION, asked)
 
     def command() -> None:
         with opus.make_context("opus", list(stated)) as context:

@@ -1,9 +1,12 @@
 """Turns the options that every command shares into settings and a lake."""
 
+import difflib
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+
+import click
 
 from opus_pipelines.core.errors import OpusError, SettingsError
 from opus_pipelines.core.settings import Settings, load
@@ -74,3 +77,18 @@ class Options:
             return options._with_paths(loaded, known).paths.lake
         except OpusError:
             return named or Path("lake")
+
+
+class NearestCommand(click.Group):
+    """A group that names the nearest command where a name is none."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Returns the command that `args` names. Raises UsageError, with the nearest name, where there is none."""
+        name = args[0] if args else ""
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
+            nearest = difflib.get_close_matches(name, self.list_commands(ctx), n=1)
+            hint = f" Did you mean '{nearest[0]}'?" if nearest else ""
+            ctx.fail(f"No such command '{name}'.{hint}")
+        return super().resolve_command(ctx, args)

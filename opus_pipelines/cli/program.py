@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from opus_pipelines.cli import show
-from opus_pipelines.cli.options import Options
+from opus_pipelines.cli.options import NearestCommand, Options
 
 if TYPE_CHECKING:
     from opus_pipelines.flows.programs.experiment import LanguageModels
@@ -18,7 +18,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 SHOWN = 60  # characters of an answer in a table
 
 
-@click.group()
+@click.group(cls=NearestCommand)
 def program() -> None:
     """Run workflow programs step by step, and improve them by reward (AutoFlow, arXiv 2407.12821).
 

@@ -1,7 +1,9 @@
 """Writes rows for a person or a program: an aligned table, CSV, one JSON array, Parquet, or an Excel workbook."""
 
 import json
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
     import duckdb
 
 FORMATS = ("table", "csv", "json", "parquet", "xlsx")
+_GAP = "  "
+_BELOW = " " * 4
 _WIDEST = 10_000  # characters of a line that no terminal folds
 format_option = click.option(
     "--format",
@@ -78,7 +82,8 @@ def _note_formulas(marked: int, how: str) -> None:
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> None:
     """Writes an aligned table to stdout, numbers to the right.
 
-    It is folded to the width of a terminal, and as wide as it needs to be elsewhere.
+    In a terminal, the columns that do not fit stand with their names below each row. Elsewhere it is as wide as it
+    needs to be.
     """
     rows = [list(row) for row in rows]
     if title:
@@ -90,8 +95,46 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | No
         for i in range(len(columns))
     ]
     cells = [[_cell(value) for value in row] for row in rows]
+    if sys.stdout.isatty() and not any("\n" in cell for line in cells for cell in line):
+        click.echo(fitted(columns, cells, numeric, shutil.get_terminal_size().columns))
+        return
     plain = None if sys.stdout.isatty() else _plain(columns, cells, numeric)
     click.echo(_folded(columns, cells, numeric) if plain is None else plain)
+
+
+def fitted(columns: Sequence[str], cells: Sequence[Sequence[str]], numeric: Sequence[bool], width: int) -> str:
+    """Returns the lines of a table that is at most `width` wide.
+
+    The first columns that fit stand side by side, and the others with their names on the lines below each row.
+    """
+    widths = [max(map(_cells_wide, column)) for column in zip(columns, *cells, strict=True)]
+    beside, used = 0, 0
+    while beside < len(widths) and (beside == 0 or used + widths[beside] <= width):
+        used += widths[beside] + len(_GAP)
+        beside += 1
+    lines = [click.style(_row(columns[:beside], widths, numeric), bold=True)]
+    for row in cells:
+        lines.append(_row(row[:beside], widths, numeric))
+        rest = zip(columns[beside:], row[beside:], strict=True)
+        if below := [f"{name}: {cell}" for name, cell in rest if cell not in ("", "-")]:
+            fold = textwrap.TextWrapper(max(width, 20), initial_indent=_BELOW, subsequent_indent=_BELOW)
+            lines += fold.wrap("; ".join(below))
+    return "\n".join(lines)
+
+
+def _row(row: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> str:
+    blanks = [" " * (width - _cells_wide(cell)) for cell, width in zip(row, widths, strict=False)]
+    padded = [blank + cell if right else cell + blank for cell, blank, right in zip(row, blanks, numeric, strict=False)]
+    return _GAP.join(padded).rstrip()
+
+
+def _cells_wide(text: str) -> int:
+    """Returns how many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
 
 
 def _plain(columns: Sequence[str], cells: list[list[str]], numeric: Sequence[bool]) -> str | None:

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
-from opus_pipelines.cli.main import main, opus
+from opus_pipelines.cli.main import COMPLETION, GROUPS, main, opus
 from opus_pipelines.cli.options import Options
 from opus_pipelines.core.errors import SettingsError
 from opus_pipelines.lake.layout import Lake
@@ -24,6 +25,7 @@ def test_the_commands_are_these() -> None:
     assert opus.list_commands(click.Context(opus)) == [
         "best",
         "check",
+        "completion",
         "decide",
         "discover",
         "errors",
@@ -196,3 +198,36 @@ def test_the_command_line_wins_over_the_environment(tmp_path: Path, monkeypatch:
 def test_inputs_never_lie_inside_the_lake(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="lies inside the lake"):
         Options(tmp_path).settings(paths__history=tmp_path / "history")
+
+
+def test_help_shows_every_command_in_one_group() -> None:
+    listed = [name for names in GROUPS.values() for name in names]
+    assert sorted(listed) == opus.list_commands(click.Context(opus))
+    text = CliRunner().invoke(opus, ["--help"]).output
+    assert all(f"\n{title}:" in text for title in GROUPS)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [(["genrate"], "generate"), (["flow", "convrt"], "convert"), (["program", "ran"], "run")]
+)
+def test_a_typing_error_is_answered_with_the_nearest_command(
+    typed: list[str], meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(typed) == 2
+    assert f"Did you mean '{meant}'?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_of_a_shell_asks_opus_for_what_may_follow(shell: str) -> None:
+    written = CliRunner().invoke(opus, ["completion", shell])
+    assert written.exit_code == 0
+    assert COMPLETION in written.output
+
+
+def test_a_shell_is_told_the_commands_that_may_follow(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in {COMPLETION: "bash_complete", "COMP_WORDS": "opus re", "COMP_CWORD": "1"}.items():
+        monkeypatch.setenv(name, value)
+    assert main([]) == 0
+    assert capsys.readouterr().out.split() == ["plain,rebuild", "plain,report"]

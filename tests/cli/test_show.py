@@ -6,6 +6,7 @@ import subprocess
 import sys
 from typing import Any
 
+import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -60,3 +61,25 @@ def test_a_table_of_plain_text_loads_no_rich() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert done.stdout.splitlines() == ["a  b", "x  1", "False", "a  b", "Ä  1", "True"]
+
+
+def test_in_a_terminal_columns_that_do_not_fit_stand_below_their_row_and_nothing_is_lost() -> None:
+    columns, numeric = ("intake", "rank", "holds", "steps"), (False, True, False, False)
+    cells = [["burst-pipe", "1", "clear (93.7 %)", "12: with Request Missing Documents"], ["theft", "12", "-", "9"]]
+    wide = show.fitted(columns, cells, numeric, 120)
+    assert [line.split()[0] for line in click.unstyle(wide).splitlines()] == ["intake", "burst-pipe", "theft"]
+    lines = click.unstyle(show.fitted(columns, cells, numeric, 36)).splitlines()
+    assert lines == [
+        "intake      rank  holds",
+        "burst-pipe     1  clear (93.7 %)",
+        "    steps: 12: with Request Missing",
+        "    Documents",
+        "theft         12  -",
+        "    steps: 9",
+    ]
+    assert max(map(len, lines)) <= 36
+
+
+def test_a_wide_character_takes_two_columns_of_a_terminal() -> None:
+    lines = click.unstyle(show.fitted(("a", "b"), [["日本", "x"], ["abcd", "y"]], (False, False), 80)).splitlines()
+    assert lines[1:] == ["日本  x", "abcd  y"]
