@@ -96,7 +96,7 @@ def _described(name: str, catalogue: Mapping[str, str]) -> str:
     return f"{title}. {catalogue[name]}" if catalogue.get(name) else title
 
 
-Report = Callable[[str, int, int], None]
+_Report = Callable[[str, int, int], None]
 # Scores that the table shows; evaluations/items has all.
 SHOWN_OF_ITEMS = ("node_f1", "link_f1", "order", "exact", "first", "f1_chain", "f1_graph", "graph_edit_similarity")
 COMPARED = ("node_f1", "link_f1")
@@ -106,7 +106,7 @@ def evaluate(
     task_set: TaskSet,
     context: GenerationContext,
     ablations: Sequence[str] = (),
-    report: Report = lambda name, n, of: None,
+    report: _Report = lambda name, n, of: None,
 ) -> Evaluation:
     """Returns the rows of the whole system, of each ablation and of the controls on a task set.
 

@@ -51,7 +51,7 @@ SHOWN_OF_UTTERANCES = (
     "tokens_out",
     "cost_usd",
 )
-Report = Callable[[int, int], None]
+_Report = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def evaluate_utterances(
     given: UtteranceSet,
     encoder: "TextEncoder",
     asking: Asking | None = None,
-    report: Report = lambda done, of: None,
+    report: _Report = lambda done, of: None,
 ) -> Evaluation:
     """Returns the rows of the language model, where there is one, of the writer and of the baseline.
 

@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from opus_pipelines.core.ids import digest
 from opus_pipelines.flows.enterprise import documents
 from opus_pipelines.flows.enterprise.catalogue import USERS, Catalogue, Column, Slot, Step
 from opus_pipelines.flows.enterprise.catalogue_words import words
@@ -25,7 +24,7 @@ from opus_pipelines.flows.enterprise.values import (
     query_text,
 )
 from opus_pipelines.language.word_stems import stem
-from opus_pipelines.lwm.language_models.prompts import Prompt, quoted
+from opus_pipelines.lwm.language_models.prompts import Prompt, bordered, quoted
 
 _MOST_OPTIONS = 80  # options of an input: those that share most words with the text
 MOST_TERMS = 3  # of a query
@@ -336,8 +335,7 @@ def question(flow: FlowDocument, place: int | None, texts: tuple[str, str], slot
     for slot in slots:
         listed = ", ".join(quoted(value) for value in slot.options[:_SHOWN])
         lines.append(f"input {slot.name}{'' if slot.is_mandatory else ' (may be left out)'}: {listed}")
-    border = f"DATA {digest(*lines)}"
-    return Prompt(INPUT_SYSTEM, "\n".join([border, *lines, border, "The inputs of the last step of the flow:"]), {})
+    return Prompt(INPUT_SYSTEM, f"{bordered(lines)}\nThe inputs of the last step of the flow:", {})
 
 
 def lines_of(slots: Sequence[SlotOptions], given: Mapping[str, Sequence[str]]) -> tuple[str, ...]:

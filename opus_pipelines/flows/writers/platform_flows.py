@@ -35,7 +35,7 @@ from opus_pipelines.history.records.money import shipped_price
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.word_stems import stems
 from opus_pipelines.lwm.language_models.chat_client import EndpointError
-from opus_pipelines.lwm.language_models.prompts import Prompt, quoted
+from opus_pipelines.lwm.language_models.prompts import Prompt, bordered, quoted
 from opus_pipelines.lwm.language_models.text_answers import EndpointText, KeptText, Question
 
 if TYPE_CHECKING:
@@ -246,12 +246,6 @@ def outline_lines(flow: FlowDocument) -> list[str]:
     """Returns the outline of a flow as lines, without inputs."""
     trigger = [f"when {flow.trigger.type}"] if flow.trigger else []
     return trigger + ["  " * depth + component.name for depth, component in flow.nested()]
-
-
-def bordered(lines: Sequence[str]) -> str:
-    """Returns lines between two equal borders that hold a hash of them, so that no text can end the block."""
-    border = f"DATA {digest(*lines)}"
-    return "\n".join([border, *lines, border])
 
 
 _MOST_TOKENS = 1_200  # of an outline

@@ -56,9 +56,13 @@ def prompt_of(request: LwmRequest) -> Prompt:
     names = catalogue(request)
     shown = {task: name for name, task in names.items()}
     lines = [*_decoded(request.decoded), *_graph(request.subgraphs, shown), *_rest(request.subgraphs, shown)]
+    return Prompt(SYSTEM, f"{bordered(lines)}\nThe steps of the workflow that the request needs:", names)
+
+
+def bordered(lines: Sequence[str]) -> str:
+    """Return lines between two equal borders that hold a hash of them, so that no text can end the block."""
     border = f"DATA {digest(*lines)}"
-    user = "\n".join([border, *lines, border, "The steps of the workflow that the request needs:"])
-    return Prompt(SYSTEM, user, names)
+    return "\n".join([border, *lines, border])
 
 
 def catalogue(request: LwmRequest) -> dict[str, str]:
