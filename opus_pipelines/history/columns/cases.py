@@ -329,9 +329,8 @@ class CaseColumns:
     def _success(self, traces: Level, events: Level, own: dict[str, Ints], done: Coded, offsets: Ints) -> pa.Array:
         rule = self._settings.success
         for level, keys in ((traces, self._keys), (events, self._own_keys)):
-            level.parsed(
-                keys.get("success"), values.boolean, pa.bool_()
-            )  # each is read where it stands, whichever counts in the end
+            # each is read where it stands, whichever counts in the end
+            level.parsed(keys.get("success"), values.boolean, pa.bool_())
         if rule.column is not None:
             places = own.get(OUTCOME, np.full(traces.rows, -1, np.int32))
             return parsed(coded(traces.scanned, places), partial(_by_column, rule), pa.bool_()).array()

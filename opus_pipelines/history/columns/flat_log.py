@@ -268,7 +268,7 @@ class FlatLog:
         refused = {r.case_id for r in refusals if r.case_id is not None}
         for ids in (refused, self._sink.held):
             if ids:
-                unusual[: len(case.values)] |= _is_in(case.values, pa.array(sorted(ids), pa.string()))
+                unusual[: len(case.values)] |= booleans_of(pc.is_in(case.values, pa.array(sorted(ids), pa.string())))
         keys = self._events.keys
         kind = self._blocks.kinds(table.column(keys["transition"]))
         if not has_work:
@@ -364,10 +364,6 @@ def _odd(records: Records, parts: list[RowsPart], chosen: Bools) -> Iterator[tup
 
 def _bucket_of(refusal: Refusal) -> int:
     return 0 if refusal.case_id is None else int(buckets_of(strings([refusal.case_id]))[0])
-
-
-def _is_in(values: pa.Array, wanted: pa.Array) -> Bools:
-    return booleans_of(pc.is_in(values, wanted))
 
 
 def _bounds(first: Longs, rows: int, size: int) -> Iterator[tuple[int, int]]:

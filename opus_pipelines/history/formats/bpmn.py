@@ -108,9 +108,8 @@ class ProcessFlow:
             if local(e).startswith(("dataObject", "dataStore"))
         }
         self._scopes: list[_Scope] = []
-        self._detached: set[int] = (
-            set()
-        )  # entered by no flow of their scope: boundary events, event sub-processes, compensation
+        # entered by no flow of their scope: boundary events, event sub-processes, compensation
+        self._detached: set[int] = set()
         self._add_scope(process, {})
         self._link(process)
 
@@ -224,9 +223,8 @@ class _BpmnReader:
         pools = [p for c in children(root, "collaboration") for p in children(c, "participant")]
         self._pools = {p.get("processRef", "").rpartition(":")[2]: plain(p.get("name")) for p in pools}
         self._texts, self._notes = _annotations(root)
-        self._free = self._free_texts(
-            e for c in children(root, "collaboration") for e in c
-        )  # they belong to every process
+        # texts that belong to every process
+        self._free = self._free_texts(e for c in children(root, "collaboration") for e in c)
         self._model = ModelMap(settings, sink.money)
         self._sink = sink
 

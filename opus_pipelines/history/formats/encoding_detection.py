@@ -34,9 +34,8 @@ _CONTAINED_IN = {
     "gbk": "gb18030",
     "cp949": "euc_kr",
 }
-_SEVERAL_BYTES = frozenset(
-    {"cp932", "euc_jp", "gb18030", "big5", "euc_kr"}
-)  # in which short texts may look like UTF-8 by chance
+# in which short texts may look like UTF-8 by chance
+_SEVERAL_BYTES = frozenset({"cp932", "euc_jp", "gb18030", "big5", "euc_kr"})
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -47,10 +46,8 @@ _MARKS = (
 _BLOCK = 1 << 20
 _LONGEST_LINE = 1 << 24
 _SAMPLE_BYTES = 1 << 16  # of lines with letters beyond ASCII, by which chardet decides
-_FEW_BYTES, _LOW_CONFIDENCE = (
-    4,
-    0.05,
-)  # with fewer such bytes, or less confidence, chardet's answer is no better than the usual encoding
+# with fewer such bytes, or less confidence, chardet's answer is no better than the usual encoding
+_FEW_BYTES, _LOW_CONFIDENCE = 4, 0.05
 _DIALECT_LINES, _DIALECT_CHARACTERS = 60, 12_000  # clevercsv takes time that grows faster than its sample
 _UNREADABLE = re.compile("[\ud800-\udfff]")
 

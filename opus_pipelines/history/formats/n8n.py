@@ -20,12 +20,8 @@ from opus_pipelines.history.records.values import BadValueError
 
 JSON_BYTES, NODES = 1 << 24, 100_000  # real exports have up to a few hundred nodes
 _NOTE = "n8n-nodes-base.stickyNote"
-_KEPT = (
-    "resource",
-    "operation",
-    "mode",
-    "method",
-)  # parameters that say what a node does; others hold data, addresses and keys
+# parameters that say what a node does; others hold data, addresses and keys
+_KEPT = ("resource", "operation", "mode", "method")
 _PROMPTS = ("text", "prompt")
 _OWN = ("id", "tags")
 

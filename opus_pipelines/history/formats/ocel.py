@@ -127,9 +127,8 @@ class _OcelReader:
     def _event(self, event: dict[str, Any], ids: list[str], position: int) -> None:
         raw = _attributes(event) | {_TYPE: event["type"], _TIME: event.get("time"), _ID: event.get("id")}
         cases = [self._case(case_id) for case_id in ids]
-        events = [
-            self._events.event(raw, position) for _ in ids or [""]
-        ]  # a case changes its tasks, so each has its own
+        # a case changes its tasks, so each has its own
+        events = [self._events.event(raw, position) for _ in ids or [""]]
         for number, case in enumerate(cases):
             events[number].event_id = str(event["id"]) if "id" in event else None
             case.events.append(events[number])

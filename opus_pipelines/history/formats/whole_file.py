@@ -63,10 +63,8 @@ def read_xml(open_file: Callable[[], BinaryIO], root_name: str, advice: str) -> 
     content = io.BytesIO(read_bytes(open_file, XML_BYTES, advice))
     parsed = etree.iterparse(content, events=("start",), tag="{*}" + root_name, **SAFE_XML)
     try:
-        for (
-            _,
-            element,
-        ) in parsed:  # the first is the root; a document type comes before it and is not expanded yet
+        # the first is the root; a document type comes before it and is not expanded yet
+        for _, element in parsed:
             refuse_doctype(element)
     except etree.XMLSyntaxError as error:
         raise broken_xml(error) from None

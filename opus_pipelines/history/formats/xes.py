@@ -487,9 +487,8 @@ class XesReader:
         names = case_names(settings, _CASE_DEFAULTS | stated_case)
         self._id_key = names.pop("case")
         event_names = _EVENT_DEFAULTS | stated_event
-        own = _without(
-            names, {"title", "description"} - stated_case.keys()
-        )  # a trace's defaults mean other things in an event
+        other_meaning = {"title", "description"} - stated_case.keys()  # of a trace's defaults in an event
+        own = {name: key for name, key in names.items() if name not in other_meaning}
         self._trace_map = CaseMap(names | {"case": self._id_key}, settings.columns.attributes, sink.money)
         own_map = CaseMap(own, settings.columns.attributes, sink.money)
         self._events = EventMap(event_names, own_map, settings, TimeParser(settings.timezone, settings.time_format))
@@ -579,10 +578,6 @@ class XesReader:
             rejected = self._sink.reject(self._position, code, reason, record, case_id)
             cause = cause or rejected
         return cause
-
-
-def _without(names: dict[str, str], left_out: set[str]) -> dict[str, str]:
-    return {name: key for name, key in names.items() if name not in left_out}
 
 
 def _is_event(element: Any) -> bool:

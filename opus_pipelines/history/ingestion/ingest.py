@@ -328,7 +328,10 @@ class _HistoryRun:
         held = why_held(plan, rows, self.versions, self.options.max_quarantined_share)
         if result is not None:
             _publish(self.lake, plan, result, withheld, is_used=held is None)
-        state.failed += [] if plan.settings is None else _failures(rows)
+        if plan.settings is not None:
+            state.failed += [
+                f"{plan.name}/{row['path']}: {row['reason']}" for row in rows if row["status"] == "rejected"
+            ]
         if held is None:
             version = self._new_version(plan, rows, result)
         else:
@@ -509,10 +512,6 @@ def _row(
         "content": None,
         "version": None,
     }
-
-
-def _failures(rows: list[dict[str, Any]]) -> list[str]:
-    return [f"{row['source']}/{row['path']}: {row['reason']}" for row in rows if row["status"] == "rejected"]
 
 
 def _unknown_activities(name: str, source: SourceState) -> list[str]:

@@ -22,15 +22,6 @@ from opus_pipelines.history.records.formats import log_formats
 from opus_pipelines.lake.layout import PART, Lake, read_json
 
 
-def _model_formats() -> frozenset[str]:
-    """Each model stands for itself: one that is lost truncates no other."""
-    return frozenset(f.name for f in log_formats() if f.kind == "model")
-
-
-def _event_formats() -> frozenset[str]:
-    return frozenset(f.name for f in log_formats() if not f.record_is_case and f.kind == "executed")
-
-
 @dataclass(frozen=True)
 class SourceVersion:
     """One version of a source: its partition of history/implementations, its settings and its number of cases.
@@ -112,7 +103,9 @@ def why_held(
     """
     if plan.settings is None:
         return plan.refused
-    models, event_logs = _model_formats(), _event_formats()
+    # Each model stands for itself: one that is lost truncates no other.
+    models = {f.name for f in log_formats() if f.kind == "model"}
+    event_logs = {f.name for f in log_formats() if f.kind == "executed" and not f.record_is_case}
     logs = [row for row in rows if row["format"] not in models and row["records"] is not None]
     lost = sum((row["cases_quarantined"] or 0) + (row["records_without_case"] or 0) for row in logs)
     cases = lost + sum(row["implementations"] or 0 for row in logs)

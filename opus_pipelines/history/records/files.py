@@ -15,10 +15,8 @@ from opus_pipelines.history.records.source_settings import FILE_NAME
 
 BUFFER = 1 << 18
 BOMB_BYTES, BOMB_RATIO = 1 << 26, 200  # real logs shrink 20 to 100 times
-BOMB_LINES, LINES_A_BYTE = (
-    2_000_000,
-    5,
-)  # a row of four letters takes half a kilobyte of memory; real logs have a line or two a byte
+# a row of four letters takes half a kilobyte of memory; real logs have a line or two a byte
+BOMB_LINES, LINES_A_BYTE = 2_000_000, 5
 _NOT_DATA = (".md", ".rst", ".bak", ".tmp", "~")
 _NOT_DATA_NAMES = frozenset({FILE_NAME, "readme", "readme.txt", "license", "license.txt", "thumbs.db", "desktop.ini"})
 

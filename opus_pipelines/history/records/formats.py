@@ -7,24 +7,14 @@ and each record that it cannot use to `sink.reject`, and raises InputError where
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, cast
+from typing import Any, BinaryIO, Literal, cast
 
 from opus_pipelines.core.registry import Registry, takes
 
-if TYPE_CHECKING:
-    from opus_pipelines.history.records.assembler import Assembler
-    from opus_pipelines.history.records.source_settings import SourceSettings
-
-
 TABLES = frozenset({"csv", "parquet"})  # formats whose columns a person or a guess names
-
-
-class FormatReader(Protocol):
-    """What a format's module must have."""
-
-    def __call__(self, open_file: Callable[[], BinaryIO], settings: "SourceSettings", sink: "Assembler") -> None:
-        """Reads one file and hands every case and every reject to `sink`."""
-        ...
+# The function `read` of a format's module. It takes what opens the file, the SourceSettings and the Assembler, whose
+# modules need the formats and so are not named here.
+FormatReader = Callable[[Callable[[], BinaryIO], Any, Any], None]
 
 
 @dataclass(frozen=True)

@@ -25,15 +25,10 @@ ACTOR_KINDS = {
     **dict.fromkeys(("code", "program", "system", "software", "service", "script", "bot", "automatic"), "code"),
 }
 _REASON = 1_000  # characters of a reason, which may quote a file
-LONGEST_TEXT, LONGEST_NAME = (
-    1 << 20,
-    10_000,
-)  # characters: what is longer was written by no person, and masking it takes seconds
-LARGEST, LONGEST_MS, MOST_RUNS = (
-    1e12,
-    1e14,
-    1_000_000_000,
-)  # sums of them, in millionths, stay within what Spark's decimals hold
+# characters: what is longer was written by no person, and masking it takes seconds
+LONGEST_TEXT, LONGEST_NAME = 1 << 20, 10_000
+# sums of them, in millionths, stay within what Spark's decimals hold
+LARGEST, LONGEST_MS, MOST_RUNS = 1e12, 1e14, 1_000_000_000
 _GROUPS = {".": r"[,'\s]", ",": r"[.'\s]"}  # by the decimal sign: what may group thousands
 _GROUPED = {sign: re.compile(rf"[+-]?\d{{1,3}}({group})(?:\d{{2,3}}\1)*\d{{3}}") for sign, group in _GROUPS.items()}
 

@@ -62,32 +62,23 @@ class Draft:
     outcome: OutcomeColumn | None = None
     kinds: dict[str, Classified] = field(default_factory=dict)
     candidates: "tuple[Outcome, ...]" = ()
-    unclear: tuple[
-        tuple[str, Counter[str]], ...
-    ] = ()  # columns that are called outcomes, but whose values do not say which are good
+    # columns that are called outcomes, but whose values do not say which are good
+    unclear: tuple[tuple[str, Counter[str]], ...] = ()
 
 
 MANY_VALUES = 6
+TABLE_NAMES = ("columns", "record", "task")
 
 
 def source_text(draft: Draft) -> str:
     """Returns the text of source.toml."""
     blocks = [
-        _plain_text(draft),
-        *(_table_text(name, draft) for name in ("columns", "record", "task")),
+        "\n".join(_noted(draft, draft.plain.items())),
+        *("\n".join([f"[{name}]", *_noted(draft, t.items())]) for name in TABLE_NAMES if (t := draft.tables.get(name))),
         _success_text(draft),
         _activities_text(draft),
     ]
     return "\n\n".join(block for block in blocks if block) + "\n"
-
-
-def _plain_text(draft: Draft) -> str:
-    return "\n".join(_noted(draft, draft.plain.items()))
-
-
-def _table_text(name: str, draft: Draft) -> str:
-    values = draft.tables.get(name, {})
-    return "\n".join([f"[{name}]", *_noted(draft, values.items())]) if values else ""
 
 
 def _noted(draft: Draft, values: Iterable[tuple[str, str | list[str]]]) -> list[str]:

@@ -206,7 +206,7 @@ def findings_of(trial: Trial) -> Findings:
         with_text=_known_count(pc.coalesce(table["title"], table["description"])),
         succeeded=success[True],
         failed=success[False],
-        case_attributes=Counter(_keys(table["attributes"])),
+        case_attributes=Counter(key for chunk in table["attributes"].chunks for key in chunk.keys.to_pylist()),
         constant_attributes=constant_attributes(tasks),
         endings=_endings(tasks),
         alike_ids=_alike(table["case_id"].to_pylist()),
@@ -318,10 +318,6 @@ def _endings(tasks: pa.ListArray) -> Counter[str]:
     lengths = np.diff(np.concatenate([[0], ends]))
     keys = pc.struct_field(pc.list_flatten(tasks), "task_key").take(pa.array(ends[lengths > 0] - 1))
     return Counter({row["values"]: row["counts"] for row in pc.value_counts(keys).to_pylist()})
-
-
-def _keys(maps: Any) -> list[str]:
-    return [key for chunk in maps.chunks for key in chunk.keys.to_pylist()]
 
 
 def attribute_values(folder: Path, name: str) -> Counter[str]:
