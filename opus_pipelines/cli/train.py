@@ -10,6 +10,7 @@ from opus_pipelines.cli.options import Options
 
 if TYPE_CHECKING:
     from opus_pipelines.lake.layout import Lake
+    from opus_pipelines.lake.models import ModelKind
 
 _BACKEND = click.option(
     "--backend",
@@ -66,8 +67,8 @@ def train(options: Options, industry: tuple[str, ...], backend: str, fine_tune: 
     from opus_pipelines.lake.layout import Lake
     from opus_pipelines.language.embedding.cache import CachedEncoder
     from opus_pipelines.language.embedding.encoder import encoder_of
-    from opus_pipelines.lwm.language_models.adapters import adapters_of
-    from opus_pipelines.lwm.pointer.store import store_of
+    from opus_pipelines.lwm.language_models.adapters import ADAPTERS
+    from opus_pipelines.lwm.pointer.store import POINTERS
     from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
     from opus_pipelines.lwm.training.tracking import Tracking
     from opus_pipelines.lwm.training.train import TrainingOptions
@@ -85,9 +86,9 @@ def train(options: Options, industry: tuple[str, ...], backend: str, fine_tune: 
     how = TrainingOptions(industry, tell, tracking, lwm=lwm)
     index = SnapshotIndex(Snapshot.open(lake))
     if backend == "pointer":
-        trained, store = run(lake, index, encoder, how), store_of(lake)
+        trained, store = run(lake, index, encoder, how), POINTERS.store(lake)
     else:
-        trained, store = train_adapter(lake, index, settings, how), adapters_of(lake)
+        trained, store = train_adapter(lake, index, settings, how), ADAPTERS.store(lake)
     _table(trained.model_id, {name: {**vars(one), "serves": one.serves} for name, one in trained.figures.items()})
     click.echo(f"model {trained.model_id}, loss {trained.loss[0]:.3f} to {trained.loss[-1]:.3f} nats", err=True)
     verdict = trained.promotion
@@ -118,32 +119,32 @@ def models(options: Options, champion: str | None, backend: str) -> None:
       opus models --champion m0123456789abcdef
       opus models --backend intention
     """
-    from opus_pipelines.intakes.requirements import intention_encoder
+    from opus_pipelines.intakes.requirements.intention_encoder import ENCODERS
     from opus_pipelines.lake.layout import Lake
-    from opus_pipelines.lwm.language_models import adapters
-    from opus_pipelines.lwm.pointer import store as pointer_store
-    from opus_pipelines.lwm.step_writing import store as writer_store
+    from opus_pipelines.lwm.language_models.adapters import ADAPTERS
+    from opus_pipelines.lwm.pointer.store import POINTERS
+    from opus_pipelines.lwm.step_writing.store import WRITERS
 
-    kinds: dict[str, tuple[Any, Any, str]] = {
-        "pointer": (pointer_store.store_of, pointer_store.opened, pointer_store.KIND),
-        "intention": (intention_encoder.store_of, intention_encoder.opened, intention_encoder.KIND),
-        "step_writer": (writer_store.store_of, writer_store.opened, writer_store.KIND),
-        "causal_lm": (adapters.adapters_of, adapters.opened_adapters, adapters.KIND),
+    kinds: dict[str, ModelKind[Any, Any]] = {
+        "pointer": POINTERS,
+        "intention": ENCODERS,
+        "step_writer": WRITERS,
+        "causal_lm": ADAPTERS,
     }
-    store_of, opened, kind = kinds[backend]
+    kind = kinds[backend]
     settings = options.settings()
     lake = Lake(settings.paths.lake)
     if champion is not None:
         from opus_pipelines.lwm.training.tracking import Tracking
 
         with lake.lock():
-            store_of(lake).promote(champion)
-            recorded = Tracking(lake, settings.mlflow).set_champion(kind, champion)
+            kind.store(lake).promote(champion)
+            recorded = Tracking(lake, settings.mlflow).set_champion(kind.name, champion)
         click.echo(f"{champion} is the champion{'' if recorded else '; MLflow has no such model'}", err=True)
-    found = opened(lake)
+    found = kind.open(lake)
     if not found.stored:
         click.echo("no model yet; `opus train` makes one, and the history backend serves until then", err=True)
-    champions = store_of(lake).champions()
+    champions = kind.store(lake).champions()
     for stored in found.stored:
         if stored.problem is not None:
             click.echo(f"model {stored.model_id} cannot be used: {stored.problem}", err=True)
@@ -160,9 +161,9 @@ def models(options: Options, champion: str | None, backend: str) -> None:
 
 def _encoder_table(lake: "Lake") -> None:
     """Show how the Intention encoder that serves recalls the tasks of held-out cases; nothing where none serves."""
-    from opus_pipelines.intakes.requirements.intention_encoder import opened
+    from opus_pipelines.intakes.requirements.intention_encoder import ENCODERS
 
-    found = opened(lake)
+    found = ENCODERS.open(lake)
     for stored in found.stored:
         if stored.problem is not None:
             click.echo(f"Intention encoder {stored.model_id} cannot be used: {stored.problem}", err=True)

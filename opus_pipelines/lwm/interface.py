@@ -12,7 +12,7 @@ from opus_pipelines.core.registry import Registry, lacks, takes
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.versions import history_backend_version
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lake.models.model_store import INTENTION, POINTER, STEP_WRITER, ModelStore
+from opus_pipelines.lake.models import INTENTION, POINTER, STEP_WRITER, ModelStore
 
 if TYPE_CHECKING:  # the id of a result needs this module, and a command that only reads loads no model
     import numpy as np

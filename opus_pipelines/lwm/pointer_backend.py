@@ -6,21 +6,18 @@ from copy import copy
 from functools import cache
 from typing import Any
 
+from opus_pipelines.intakes.requirements.intention_encoder import ENCODERS, EncoderChampion, IntentionEncoder
 from opus_pipelines.intakes.requirements.intention_encoder import VERSION as ENCODER_VERSION
-from opus_pipelines.intakes.requirements.intention_encoder import EncoderChampion, IntentionEncoder
-from opus_pipelines.intakes.requirements.intention_encoder import opened as opened_encoder
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lake.models.model_store import Opened
+from opus_pipelines.lake.models import Opened
 from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.lwm.interface import ExpectedSequence
 from opus_pipelines.lwm.next_step import Written
 from opus_pipelines.lwm.pointer.candidates import EncodedRequest
 from opus_pipelines.lwm.pointer.memory import CaseMemory
 from opus_pipelines.lwm.pointer.model import POINTER_VERSION
-from opus_pipelines.lwm.pointer.store import Champion, opened
-from opus_pipelines.lwm.step_writing.store import WRITER_VERSION as WRITER_VERSION
-from opus_pipelines.lwm.step_writing.store import IndustryWriter, WriterChampion
-from opus_pipelines.lwm.step_writing.store import opened as opened_writer
+from opus_pipelines.lwm.pointer.store import POINTERS, Champion
+from opus_pipelines.lwm.step_writing.store import WRITER_VERSION, WRITERS, IndustryWriter, WriterChampion
 
 logger = logging.getLogger("opus_pipelines.lwm")
 
@@ -38,7 +35,7 @@ class PointerBackend(HistoryBackend):
 
     def open(self, lake: Lake) -> None:
         """Load the model that serves in this lake, if there is one."""
-        found, writers, encoders = opened(lake), opened_writer(lake), opened_encoder(lake)
+        found, writers, encoders = POINTERS.open(lake), WRITERS.open(lake), ENCODERS.open(lake)
         self.champion, self.writer, self.encoder = found.champion, writers.champion, encoders.champion
         _warn_of(found, "model", f"model {found.champion.model_id}" if found.champion else "the history backend")
         _warn_of(writers, "step writer", f"step writer {self.writer.model_id}" if self.writer else "no step writer")

@@ -17,9 +17,14 @@ import numpy as np
 
 from opus_pipelines.core.errors import LakeError, OpusError
 from opus_pipelines.core.ids import make_id
-from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lake.models.model_files import content_of, read_tensors, save_tensors, served_industries
-from opus_pipelines.lake.models.model_store import INTENTION, ModelStore, Opened
+from opus_pipelines.lake.models import (
+    INTENTION,
+    ModelKind,
+    content_of,
+    read_tensors,
+    save_tensors,
+    served_industries,
+)
 from opus_pipelines.language.embedding.texts import CONTEXT_WEIGHT, OUTPUT_WEIGHT, REQUEST_WEIGHT, TEMPERATURE
 
 RANK = 32  # of the two residual maps
@@ -129,7 +134,7 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1.0))
 
 
-KIND, WEIGHTS = INTENTION, "model.safetensors"
+WEIGHTS = "model.safetensors"
 VERSION = 1  # raise it when what the encoder computes changes: weights of another version are not used
 
 
@@ -149,14 +154,9 @@ class EncoderChampion:
     industries: frozenset[str]
 
 
-def store_of(lake: Lake) -> ModelStore:
-    """Returns the Intention encoders of a lake."""
-    return ModelStore(lake, KIND)
-
-
 def encoder_id(encoder: IntentionEncoder) -> str:
     """Returns the id of an encoder; equal weights have the same id."""
-    return make_id("m", KIND, VERSION, *content_of(encoder.tensors()))
+    return make_id("m", INTENTION, VERSION, *content_of(encoder.tensors()))
 
 
 def save_encoder(encoder: IntentionEncoder, file: Path) -> None:
@@ -169,19 +169,9 @@ def read_encoder(file: Path) -> IntentionEncoder:
     return IntentionEncoder.of(read_tensors(file, "an encoder"))
 
 
-def keep_encoder(lake: Lake, encoder: IntentionEncoder, card: Mapping[str, Any]) -> str:
-    """Writes an encoder with its card as the newest, and returns its id; it serves once it is promoted.
-
-    The card has `industries`: for each one an object with `serves`.
-    """
-    name = encoder_id(encoder)
-    store_of(lake).keep(name, {**card, "version": VERSION}, lambda folder: save_encoder(encoder, folder / WEIGHTS))
-    return name
-
-
-def opened(lake: Lake) -> Opened[EncoderChampion]:
-    """Returns the encoder that serves, and what is known of all; a damaged one is named with its reason."""
-    return store_of(lake).open(_read)
+def _write(encoder: IntentionEncoder, folder: Path) -> dict[str, Any]:
+    save_encoder(encoder, folder / WEIGHTS)
+    return {}
 
 
 def _read(folder: Path, name: str, card: Mapping[str, Any]) -> EncoderChampion:
@@ -191,3 +181,7 @@ def _read(folder: Path, name: str, card: Mapping[str, Any]) -> EncoderChampion:
     if encoder_id(encoder) != name:
         raise LakeError(f"{WEIGHTS} was changed after it was written; run `opus train`")
     return EncoderChampion(name, encoder, served_industries(card))
+
+
+# The card of an encoder has `industries`: for each one an object with `serves`.
+ENCODERS: ModelKind[IntentionEncoder, EncoderChampion] = ModelKind(INTENTION, VERSION, encoder_id, _write, _read)

@@ -15,9 +15,7 @@ import numpy as np
 from opus_pipelines.core.errors import LakeError, OpusError
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.core.settings_sections import CausalLm
-from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lake.models.model_files import save_tensors
-from opus_pipelines.lake.models.model_store import CARD, ModelStore, Opened
+from opus_pipelines.lake.models import CARD, ModelKind, save_tensors
 from opus_pipelines.lwm.language_models.causal_model import LanguageModel, adapter_of, quiet, read_adapter, with_adapter
 from opus_pipelines.lwm.language_models.prompts import PROMPT_VERSION, Prompt
 
@@ -83,7 +81,7 @@ def _tokens(base: LanguageModel, example: Example) -> tuple[list[int], list[int]
     return [*prompt, *steps], [*[_IGNORED] * len(prompt), *steps]
 
 
-KIND, WEIGHTS = "causallm", "adapter.safetensors"
+WEIGHTS = "adapter.safetensors"
 
 
 @dataclass(frozen=True)
@@ -96,11 +94,6 @@ class Adapter:
     base: str
 
 
-def adapters_of(lake: Lake) -> ModelStore:
-    """Return the adapters of a lake."""
-    return ModelStore(lake, KIND)
-
-
 def adapter_id(weights: Mapping[str, np.ndarray]) -> str:
     """Return the id of an adapter; equal weights have the same id."""
     return make_id("a", PROMPT_VERSION, *(part for name in sorted(weights) for part in (name, weights[name].tobytes())))
@@ -111,9 +104,9 @@ def save_adapter(weights: Mapping[str, np.ndarray], file: Path) -> None:
     save_tensors(weights, file)
 
 
-def opened_adapters(lake: Lake) -> Opened[Adapter]:
-    """Return the adapter that serves, and what is known of all; a damaged one is named with its reason."""
-    return adapters_of(lake).open(_read)
+def _write(weights: Mapping[str, np.ndarray], folder: Path) -> dict[str, Any]:
+    save_adapter(weights, folder / WEIGHTS)
+    return {}
 
 
 def _read(folder: Path, name: str, card: Mapping[str, Any]) -> Adapter:
@@ -124,3 +117,9 @@ def _read(folder: Path, name: str, card: Mapping[str, Any]) -> Adapter:
     if adapter_id(weights) != name:
         raise LakeError(f"{WEIGHTS} was changed after it was written; run `opus train --backend causal_lm`")
     return Adapter(name, weights, rank, base)
+
+
+# The card of an adapter has its `rank`, and `base`, the hash of its base model.
+ADAPTERS: ModelKind[Mapping[str, np.ndarray], Adapter] = ModelKind(
+    "causallm", PROMPT_VERSION, adapter_id, _write, _read
+)

@@ -18,7 +18,7 @@ from opus_pipelines.core.settings import Settings
 from opus_pipelines.lake.layout import Lake, slug
 from opus_pipelines.lwm.history_backend import HistoryBackend, with_best_score
 from opus_pipelines.lwm.interface import LwmRequest, TaskSequence, Usage
-from opus_pipelines.lwm.language_models.adapters import Adapter, opened_adapters
+from opus_pipelines.lwm.language_models.adapters import ADAPTERS, Adapter
 from opus_pipelines.lwm.language_models.causal_model import LanguageModel, apply_adapter, base_hash, load
 from opus_pipelines.lwm.language_models.chat_client import KeptAnswers, PaidClient, Reply, question_body, require_prices
 from opus_pipelines.lwm.language_models.prompts import (
@@ -77,7 +77,7 @@ class CausalLmBackend(LanguageBackend):
 
     def open(self, lake: Lake) -> None:
         """Take the adapter that serves in this lake; one of another base model is left out."""
-        found = opened_adapters(lake)
+        found = ADAPTERS.open(lake)
         for stored in found.stored:
             if stored.problem is not None and stored.model_id == found.named:
                 instead = found.champion.model_id if found.champion else "the model without an adapter"

@@ -7,14 +7,20 @@ from typing import Any
 
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.ids import make_id
-from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lake.models.model_files import content_of, read_tensors, save_tensors, served_industries
-from opus_pipelines.lake.models.model_store import CARD, POINTER, ModelStore, Opened
+from opus_pipelines.lake.models import (
+    CARD,
+    POINTER,
+    ModelKind,
+    content_of,
+    read_tensors,
+    save_tensors,
+    served_industries,
+)
 from opus_pipelines.lwm.fine_tuning.task_reader import TaskReader
 from opus_pipelines.lwm.next_step import Network
 from opus_pipelines.lwm.pointer.model import POINTER_VERSION, WIDTH, PointerModel
 
-KIND, WEIGHTS, READER = POINTER, "model.safetensors", "reader.safetensors"
+WEIGHTS, READER = "model.safetensors", "reader.safetensors"
 
 
 @dataclass(frozen=True)
@@ -32,42 +38,23 @@ class Champion:
     industries: frozenset[str]
 
 
-def store_of(lake: Lake) -> ModelStore:
-    """Returns the pointer models of a lake."""
-    return ModelStore(lake, KIND)
-
-
 def model_id_of(model: PointerModel) -> str:
     """Returns the id of a model; equal weights have the same id."""
     reader = content_of(dict(sorted(model.reader.weights.items()))) if model.reader else ()
     return make_id("m", POINTER_VERSION, *content_of(model.network.tensors()), *reader)
 
 
-def keep(lake: Lake, model: PointerModel, card: Mapping[str, Any]) -> str:
-    """Writes a model with its card as the newest, and returns its id; it serves once it is promoted."""
-    model_id = model_id_of(model)
-    reader = model.reader
-    beside: dict[str, Any] = (
-        {} if reader is None else {"reader": {"encoder": reader.encoder, "tasks": list(reader.tasks)}}
-    )
-
-    def write(folder: Path) -> None:
-        save(model, folder / WEIGHTS)
-        if reader is not None:
-            save_tensors(reader.weights, folder / READER)
-
-    store_of(lake).keep(model_id, {**card, **beside, "version": POINTER_VERSION}, write)
-    return model_id
-
-
-def save(model: PointerModel, file: Path) -> None:
+def save_pointer(model: PointerModel, file: Path) -> None:
     """Writes the weights of a model as safetensors."""
     save_tensors(model.network.tensors(), file)
 
 
-def opened(lake: Lake) -> Opened[Champion]:
-    """Returns the champion that serves, and what is known of all models; a damaged one is named with its reason."""
-    return store_of(lake).open(_read)
+def _write(model: PointerModel, folder: Path) -> dict[str, Any]:
+    save_pointer(model, folder / WEIGHTS)
+    if model.reader is None:
+        return {}
+    save_tensors(model.reader.weights, folder / READER)
+    return {"reader": {"encoder": model.reader.encoder, "tasks": list(model.reader.tasks)}}
 
 
 def _read(folder: Path, name: str, card: Mapping[str, Any]) -> Champion:
@@ -104,3 +91,6 @@ def read_network(file: Path, width: int = WIDTH) -> Network:
     if len(network.center) != width:
         raise LakeError(f"{file.name} is of a network of {len(network.center)} features, and there are {width}")
     return network
+
+
+POINTERS: ModelKind[PointerModel, Champion] = ModelKind(POINTER, POINTER_VERSION, model_id_of, _write, _read)

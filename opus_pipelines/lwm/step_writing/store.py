@@ -7,15 +7,12 @@ from typing import Any
 
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.ids import make_id
-from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lake.models.model_files import content_of
-from opus_pipelines.lake.models.model_store import CARD, STEP_WRITER, ModelStore, Opened
+from opus_pipelines.lake.models import CARD, STEP_WRITER, ModelKind, content_of
 from opus_pipelines.lwm.pointer.model import PointerModel
-from opus_pipelines.lwm.pointer.store import WEIGHTS, read_network, save
+from opus_pipelines.lwm.pointer.store import WEIGHTS, read_network, save_pointer
 from opus_pipelines.lwm.step_writing.memory import Encode, TextMemory
 from opus_pipelines.lwm.step_writing.model import WRITER_WIDTH, StepWriter, WrittenSteps
 
-KIND = STEP_WRITER
 WRITER_VERSION = 2  # raise it when the features or the way of writing change: a network of another version is not used
 
 
@@ -46,30 +43,14 @@ class IndustryWriter:
         return self.writer.written(request, context, memory, encode)
 
 
-def store_of(lake: Lake) -> ModelStore:
-    """Returns the step writers of a lake."""
-    return ModelStore(lake, KIND)
-
-
 def writer_id(writer: StepWriter) -> str:
     """Returns the id of a writer; equal weights have the same id."""
-    return make_id("m", KIND, WRITER_VERSION, *content_of(writer.network.tensors()))
+    return make_id("m", STEP_WRITER, WRITER_VERSION, *content_of(writer.network.tensors()))
 
 
-def keep_writer(lake: Lake, writer: StepWriter, card: Mapping[str, Any]) -> str:
-    """Writes a writer with its card as the newest, and returns its id; it serves once it is promoted.
-
-    The card has `industries`: for each one that it may serve an object with `rates`.
-    """
-    name = writer_id(writer)
-    model = PointerModel(writer.network)
-    store_of(lake).keep(name, {**card, "version": WRITER_VERSION}, lambda folder: save(model, folder / WEIGHTS))
-    return name
-
-
-def opened(lake: Lake) -> Opened[WriterChampion]:
-    """Returns the writer that serves, and what is known of all; a damaged one is named with its reason."""
-    return store_of(lake).open(_read)
+def _write(writer: StepWriter, folder: Path) -> dict[str, Any]:
+    save_pointer(PointerModel(writer.network), folder / WEIGHTS)
+    return {}
 
 
 def _read(folder: Path, name: str, card: Mapping[str, Any]) -> WriterChampion:
@@ -86,3 +67,7 @@ def _read(folder: Path, name: str, card: Mapping[str, Any]) -> WriterChampion:
     ):
         raise LakeError(f"{CARD} does not say which industries it serves; run `opus train`")
     return WriterChampion(name, writer, {industry: one["rates"] for industry, one in industries.items()})
+
+
+# The card of a writer has `industries`: for each one that it may serve an object with `rates`.
+WRITERS: ModelKind[StepWriter, WriterChampion] = ModelKind(STEP_WRITER, WRITER_VERSION, writer_id, _write, _read)

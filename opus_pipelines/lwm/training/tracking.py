@@ -32,7 +32,7 @@ from opus_pipelines.lwm.language_models import adapters
 from opus_pipelines.lwm.language_models.adapters import adapter_id
 from opus_pipelines.lwm.next_step import Network
 from opus_pipelines.lwm.pointer.model import PointerModel
-from opus_pipelines.lwm.pointer.store import WEIGHTS, model_id_of, save
+from opus_pipelines.lwm.pointer.store import WEIGHTS, model_id_of, save_pointer
 from opus_pipelines.lwm.step_writing.model import StepWriter
 from opus_pipelines.lwm.step_writing.store import writer_id
 
@@ -344,7 +344,7 @@ def _save_network(network: Network, folder: Path) -> None:
     _save(
         folder,
         "network_code.py",
-        _Weights(WEIGHTS, partial(save, PointerModel(network))),
+        _Weights(WEIGHTS, partial(save_pointer, PointerModel(network))),
         signature=signature,
         input_example=network.center[None].astype(np.float32),  # the means: no row of a client
         model_config={"width": width},

@@ -24,11 +24,10 @@ from opus_pipelines.lwm.next_step import BATCH, DROPOUT, HIDDEN, LEARNING_RATE, 
 from opus_pipelines.lwm.pointer.candidates import EncodedRequest
 from opus_pipelines.lwm.pointer.learning import MOST_LISTS, NEW_SETS, POINTER_SEED
 from opus_pipelines.lwm.pointer.model import POINTER_VERSION, READER_WEIGHT, PointerModel
-from opus_pipelines.lwm.pointer.store import KIND, Champion, keep, model_id_of, opened, store_of
+from opus_pipelines.lwm.pointer.store import POINTERS, Champion, model_id_of
 from opus_pipelines.lwm.retrieval.case_memory import LEAST_CASES, IndustryMemory, encoded_requests, memory_of
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
-from opus_pipelines.lwm.step_writing.store import KIND as WRITER_KIND
-from opus_pipelines.lwm.step_writing.store import store_of as writers_of
+from opus_pipelines.lwm.step_writing.store import WRITERS
 from opus_pipelines.lwm.training.ahead import Ahead, NetworkJob, learn_reader
 from opus_pipelines.lwm.training.judging import HELD_OUT, Figures, HeldOut, Judged, Promotion, is_improvable, promotion
 from opus_pipelines.lwm.training.tracking import DataHash, Tracking, logged_pointer, logged_writer
@@ -95,19 +94,19 @@ def train(
     training = _Training(lake, index, encoder, options, memories_of(index, options.industries))
     if options.tracking is None:
         return training.trained()[0]
-    with options.tracking.run(KIND, training.parameters(), training.data()) as run:
+    with options.tracking.run(POINTERS.name, training.parameters(), training.data()) as run:
         trained, model = training.trained()
         run.log_curve("loss", trained.loss)
         run.log_figures(_flat(trained))
         if trained.writer is not None:
             run.log_curve("step writer loss", trained.writer.card["loss"])
             run.log_figures({f"step writer/{k}": float(v) for k, v in vars(trained.writer.figures).items()})
-        is_champion = store_of(lake).champions()[:1] == [trained.model_id]
-        options.tracking.register(run, KIND, logged_pointer(model), is_champion)
+        is_champion = POINTERS.store(lake).champions()[:1] == [trained.model_id]
+        options.tracking.register(run, POINTERS.name, logged_pointer(model), is_champion)
         if trained.writer is not None:
             writer = logged_writer(trained.writer.writer)
-            is_champion = writers_of(lake).champions()[:1] == [writer.model_id]
-            options.tracking.register(run, WRITER_KIND, writer, is_champion)
+            is_champion = WRITERS.store(lake).champions()[:1] == [writer.model_id]
+            options.tracking.register(run, WRITERS.name, writer, is_champion)
     if trained.encoder is not None:
         record_encoder(options.tracking, lake, index, trained.encoder)
     return trained
@@ -168,7 +167,7 @@ class _Training:
         for name, memory in memories.items():
             report(f"{name}: {len(memory.ids):,} cases, {len(memory.memory.graph.tasks):,} tasks; requests are encoded")
             requests[name] = encoded_requests(memory.texts, memory.memory.vectors, self.encoder)
-        champion = opened(self.lake).champion
+        champion = POINTERS.open(self.lake).champion
         whole = NetworkJob(memories, requests, self.options.lwm, self.checkpoints)
         with Ahead(self.encoder.name, report, self.checkpoints) as ahead:
             ahead.begin_network(whole)
@@ -250,21 +249,21 @@ class _Training:
                 f"snapshot {self.index.snapshot.id} was removed during the training, perhaps because a client was "
                 "forgotten; nothing is written: run `opus train` again"
             )
-        store, now = store_of(self.lake), opened(self.lake).champion
+        store, now = POINTERS.store(self.lake), POINTERS.open(self.lake).champion
         model_id = model_id_of(model)
         if now is not None and now.model_id == model_id:
             verdict = replace(verdict, promoted=False, reason="it is the champion already")
         elif (now.model_id if now else None) != verdict.against:
             verdict = replace(verdict, promoted=False, reason="another model became the champion meanwhile")
         card = {
-            "kind": KIND,
+            "kind": POINTERS.name,
             "snapshot": self.index.snapshot.id,
             "cases_hash": digest(*([name, *memory.ids] for name, memory in sorted(self.memories.items()))),
             "loss": loss,
             "industries": {name: {**vars(one), "serves": one.serves} for name, one in figures.items()},
             "promotion": vars(verdict),
         }
-        keep(self.lake, model, card)
+        POINTERS.keep(self.lake, model, card)
         if verdict.promoted:
             store.promote(model_id)
         return model_id, verdict

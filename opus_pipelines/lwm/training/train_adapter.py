@@ -23,14 +23,10 @@ from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.interface import LwmRequest
 from opus_pipelines.lwm.language_models import adapters
 from opus_pipelines.lwm.language_models.adapters import (
-    KIND,
-    WEIGHTS,
+    ADAPTERS,
     Example,
     adapter_id,
-    adapters_of,
     fit_adapter,
-    opened_adapters,
-    save_adapter,
 )
 from opus_pipelines.lwm.language_models.causal_model import LanguageModel, apply_adapter, base_hash, load
 from opus_pipelines.lwm.language_models.prompts import PROMPT_VERSION, Prompt, prompt_of, validated
@@ -69,11 +65,13 @@ def train_adapter(lake: Lake, index: SnapshotIndex, settings: Settings, options:
     )
     if options.tracking is None:
         return training.trained()[0]
-    with options.tracking.run(KIND, training.parameters(), training.data()) as run:
+    with options.tracking.run(ADAPTERS.name, training.parameters(), training.data()) as run:
         trained, weights = training.trained()
         run.log_curve("loss", trained.loss)
         run.log_figures({f"{n}/{k}": float(v) for n, one in trained.figures.items() for k, v in vars(one).items()})
-        options.tracking.register(run, KIND, logged_adapter(weights, settings.causal_lm), trained.promotion.promoted)
+        options.tracking.register(
+            run, ADAPTERS.name, logged_adapter(weights, settings.causal_lm), trained.promotion.promoted
+        )
     return trained
 
 
@@ -109,7 +107,7 @@ class _AdapterTraining:
         report("prompts are written")
         learnt, asked = self._cases()
         base = load(self.path, settings.max_prompt_tokens)
-        champion = opened_adapters(self.lake).champion
+        champion = ADAPTERS.open(self.lake).champion
         usable = champion if champion and champion.base == base_hash(self.path) else None
         serving = apply_adapter(base, usable.weights, usable.rank) if usable else base
         report(f"{len(asked):,} held-out cases are answered by what serves now")
@@ -131,8 +129,7 @@ class _AdapterTraining:
         figures = self._figures(asked, after)
         model_id = adapter_id(weights)
         card = {
-            "kind": KIND,
-            "version": PROMPT_VERSION,
+            "kind": ADAPTERS.name,
             "rank": settings.lora_rank,
             "base": base_hash(self.path),
             "snapshot": self.index.snapshot.id,
@@ -144,10 +141,10 @@ class _AdapterTraining:
         with nullcontext() if self.options.holds_lock else self.lake.lock():
             if not self.lake.snapshot_folder(self.index.snapshot.id).is_dir():
                 raise InputError("the snapshot was removed during the training; nothing is written: run it again")
-            store = adapters_of(self.lake)
+            store = ADAPTERS.store(self.lake)
             if (now := store.champions()[:1]) and now[0] == model_id:
                 verdict = replace(verdict, promoted=False, reason="it is the champion already")
-            store.keep(model_id, card, lambda folder: save_adapter(weights, folder / WEIGHTS))
+            ADAPTERS.keep(self.lake, weights, card)
             if verdict.promoted:
                 store.promote(model_id)
         return Trained(model_id, figures, loss, verdict), weights

@@ -12,9 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from opus_pipelines.core.ids import digest
-from opus_pipelines.intakes.requirements.intention_encoder import KIND, RANK, IntentionEncoder, encoder_id, keep_encoder
-from opus_pipelines.intakes.requirements.intention_encoder import opened as opened_encoder
-from opus_pipelines.intakes.requirements.intention_encoder import store_of as encoders_of
+from opus_pipelines.intakes.requirements.intention_encoder import ENCODERS, RANK, IntentionEncoder, encoder_id
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.language.embedding.texts import compose, passages, request_text, stretches, unit, words_of
@@ -119,7 +117,7 @@ def learn_encoder(
     told = lambda _, mean: loss.append(round(mean, 6))
     encoder = fit_encoder([one.taught for one in cases.values()], told, checkpoints=checkpoints)
     card = {
-        "kind": KIND,
+        "kind": ENCODERS.name,
         "snapshot": index.snapshot.id,
         "loss": loss,
         "cases_hash": digest(*([name, *one.goals] for name, one in sorted(cases.items()))),
@@ -134,11 +132,11 @@ def publish_encoder(lake: Lake, learnt: LearntEncoder) -> str:
     A champion that serves an industry which the new one would not serve stays. Returns the id. Whoever calls holds the
     lake's lock.
     """
-    name = keep_encoder(lake, learnt.encoder, learnt.card)
-    now = opened_encoder(lake).champion
+    name = ENCODERS.keep(lake, learnt.encoder, learnt.card)
+    now = ENCODERS.open(lake).champion
     served = {industry for industry, one in learnt.figures.items() if one.serves}
     if served and (now is None or now.industries <= served):
-        encoders_of(lake).promote(name)
+        ENCODERS.store(lake).promote(name)
     return name
 
 
@@ -153,7 +151,7 @@ def record_encoder(tracking: Tracking, lake: Lake, index: SnapshotIndex, learnt:
     }
     parameters |= {"learning rate": ENCODER_RATE, "weight decay": ENCODER_DECAY, "contrast": CONTRAST, "mixed": MIXED}
     data = [DataHash(name, one.cases, learnt.card["cases_hash"]) for name, one in sorted(learnt.figures.items())]
-    with tracking.run(KIND, parameters, data) as run:
+    with tracking.run(ENCODERS.name, parameters, data) as run:
         run.log_curve("loss", learnt.card["loss"])
         run.log_figures(
             {
@@ -163,8 +161,8 @@ def record_encoder(tracking: Tracking, lake: Lake, index: SnapshotIndex, learnt:
                 if key != "held_out"
             }
         )
-        is_champion = encoders_of(lake).champions()[:1] == [encoder_id(learnt.encoder)]
-        tracking.register(run, KIND, logged_encoder(learnt.encoder), is_champion)
+        is_champion = ENCODERS.store(lake).champions()[:1] == [encoder_id(learnt.encoder)]
+        tracking.register(run, ENCODERS.name, logged_encoder(learnt.encoder), is_champion)
 
 
 def asked_cases(index: SnapshotIndex, industry: str, encode: TextEncoder) -> AskedCases | None:

@@ -17,14 +17,7 @@ from opus_pipelines.lwm.retrieval.case_memory import RememberedVectors, text_cas
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.lwm.step_writing.memory import Encode, TextCase, TextMemory, encoded
 from opus_pipelines.lwm.step_writing.model import StepWriter, train_step_writer
-from opus_pipelines.lwm.step_writing.store import (
-    KIND,
-    WriterChampion,
-    keep_writer,
-    opened,
-    store_of,
-    writer_id,
-)
+from opus_pipelines.lwm.step_writing.store import WRITERS, WriterChampion, writer_id
 from opus_pipelines.lwm.training.judging import Promotion, ServesBeyond, beyond, is_held_out
 from opus_pipelines.workflow.metrics.opus_metrics import best_matches
 from opus_pipelines.workflow.metrics.plan_scores import interval
@@ -77,7 +70,7 @@ def learn_writer(
         return None
     encode, checkpoints = RememberedVectors(encoder), Checkpoints.of(lake)
     report(f"{sum(map(len, cases.values())):,} cases have steps in free words: a step writer is trained")
-    figures, verdict = judged(cases, encode, opened(lake).champion, checkpoints)
+    figures, verdict = judged(cases, encode, WRITERS.open(lake).champion, checkpoints)
     report(f"F1 by text of held-out cases {figures.model:.3f}, most similar case {figures.similar_case:.3f}")
     memories = {name: TextMemory.measured(own, encode) for name, own in cases.items()}
     loss: list[float] = []
@@ -85,7 +78,7 @@ def learn_writer(
         list(memories.values()), encode, lambda _, mean: loss.append(round(mean, 6)), checkpoints=checkpoints
     )
     card = {
-        "kind": KIND,
+        "kind": WRITERS.name,
         "snapshot": index.snapshot.id,
         "loss": loss,
         "figures": {**vars(figures), "serves": figures.serves},
@@ -101,14 +94,14 @@ def publish_writer(lake: Lake, learnt: LearntWriter) -> str:
     It is not where another writer began to serve since it was judged. Returns its id. Whoever calls holds the lake's
     lock.
     """
-    verdict, now = learnt.promotion, opened(lake).champion
+    verdict, now = learnt.promotion, WRITERS.open(lake).champion
     if now is not None and now.model_id == writer_id(learnt.writer):
         verdict = replace(verdict, promoted=False, reason="it is the champion already")
     elif (now.model_id if now else None) != verdict.against:
         verdict = replace(verdict, promoted=False, reason="another writer became the champion meanwhile")
-    name = keep_writer(lake, learnt.writer, {**learnt.card, "promotion": vars(verdict)})
+    name = WRITERS.keep(lake, learnt.writer, {**learnt.card, "promotion": vars(verdict)})
     if verdict.promoted:
-        store_of(lake).promote(name)
+        WRITERS.store(lake).promote(name)
     return name
 
 

@@ -7,14 +7,7 @@ import pytest
 
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.errors import LakeError, OpusError
-from opus_pipelines.intakes.requirements.intention_encoder import (
-    WEIGHTS,
-    IntentionEncoder,
-    keep_encoder,
-    opened,
-    read_encoder,
-    store_of,
-)
+from opus_pipelines.intakes.requirements.intention_encoder import ENCODERS, WEIGHTS, IntentionEncoder, read_encoder
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.texts import compose, unit
 from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
@@ -117,10 +110,10 @@ def test_a_loss_that_is_no_number_stops_the_training() -> None:
 def test_an_encoder_is_kept_and_serves_once_it_is_promoted(tmp_path: Path) -> None:
     lake, backend = Lake(tmp_path), PointerBackend()
     card = {"industries": {"retail": {"serves": True}, "law": {"serves": False}}}
-    name = keep_encoder(lake, IntentionEncoder.untrained(D), card)
+    name = ENCODERS.keep(lake, IntentionEncoder.untrained(D), card)
     backend.open(lake)
     assert backend.encoder is None
-    store_of(lake).promote(name)
+    ENCODERS.store(lake).promote(name)
     backend.open(lake)
     assert backend.encoder is not None
     assert backend.encoder.industries == {"retail"}
@@ -132,8 +125,8 @@ def test_an_encoder_is_listed_and_promoted_by_hand(tmp_path: Path, capsys: pytes
     lake = Lake(tmp_path)
     figures = {"cases": 60, "asked": 20, "held_out": "goals", "model": 0.9, "untrained": 0.6, "low": 0.1, "high": 0.5}
     card = {"industries": {"retail": {**figures, "serves": True}}}
-    first, second = (keep_encoder(lake, IntentionEncoder.untrained(D, seed), card) for seed in (0, 1))
-    store_of(lake).promote(second)
+    first, second = (ENCODERS.keep(lake, IntentionEncoder.untrained(D, seed), card) for seed in (0, 1))
+    ENCODERS.store(lake).promote(second)
 
     def told(*more: str) -> str:
         assert main(["--lake", str(tmp_path), "models", "--backend", "intention", *more]) == 0
@@ -145,18 +138,18 @@ def test_an_encoder_is_listed_and_promoted_by_hand(tmp_path: Path, capsys: pytes
     assert f"{first}, champion" in after
     assert f"{second}, earlier champion" in after
     assert "+0.300 [+0.100, +0.500]" in after
-    champion = opened(lake).champion
+    champion = ENCODERS.open(lake).champion
     assert champion is not None
     assert champion.model_id == first
 
 
 def test_a_damaged_encoder_is_named_and_does_not_serve(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
-    name = keep_encoder(lake, IntentionEncoder.untrained(D), {"industries": {"retail": {"serves": True}}})
-    store_of(lake).promote(name)
-    file = store_of(lake).folder / name / WEIGHTS
+    name = ENCODERS.keep(lake, IntentionEncoder.untrained(D), {"industries": {"retail": {"serves": True}}})
+    ENCODERS.store(lake).promote(name)
+    file = ENCODERS.store(lake).folder / name / WEIGHTS
     file.write_bytes(file.read_bytes()[:-8] + b"\x01" * 8)
-    found = opened(lake)
+    found = ENCODERS.open(lake)
     assert found.champion is None
     assert found.stored[0].problem is not None
     file.write_bytes(b"no tensors")

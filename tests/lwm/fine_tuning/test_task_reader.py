@@ -27,7 +27,7 @@ from opus_pipelines.lwm.pointer.candidates import EncodedRequest, clauses_of
 from opus_pipelines.lwm.pointer.learning import train_pointer
 from opus_pipelines.lwm.pointer.memory import CaseMemory
 from opus_pipelines.lwm.pointer.model import PointerModel, weighted
-from opus_pipelines.lwm.pointer.store import READER, keep, opened, store_of
+from opus_pipelines.lwm.pointer.store import POINTERS, READER
 from tests.lwm.fine_tuning.tiny_encoder import write_tiny_encoder
 from tests.lwm.language_models.tiny_model import write_tiny_model
 from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans
@@ -162,14 +162,14 @@ def test_the_pointer_model_weighs_its_sequences_by_it_and_keeps_it(
     assert read != written
 
     lake, card = Lake(tmp_path), {"industries": {"retail": {"serves": True}}}
-    name = keep(lake, model, card)
-    assert name != keep(lake, PointerModel(model.network), card)
-    store_of(lake).promote(name)
-    champion = opened(lake).champion
+    name = POINTERS.keep(lake, model, card)
+    assert name != POINTERS.keep(lake, PointerModel(model.network), card)
+    POINTERS.store(lake).promote(name)
+    champion = POINTERS.open(lake).champion
     assert champion is not None
     assert champion.model.sequences(asked, known) == read
-    (store_of(lake).folder / name / READER).write_bytes(b"no tensors")
-    assert opened(lake).champion is None
+    (POINTERS.store(lake).folder / name / READER).write_bytes(b"no tensors")
+    assert POINTERS.open(lake).champion is None
 
 
 def test_a_reader_of_another_industry_weighs_nothing(reader: TaskReader, cases: ReadCases) -> None:

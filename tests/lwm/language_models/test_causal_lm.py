@@ -12,7 +12,7 @@ from opus_pipelines.core.settings import CausalLm, Generation, Paths, Settings
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.interface import backend_of
 from opus_pipelines.lwm.language_models import adapters
-from opus_pipelines.lwm.language_models.adapters import WEIGHTS, adapter_id, adapters_of, save_adapter
+from opus_pipelines.lwm.language_models.adapters import ADAPTERS, WEIGHTS, save_adapter
 from opus_pipelines.lwm.language_models.backends import CausalLmBackend
 from opus_pipelines.lwm.language_models.causal_model import (
     adapter_of,
@@ -22,7 +22,7 @@ from opus_pipelines.lwm.language_models.causal_model import (
     read_adapter,
     with_adapter,
 )
-from opus_pipelines.lwm.language_models.prompts import PROMPT_VERSION, prompt_of
+from opus_pipelines.lwm.language_models.prompts import prompt_of
 from tests.lwm.language_models.lm_requests import TITLES, request
 from tests.lwm.language_models.tiny_model import write_tiny_model
 
@@ -47,10 +47,8 @@ def backend(path: Path | None, lake: Path, **more: Any) -> CausalLmBackend:
 
 def keep_adapter(lake: Lake, path: Path, shift: float = 0.5) -> str:
     weights = {name: part + shift for name, part in adapter_of(with_adapter(load(path, 64).model, 2)).items()}
-    card = {"version": PROMPT_VERSION, "rank": 2, "base": base_hash(path), "industries": {}}
-    name = adapter_id(weights)
-    adapters_of(lake).keep(name, card, lambda folder: save_adapter(weights, folder / WEIGHTS))
-    adapters_of(lake).promote(name)
+    name = ADAPTERS.keep(lake, weights, {"rank": 2, "base": base_hash(path), "industries": {}})
+    ADAPTERS.store(lake).promote(name)
     return name
 
 
@@ -93,7 +91,7 @@ def test_an_adapter_that_serves_is_used_and_named(path: Path, tmp_path: Path) ->
 def test_a_damaged_adapter_is_named_and_the_model_without_it_serves(path: Path, tmp_path: Path, damage: str) -> None:
     lake = Lake(tmp_path)
     name = keep_adapter(lake, path)
-    file = adapters_of(lake).folder / name / WEIGHTS
+    file = ADAPTERS.store(lake).folder / name / WEIGHTS
     if damage == "missing":
         shutil.rmtree(file.parent)
     elif damage == "changed":
@@ -102,14 +100,14 @@ def test_a_damaged_adapter_is_named_and_the_model_without_it_serves(path: Path, 
         file.write_bytes(file.read_bytes()[:-8] if damage == "cut" else b"\x80\x04K\x01.")
     one = backend(path, tmp_path)
     assert one.adapter is None
-    assert adapters.opened_adapters(lake).stored[0].problem is not None
+    assert adapters.ADAPTERS.open(lake).stored[0].problem is not None
     assert one.generate(request())
 
 
 def test_an_adapter_that_is_not_finite_or_of_another_model_is_refused(path: Path, tmp_path: Path) -> None:
     lake = Lake(tmp_path / "lake")
     keep_adapter(lake, path, float("nan"))
-    assert "finite" in (adapters.opened_adapters(lake).stored[0].problem or "")
+    assert "finite" in (adapters.ADAPTERS.open(lake).stored[0].problem or "")
     with pytest.raises(OpusError, match="fit"):
         apply_adapter(load(path, 64), {"w": np.zeros(3, np.float32)}, 2)
     other = write_tiny_model(tmp_path / "other")

@@ -17,7 +17,7 @@ from opus_pipelines.lwm.pointer.candidates import FEATURES, clauses_of, plain
 from opus_pipelines.lwm.pointer.learning import pointer_examples, train_pointer
 from opus_pipelines.lwm.pointer.memory import CaseMemory, IndustryGraph
 from opus_pipelines.lwm.pointer.model import PointerModel
-from opus_pipelines.lwm.pointer.store import WEIGHTS, keep, opened, save, store_of
+from opus_pipelines.lwm.pointer.store import POINTERS, WEIGHTS, save_pointer
 from opus_pipelines.lwm.pointer_backend import PointerBackend
 from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans, request, vector
 
@@ -162,8 +162,8 @@ def test_a_loss_that_is_not_finite_stops_the_training() -> None:
 
 
 def publish(lake: Lake, model: PointerModel, card: dict[str, object]) -> str:
-    name = keep(lake, model, card)
-    store_of(lake).promote(name)
+    name = POINTERS.keep(lake, model, card)
+    POINTERS.store(lake).promote(name)
     return name
 
 
@@ -174,7 +174,7 @@ def card(**serves: bool) -> dict[str, object]:
 def test_a_published_model_is_read_as_it_was_written(model: PointerModel, tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     name = publish(lake, model, card(retail=True, law=False))
-    champion = opened(lake).champion
+    champion = POINTERS.open(lake).champion
     assert champion is not None
     assert (champion.model_id, champion.industries) == (name, frozenset({"retail"}))
     written = champion.model.sequences(request(asks_for(["open_invoice"])), memory(CASES))
@@ -187,8 +187,8 @@ def test_a_damaged_model_is_named_and_the_one_before_serves(model: PointerModel,
         train_pointer([(memory(CASES[:60]), [request(asks_for(case)) for case in CASES[:60]])]),
     )
     first, second = publish(lake, other, card(retail=True)), publish(lake, model, card(retail=True))
-    (store_of(lake).folder / second / WEIGHTS).write_bytes(b"\x00" * 50)
-    found = opened(lake)
+    (POINTERS.store(lake).folder / second / WEIGHTS).write_bytes(b"\x00" * 50)
+    found = POINTERS.open(lake)
     assert found.champion is not None
     assert found.champion.model_id == first
     assert [(s.model_id, s.problem is None) for s in found.stored] == [(second, False), (first, True)]
@@ -198,14 +198,14 @@ def test_changed_weights_are_not_used(model: PointerModel, tmp_path: Path) -> No
     from safetensors.numpy import load_file, save_file
 
     lake = Lake(tmp_path)
-    path = store_of(lake).folder / publish(lake, model, card(retail=True)) / WEIGHTS
+    path = POINTERS.store(lake).folder / publish(lake, model, card(retail=True)) / WEIGHTS
     tensors = load_file(path)
     tensors["b3"] = tensors["b3"] + 1
     save_file(tensors, path)
-    assert opened(lake).champion is None
+    assert POINTERS.open(lake).champion is None
     tensors["b3"] = tensors["b3"] * np.float32("nan")
     save_file(tensors, path)
-    assert "b3" in (opened(lake).stored[0].problem or "")
+    assert "b3" in (POINTERS.open(lake).stored[0].problem or "")
 
 
 def hostile(name: str) -> bytes:
@@ -232,7 +232,7 @@ def test_a_hostile_file_is_named_and_the_champion_before_it_serves(
         train_pointer([(memory(CASES[:60]), [request(asks_for(case)) for case in CASES[:60]])]),
     )
     first, second = publish(lake, other, card(retail=True)), publish(lake, model, card(retail=True))
-    (store_of(lake).folder / second / WEIGHTS).write_bytes(hostile(content))
+    (POINTERS.store(lake).folder / second / WEIGHTS).write_bytes(hostile(content))
     backend = PointerBackend()
     with caplog.at_level("WARNING", logger="opus_pipelines.lwm"):
         backend.open(lake)
@@ -246,7 +246,7 @@ def test_a_network_of_other_shapes_is_refused(model: PointerModel, tmp_path: Pat
     from opus_pipelines.lwm.pointer.store import read_network
 
     narrow = fit_network([np.array([[1.0, 2.0], [0.0, 1.0]])] * 2, [0, 0])
-    save(PointerModel(narrow), tmp_path / WEIGHTS)
+    save_pointer(PointerModel(narrow), tmp_path / WEIGHTS)
     with pytest.raises(OpusError, match="2 features"):
         read_network(tmp_path / WEIGHTS)
     with pytest.raises(OpusError, match="fit"):
@@ -257,7 +257,7 @@ def test_a_network_of_other_shapes_is_refused(model: PointerModel, tmp_path: Pat
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
     from opus_pipelines.core.errors import OpusError
-    from opus_pipelines.lake.models.model_files import LARGEST
+    from opus_pipelines.lake.models import LARGEST
     from opus_pipelines.lwm.pointer.store import read_network
 
     with (tmp_path / WEIGHTS).open("wb") as file:
@@ -268,7 +268,7 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
 
 def test_whoever_may_read_the_lake_may_read_a_model(model: PointerModel, tmp_path: Path) -> None:
     (tmp_path / "other").touch()
-    save(model, tmp_path / WEIGHTS)
+    save_pointer(model, tmp_path / WEIGHTS)
     assert (tmp_path / WEIGHTS).stat().st_mode == (tmp_path / "other").stat().st_mode
 
 
@@ -278,8 +278,8 @@ def test_a_missing_champion_is_named_and_the_one_before_it_serves(model: Pointer
         train_pointer([(memory(CASES[:60]), [request(asks_for(case)) for case in CASES[:60]])]),
     )
     first, second = publish(lake, other, card(retail=True)), publish(lake, model, card(retail=True))
-    lake.remove(store_of(lake).folder / second)
-    found = opened(lake)
+    lake.remove(POINTERS.store(lake).folder / second)
+    found = POINTERS.open(lake)
     assert found.champion is not None
     assert (found.champion.model_id, found.named) == (first, second)
     assert "missing" in (found.stored[0].problem or "")
@@ -290,30 +290,30 @@ def test_a_challenger_does_not_serve(model: PointerModel, tmp_path: Path) -> Non
         Lake(tmp_path),
         train_pointer([(memory(CASES[:60]), [request(asks_for(case)) for case in CASES[:60]])]),
     )
-    first, second = publish(lake, other, card(retail=True)), keep(lake, model, card(retail=True))
-    found = opened(lake)
+    first, second = publish(lake, other, card(retail=True)), POINTERS.keep(lake, model, card(retail=True))
+    found = POINTERS.open(lake)
     assert found.champion is not None
     assert found.champion.model_id == first
     assert [stored.model_id for stored in found.stored] == [second, first]
-    lake.remove(store_of(lake).folder / first)
-    assert opened(lake).champion is None, "a challenger does not take the place of a champion that is gone"
+    lake.remove(POINTERS.store(lake).folder / first)
+    assert POINTERS.open(lake).champion is None, "a challenger does not take the place of a champion that is gone"
 
 
 def test_a_champion_stays_however_many_challengers_follow(model: PointerModel, tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     first = publish(lake, model, card(retail=True))
-    store = store_of(lake)
+    store = POINTERS.store(lake)
     for n in range(7):
-        store.keep(f"m{n}", card(retail=True), lambda folder: None)
+        store.keep(f"m{n}", card(retail=True), lambda folder: {})
     assert store.names() == ["m6", "m5", "m4", "m3", "m2", first]
     assert sorted(f.parent.name for f in store.folder.glob("*/card.json")) == sorted(store.names())
 
 
 def test_models_of_a_lake_without_challengers_were_all_let_serve(model: PointerModel, tmp_path: Path) -> None:
     lake = Lake(tmp_path)
-    name = keep(lake, model, card(retail=True))
-    (store_of(lake).folder / "current.json").write_text(json.dumps({"models": [name]}))
-    champion = opened(lake).champion
+    name = POINTERS.keep(lake, model, card(retail=True))
+    (POINTERS.store(lake).folder / "current.json").write_text(json.dumps({"models": [name]}))
+    champion = POINTERS.open(lake).champion
     assert champion is not None
     assert champion.model_id == name
 
@@ -324,7 +324,7 @@ def test_a_card_that_does_not_say_what_it_serves_is_refused(
 ) -> None:
     lake = Lake(tmp_path)
     publish(lake, model, {"industries": industries})
-    assert opened(lake).champion is None
+    assert POINTERS.open(lake).champion is None
 
 
 @pytest.mark.parametrize("missing", ["w1", "scale"])
@@ -339,9 +339,9 @@ def test_a_network_without_an_array_is_refused(model: PointerModel, missing: str
 
 def test_a_model_of_other_features_is_not_used(model: PointerModel, tmp_path: Path) -> None:
     lake = Lake(tmp_path)
-    path = store_of(lake).folder / publish(lake, model, card(retail=True)) / "card.json"
+    path = POINTERS.store(lake).folder / publish(lake, model, card(retail=True)) / "card.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "version": 0}))
-    assert opened(lake).champion is None
+    assert POINTERS.open(lake).champion is None
 
 
 def test_the_backend_is_the_history_backend_until_a_model_serves(model: PointerModel, tmp_path: Path) -> None:
@@ -357,7 +357,7 @@ def test_the_backend_is_the_history_backend_until_a_model_serves(model: PointerM
     assert backend.name == "pointer"
     assert not backend.serves(None)
     assert name in backend.version
-    lake.remove(store_of(lake).folder)
+    lake.remove(POINTERS.store(lake).folder)
     backend.open(lake)
     assert backend.version == HistoryBackend().version
 

@@ -31,7 +31,7 @@ from opus_pipelines.lwm.step_writing.model import (
     text_features,
     train_step_writer,
 )
-from opus_pipelines.lwm.step_writing.store import keep_writer, opened, store_of
+from opus_pipelines.lwm.step_writing.store import WRITERS
 from tests.lwm.step_writing.household import WORDS, encode, household
 
 pytestmark = pytest.mark.long
@@ -152,9 +152,9 @@ def test_a_promoted_writer_serves_the_industries_of_its_card(
     writer: StepWriter, memory: TextMemory, tmp_path: Path
 ) -> None:
     lake = Lake(tmp_path)
-    name = keep_writer(lake, writer, {"industries": {"home": {"cases": 60, "rates": memory.rates}}})
-    assert opened(lake).champion is None
-    store_of(lake).promote(name)
+    name = WRITERS.keep(lake, writer, {"industries": {"home": {"cases": 60, "rates": memory.rates}}})
+    assert WRITERS.open(lake).champion is None
+    WRITERS.store(lake).promote(name)
     backend = PointerBackend()
     backend.open(lake)
     assert backend.writer is not None
@@ -167,11 +167,11 @@ def test_a_promoted_writer_serves_the_industries_of_its_card(
 @pytest.mark.parametrize("damage", [b"", b"no tensors at all"])
 def test_a_damaged_writer_does_not_serve(writer: StepWriter, tmp_path: Path, damage: bytes) -> None:
     lake = Lake(tmp_path)
-    name = keep_writer(lake, writer, {"industries": {}})
-    store_of(lake).promote(name)
-    (store_of(lake).folder / name / WEIGHTS).write_bytes(damage)
-    assert opened(lake).champion is None
-    assert opened(lake).stored[0].problem is not None
+    name = WRITERS.keep(lake, writer, {"industries": {}})
+    WRITERS.store(lake).promote(name)
+    (WRITERS.store(lake).folder / name / WEIGHTS).write_bytes(damage)
+    assert WRITERS.open(lake).champion is None
+    assert WRITERS.open(lake).stored[0].problem is not None
 
 
 @pytest.mark.parametrize("industries", [None, [], {"home": 1}, {"home": {}}, {"home": {"rates": 3}}])
@@ -179,8 +179,8 @@ def test_a_card_without_rates_is_refused_and_not_a_crash(
     writer: StepWriter, industries: object, tmp_path: Path
 ) -> None:
     lake = Lake(tmp_path)
-    store_of(lake).promote(keep_writer(lake, writer, {"industries": industries}))
+    WRITERS.store(lake).promote(WRITERS.keep(lake, writer, {"industries": industries}))
     backend = PointerBackend()
     backend.open(lake)
     assert backend.writer is None
-    assert opened(lake).stored[0].problem is not None
+    assert WRITERS.open(lake).stored[0].problem is not None

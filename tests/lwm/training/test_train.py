@@ -13,11 +13,11 @@ from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.settings import MLflow, Paths, Settings
 from opus_pipelines.core.settings_sections import Lwm
 from opus_pipelines.generation.records import ContractTerms, GenerationContext
-from opus_pipelines.intakes.requirements.intention_encoder import opened as opened_encoder
+from opus_pipelines.intakes.requirements.intention_encoder import ENCODERS
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.cache import CachedEncoder
 from opus_pipelines.language.embedding.encoder import TextEncoder
-from opus_pipelines.lwm.pointer.store import opened, store_of
+from opus_pipelines.lwm.pointer.store import POINTERS
 from opus_pipelines.lwm.pointer_backend import PointerBackend
 from opus_pipelines.lwm.retrieval.case_memory import memory_of
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
@@ -79,7 +79,7 @@ def test_the_model_is_judged_on_cases_that_it_has_not_seen(
 def test_the_model_serves_only_where_it_is_better_beyond_the_interval(
     trained: Trained, home: Lake, industry: str
 ) -> None:
-    champion = opened(home).champion
+    champion = POINTERS.open(home).champion
     assert champion is not None
     assert champion.model_id == trained.model_id
     assert (industry in champion.industries) == (trained.figures[industry].low > 0)
@@ -93,14 +93,14 @@ def test_the_same_snapshot_gives_the_same_model(
     again = train(home, index, CachedEncoder(encoder, home.root / "vectors"), options)
     assert again.model_id == trained.model_id
     assert not again.promotion.promoted, "it is the champion already"
-    assert [card.parent.name for card in store_of(home).folder.glob("*/card.json")] == [trained.model_id]
+    assert [card.parent.name for card in POINTERS.store(home).folder.glob("*/card.json")] == [trained.model_id]
 
 
 def test_the_encoder_recalls_the_tasks_of_held_out_cases_better_than_the_untrained_intention(
     trained: Trained, home: Lake, industry: str
 ) -> None:
     assert trained.encoder is not None
-    figures, champion = trained.encoder.figures[industry], opened_encoder(home).champion
+    figures, champion = trained.encoder.figures[industry], ENCODERS.open(home).champion
     assert figures.model > figures.untrained + 0.1
     assert figures.low <= figures.model - figures.untrained <= figures.high
     assert figures.serves
@@ -162,7 +162,7 @@ def test_nothing_is_written_where_the_snapshot_went_during_the_training(
     lake = Lake(tmp_path)
     with pytest.raises(InputError, match="forgotten"):
         train(lake, index, CachedEncoder(encoder, tmp_path / "vectors"), TrainingOptions([industry], lwm=LIGHT))
-    assert opened(lake).stored == []
+    assert POINTERS.open(lake).stored == []
 
 
 def test_the_weekly_job_trains_and_says_what_came_of_it(
@@ -181,7 +181,7 @@ def test_the_weekly_job_trains_and_says_what_came_of_it(
         )
     assert found.success
     (made,) = found.asset_materializations_for_node("train_pointer")
-    champion = opened(lake).champion
+    champion = POINTERS.open(lake).champion
     assert champion is not None
     assert made.tags["dagster/data_version"] == champion.model_id
     assert (lake.root / "mlflow" / "mlflow.db").is_file()

@@ -10,7 +10,7 @@ from opus_pipelines.core.errors import SettingsError
 from opus_pipelines.core.settings import CausalLm, Generation, MLflow, Paths, Settings
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.interface import backend_of
-from opus_pipelines.lwm.language_models.adapters import AdapterError, Example, adapters_of, fit_adapter, opened_adapters
+from opus_pipelines.lwm.language_models.adapters import ADAPTERS, AdapterError, Example, fit_adapter
 from opus_pipelines.lwm.language_models.backends import CausalLmBackend
 from opus_pipelines.lwm.language_models.causal_model import adapter_of, apply_adapter, load, with_adapter
 from opus_pipelines.lwm.language_models.prompts import prompt_of
@@ -102,9 +102,9 @@ def test_an_adapter_is_trained_on_history_judged_recorded_and_kept(
     figures = trained.figures[industry]
     assert figures.asked > 2
     assert figures.low <= figures.model - figures.similar_cases <= figures.high
-    assert [stored.problem for stored in opened_adapters(lake).stored] == [None]
-    assert (adapters_of(lake).champions() == [trained.model_id]) == trained.promotion.promoted
-    adapters_of(lake).promote(trained.model_id)
+    assert [stored.problem for stored in ADAPTERS.open(lake).stored] == [None]
+    assert (ADAPTERS.store(lake).champions() == [trained.model_id]) == trained.promotion.promoted
+    ADAPTERS.store(lake).promote(trained.model_id)
     made = backend_of(settings)
     assert isinstance(made, CausalLmBackend)
     assert trained.model_id in made.version

@@ -14,7 +14,7 @@ from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.encoder import Encoder
 from opus_pipelines.lwm.fine_tuning.task_reader import ReadCases
 from opus_pipelines.lwm.pointer.memory import CaseMemory
-from opus_pipelines.lwm.pointer.store import opened, store_of
+from opus_pipelines.lwm.pointer.store import POINTERS
 from opus_pipelines.lwm.retrieval.case_memory import IndustryMemory
 from opus_pipelines.lwm.training.ahead import Ahead, joined, learn_reader
 from tests.lwm.fine_tuning.tiny_encoder import write_tiny_encoder
@@ -100,12 +100,12 @@ def test_a_training_judges_the_reader_and_keeps_it_where_it_helps(
     said = capsys.readouterr().err
     (told,) = re.findall(r"law: ([.\d]+) with the task reader, ([.\d]+) without it", said)
     with_reader, without = map(float, told)
-    champion = opened(Lake(lake)).champion
+    champion = POINTERS.open(Lake(lake)).champion
     assert champion is not None
     assert f"law: F1 of held-out cases {max(with_reader, without):.3f}" in said, "the better one serves"
     assert (champion.model.reader is not None) == (with_reader > without)
 
     assert main(["--lake", str(lake), "train", "--no-fine-tune"]) == 0
     assert "with the task reader" not in capsys.readouterr().err
-    newest = max(store_of(Lake(lake)).folder.glob("*/card.json"), key=lambda card: card.stat().st_mtime_ns)
+    newest = max(POINTERS.store(Lake(lake)).folder.glob("*/card.json"), key=lambda card: card.stat().st_mtime_ns)
     assert "reader" not in json.loads(newest.read_text())

@@ -12,7 +12,7 @@ from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lwm.next_step import Network
 from opus_pipelines.lwm.step_writing.memory import TextMemory
 from opus_pipelines.lwm.step_writing.model import StepWriter, train_step_writer
-from opus_pipelines.lwm.step_writing.store import WriterChampion, opened, store_of, writer_id
+from opus_pipelines.lwm.step_writing.store import WRITERS, WriterChampion, writer_id
 from opus_pipelines.lwm.training.judging import Promotion
 from opus_pipelines.lwm.training.tracking import DataHash, Tracking, logged_writer
 from opus_pipelines.lwm.training.train_writer import LearntWriter, WriterFigures, judged, publish_writer
@@ -87,13 +87,13 @@ def test_a_writer_that_was_judged_against_another_champion_is_a_challenger(
         return LearntWriter(made, figures, verdict, card)
 
     first = publish_writer(lake, learnt(writer, won))
-    assert store_of(lake).champions() == [first]
+    assert WRITERS.store(lake).champions() == [first]
     second = publish_writer(lake, learnt(aimless(writer), won))  # judged while nothing served
-    assert store_of(lake).champions() == [first]
-    assert "meanwhile" in opened(lake).stored[0].card["promotion"]["reason"]
-    assert store_of(lake).names() == [second, first]
+    assert WRITERS.store(lake).champions() == [first]
+    assert "meanwhile" in WRITERS.open(lake).stored[0].card["promotion"]["reason"]
+    assert WRITERS.store(lake).names() == [second, first]
     third = publish_writer(lake, learnt(aimless(writer), Promotion(True, "better", first)))
-    assert store_of(lake).champions() == [third, first]
+    assert WRITERS.store(lake).champions() == [third, first]
     assert main(["--lake", str(tmp_path), "models", "--backend", "step_writer"]) == 0
     told = capsys.readouterr()
     assert f"{third}, champion" in told.out + told.err
