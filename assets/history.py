@@ -16,8 +16,8 @@ from opus_pipelines.core.versions import versions_of
 from opus_pipelines.lake.version import record_inputs
 from opus_pipelines.reporting.views import write_views_sql
 from opus_pipelines.wkg.checks import CasesLost
-from opus_pipelines.wkg.nightly import steps
-from opus_pipelines.wkg.rebuild.stages import ReadOptions, require_passed
+from opus_pipelines.wkg.rebuild import steps
+from opus_pipelines.wkg.rebuild.steps import ReadOptions, require_passed
 from opus_pipelines.wkg.upkeep.verify import require_sound_for_rebuild
 from resources.lake import LakeRun
 from resources.spark import SparkResource
@@ -54,11 +54,10 @@ def history(
     damaged = require_sound_for_rebuild(run.lake)
     options = ReadOptions(config.full, config.allow_loss, spark.session)
     try:
-        read = steps.read(run.typed, run.lake, datetime.now(UTC), options, logger.info)
+        state, checks = steps.read(run.typed, run.lake, datetime.now(UTC), options, logger.info)
     except CasesLost as lost:
         yield from selected(context.selected_asset_check_keys, [lost.check], HISTORY_CHECKS)
         raise
-    state = read.state
     version = digest([(s.source, s.content) for s in state.sources])
     cases = sum(s.implementations for s in state.sources)
     rejected = sum(row["records_rejected"] or 0 for row in state.files)
@@ -69,7 +68,7 @@ def history(
         made("history/sources", version, len(state.files), **({"sources": table} if table is not None else {})),
     ]
     yield from (one for one in results if one.asset_key in context.selected_asset_keys)
-    yield from selected(context.selected_asset_check_keys, read.checks, HISTORY_CHECKS)
+    yield from selected(context.selected_asset_check_keys, checks, HISTORY_CHECKS)
     for warned in (
         warning(REJECTED_WHOLE, [line for line in state.failed if line not in state.held]),
         warning(HELD_BACK, state.held, dg.AssetCheckSeverity.ERROR),
@@ -77,4 +76,4 @@ def history(
     ):
         if check_key(warned) in context.selected_asset_check_keys:
             yield warned
-    require_passed(read.checks)
+    require_passed(checks)

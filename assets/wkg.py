@@ -18,9 +18,8 @@ from opus_pipelines.core.versions import ALGORITHM_VERSIONS, versions_of
 from opus_pipelines.generation.bulk.run import contract_keys
 from opus_pipelines.lake.layout import Lake, read_json
 from opus_pipelines.reporting.wkg_graph import snapshot_pictures
-from opus_pipelines.wkg.nightly import steps
-from opus_pipelines.wkg.rebuild.records import StagedSnapshot
-from opus_pipelines.wkg.rebuild.stages import VECTORS, require_passed
+from opus_pipelines.wkg.rebuild import steps
+from opus_pipelines.wkg.rebuild.records import VECTORS, StagedSnapshot
 from resources.encoder import EncoderResource
 from resources.lake import LakeRun
 from resources.spark import SparkResource
@@ -60,9 +59,10 @@ def mine(
     context: dg.AssetExecutionContext, config: Mine, run: LakeRun, spark: SparkResource, encoder: EncoderResource
 ) -> Iterator[dg.MaterializeResult[None]]:
     """Resolves tasks, then aggregates the sources that changed and merges all aggregates."""
-    engines = steps.Engines(encoder.of_lake, spark.session, spark.graph_session)
-    estimated = steps.mine(run.typed, run.lake, engines, config.reset_lambda, config.publish)
-    yield from _made(context, run.lake, estimated.mined.resolved.snapshot, estimated.counts, MINED)
+    asked = steps.Asked(config.reset_lambda, config.publish)
+    rebuild = steps.begun(run.typed, run.lake, encoder.of_lake, asked)
+    mined = steps.mine(rebuild, steps.Engines(spark.session, spark.graph_session), asked)
+    yield from _made(context, run.lake, rebuild.snapshot, mined.counts, MINED)
 
 
 @dg.multi_asset(
@@ -90,16 +90,17 @@ def embed(
 ) -> Iterator[dg.MaterializeResult[None]]:
     """Embeds tasks and cases; only texts that are new reach the encoder."""
     progress = Ticker("embedded passages", logger.info)
-    embedded = steps.embed(run.typed, run.lake, encoder.of_lake, _parts(context.selected_asset_keys), progress)
-    yield from _made(context, run.lake, embedded.graph.resolved.snapshot, embedded.counts, (*EMBEDDED, "index"))
+    rebuild = steps.opened(run.typed, run.lake)
+    embedded = steps.embed(rebuild, encoder.of_lake, _parts(context.selected_asset_keys), progress)
+    yield from _made(context, run.lake, rebuild.snapshot, embedded.counts, (*EMBEDDED, "index"))
 
 
 @dg.multi_asset_check(name="check_mined", specs=MINED_CHECKS, can_subset=True, pool=POOL)
 @reason_first
 def check_mined(context: dg.AssetCheckExecutionContext, run: LakeRun) -> Iterator[dg.AssetCheckResult]:
     """Checks the staged tables before anybody can see them."""
-    graph = steps.check_mined(run.typed, run.lake)
-    yield from _reported(context, graph.resolved.snapshot, graph.checks, MINED_CHECKS)
+    rebuild = steps.opened(run.typed, run.lake)
+    yield from _reported(context, rebuild.snapshot, steps.check_mined(rebuild).checks, MINED_CHECKS)
 
 
 @dg.multi_asset_check(name="check_embedded", specs=EMBEDDED_CHECKS, can_subset=True, pool=POOL)
@@ -107,8 +108,9 @@ def check_mined(context: dg.AssetCheckExecutionContext, run: LakeRun) -> Iterato
 def check_embedded(context: dg.AssetCheckExecutionContext, run: LakeRun) -> Iterator[dg.AssetCheckResult]:
     """Checks the staged vectors and their index."""
     keys = context.op_execution_context.selected_asset_check_keys
-    checked = steps.check_embedded(run.typed, run.lake, _parts(check.asset_key for check in keys))
-    yield from _reported(context, checked.resolved.snapshot, checked.checks, EMBEDDED_CHECKS)
+    rebuild = steps.opened(run.typed, run.lake)
+    checked = steps.check_embedded(rebuild, _parts(check.asset_key for check in keys))
+    yield from _reported(context, rebuild.snapshot, checked.checks, EMBEDDED_CHECKS)
 
 
 @dg.multi_asset(
@@ -136,12 +138,13 @@ def check_embedded(context: dg.AssetCheckExecutionContext, run: LakeRun) -> Iter
 def snapshot(context: dg.AssetExecutionContext, run: LakeRun) -> Iterator[dg.MaterializeResult[None]]:
     """Publishes: manifest, rename, and the one pointer that readers follow."""
     pictures: dict[str, str] = {}
-    checked, rebuild_context = steps.to_publish(run.typed, run.lake)
-    if checked.resolved.snapshot.is_current:
-        logger.info(checked.resolved.snapshot.nothing_new)
+    rebuild = steps.opened(run.typed, run.lake)
+    if rebuild.snapshot.is_current:
+        logger.info(rebuild.snapshot.nothing_new)
     else:
-        pictures = snapshot_pictures(checked.embedded.graph, run.typed.graph)
-        steps.publish(checked, rebuild_context, datetime.now(UTC))
+        checked, _ = steps.ready(rebuild)
+        pictures = snapshot_pictures(rebuild, checked.drift)
+        steps.publish(rebuild, datetime.now(UTC))
     register(context.instance, contract_keys(run.lake, run.typed.paths.intakes))  # for the conditions of the night
     current = run.lake.current_snapshot() or ""
     manifest = run.lake.manifest(current)
@@ -194,4 +197,4 @@ def _reported(
         logger.warning("%s (%s): %s", failed.name, failed.dataset, failed.detail)
     unseen = None if snapshot.is_new else "unchanged: checked when it was published"
     yield from selected(context.op_execution_context.selected_asset_check_keys, checks, declared, unseen)
-    require_passed(checks)
+    steps.require_passed(checks)

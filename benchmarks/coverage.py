@@ -33,8 +33,8 @@ from opus_pipelines.wkg.estimates.sequences import Sequences
 from opus_pipelines.wkg.estimates.success import COUNTS, SuccessModel, from_cases
 from opus_pipelines.wkg.rebuild import tables
 from opus_pipelines.wkg.rebuild.aggregates import mine_missing, read_aggregate
-from opus_pipelines.wkg.rebuild.records import HistoryRead
-from opus_pipelines.wkg.rebuild.stages import begin, resolve
+from opus_pipelines.wkg.rebuild.records import HistoryRecord
+from opus_pipelines.wkg.rebuild.steps import resolve
 from resources.spark import SparkResource
 from tests.quality.sample.simulate import step_of
 
@@ -60,7 +60,7 @@ def measure(work: Path, seed: int) -> None:
     sample = write_sample(work / "sample", seed)
     lake, settings = Lake(work / "lake"), Settings(paths={"lake": work / "lake"})
     state = read_history(lake, sample.history, datetime(2026, 1, 1, tzinfo=UTC))
-    resolved = resolve(HistoryRead(state), begin(settings, lake))
+    resolved = resolve(settings, lake, HistoryRecord(tuple(state.sources), ()))
     mine_missing(lake, resolved.parts, SparkResource.of(settings).session)
     truth = json.loads(sample.truth.read_text())
     ways, sequences = (

@@ -192,22 +192,22 @@ from measuring import Family, own_peak_mib
 from opus_pipelines.core.settings import Paths, Settings
 from opus_pipelines.language.embedding.encoder import encoder_of
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.wkg.mining.engines import mine
-from opus_pipelines.wkg.mining.engines import Source
-from opus_pipelines.wkg.nightly import steps
+from opus_pipelines.wkg.mining.engines import Source, mine_aggregates
+from opus_pipelines.wkg.rebuild import steps
 from resources.spark import SparkResource
 root = Path(sys.argv[1])
 settings = Settings(paths=Paths(lake=root / "lake", history=root / "history", intakes=root))
 spark, lake = SparkResource.of(settings), Lake(root / "lake")
-engines = steps.Engines(lambda lake: encoder_of(settings.encoder), spark.session, spark.graph_session)
+engines = steps.Engines(spark.session, spark.graph_session)
 with Family() as family, lake.lock():
     began = time.perf_counter()
     steps.read(settings, lake, datetime.now(UTC))
     read = {"wall_s": time.perf_counter() - began, "cpu_s": family.cpu_seconds}
-    made = steps.mine(settings, lake, engines)
+    rebuild = steps.begun(settings, lake, lambda lake: encoder_of(settings.encoder))
+    made = steps.mine(rebuild, engines)
     whole = {"wall_s": time.perf_counter() - began, "cpu_s": family.cpu_seconds}
-    sources = [Source(part.source, part.folder, part.aliases) for part in made.mined.resolved.parts]
-    mine(sources, ("edges",), settings.spark, spark.session, root / "spill")
+    sources = [Source(part.source, part.folder, part.aliases) for part in rebuild.parts]
+    mine_aggregates(sources, ("edges",), settings.spark, spark.session, root / "spill")
     edges_alone = {"cpu_s": read["cpu_s"] + family.cpu_seconds - whole["cpu_s"]}
     peak = max(own_peak_mib(), family.largest_bytes >> 20)
     made_of = {"reading": read, "edges_alone": edges_alone, "edges": made.counts["wkg/edges"], "peak_mib": peak}

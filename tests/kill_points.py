@@ -29,7 +29,7 @@ from opus_pipelines.generation.results.contract import TABLES, ContractResult, p
 from opus_pipelines.history.ingestion.ingest import read_history
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.views import connect, write_views_sql
-from opus_pipelines.wkg.rebuild import stages
+from opus_pipelines.wkg.rebuild import steps
 from opus_pipelines.wkg.upkeep.retention import prune_results
 from opus_pipelines.wkg.upkeep.rollback import roll_back
 from opus_pipelines.wkg.upkeep.verify import verify
@@ -63,7 +63,7 @@ def rebuild(
 ) -> str:
     """A night. `aggregates`: what mining gave in another lake, published here as mining publishes it."""
     if aggregates is not None:
-        stages.mine_missing = lambda lake, parts, *_: [_mined(lake, part, aggregates) for part in parts]  # type: ignore[attr-defined]
+        steps.mine_missing = lambda lake, parts, *_: [_mined(lake, part, aggregates) for part in parts]  # type: ignore[attr-defined]
     with lake.lock():
         write_views_sql(lake)
         state = read_history(lake, history, now)

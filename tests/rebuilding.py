@@ -1,22 +1,15 @@
-"""A rebuild of the WKG in this process: the stages that the Dagster assets call one by one, in their order."""
+"""A rebuild of the WKG in this process: the steps that the Dagster assets call one by one, in their order."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.history.ingestion.ingest import HistoryState
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.encoder import TextEncoder
-from opus_pipelines.wkg.rebuild import stages as rebuild
-from opus_pipelines.wkg.rebuild.records import (
-    CheckedSnapshot,
-    HistoryRead,
-    RebuildContext,
-    ResolvedHistory,
-    StagedSnapshot,
-)
+from opus_pipelines.wkg.rebuild import steps
+from opus_pipelines.wkg.rebuild.records import HistoryRecord, Rebuild, StagedSnapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,62 +17,47 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """The last record of a rebuild, with what most tests ask of it."""
+    """A rebuild that has ended, with what most tests ask of it."""
 
-    checked: CheckedSnapshot
-
-    @property
-    def snapshot(self) -> StagedSnapshot:
-        return self.checked.resolved.snapshot
+    snapshot: StagedSnapshot
+    mined: list[str]
+    counts: dict[str, int]
 
     @property
     def snapshot_id(self) -> str:
         return self.snapshot.snapshot_id
 
-    @property
-    def mined(self) -> list[str]:
-        return list(self.checked.embedded.graph.estimated.mined.sources)
-
-    @property
-    def counts(self) -> dict[str, int]:
-        embedded = self.checked.embedded
-        return {**embedded.graph.estimated.counts, **embedded.counts}
-
 
 def resolved_history(
-    lake: Lake, settings: Settings, history: HistoryState, publish: bool = False, reset_lambda: bool = False
-) -> ResolvedHistory:
-    """The first stage after reading, with the encoder of the settings."""
-    context = RebuildContext(settings, lake, lake)
-    return rebuild.resolve(HistoryRead(history), context, reset_lambda=reset_lambda, publish=publish)
+    lake: Lake, settings: Settings, history: Any, encoder: Callable[[], TextEncoder] | None = None, **asked: bool
+) -> Rebuild:
+    """The first step after reading. `history`: with the sources that were read. `encoder`: None for the settings'."""
+    record = HistoryRecord(tuple(history.sources), ())
+    return steps.resolve(settings, lake, record, encoder and (lambda lake: encoder()), steps.Asked(**asked))
 
 
-def checked_snapshot(
-    resolved: ResolvedHistory,
-    context: RebuildContext,
-    session: "Callable[[], SparkSession]",
-    encoder: Callable[[], TextEncoder],
-) -> CheckedSnapshot:
-    """All stages between `resolve` and `publish`. Raises CheckFailed where a check of the tables blocks."""
-    estimated = rebuild.estimate(rebuild.mine(resolved, context, session), context, session)
-    graph = rebuild.check_graph(estimated, context)
-    rebuild.require_passed(graph.checks)
-    return rebuild.check(rebuild.embed(graph, context, encoder), context)
+def make(rebuild: Rebuild, session: "Callable[[], SparkSession]", encoder: Callable[[], TextEncoder]) -> Rebuilt:
+    """All steps between resolving and publishing. Raises CheckFailed where a check of the tables blocks."""
+    mined = steps.mine(rebuild, steps.Engines(lambda bytes_: session(), session))
+    steps.require_passed(steps.check_mined(rebuild).checks)
+    embedded = steps.embed(rebuild, lambda lake: encoder())
+    steps.check_embedded(rebuild)
+    return Rebuilt(rebuild.snapshot, list(mined.sources), {**mined.counts, **embedded.counts})
 
 
 def build_snapshot(
     session: "Callable[[], SparkSession]",
     lake: Lake,
     settings: Settings,
-    history: HistoryState,
+    history: Any,
     encoder: Callable[[], TextEncoder],
     now: datetime,
     reset_lambda: bool = False,
 ) -> Rebuilt:
-    """All stages with their checks. Nothing where nothing changed."""
-    context = rebuild.begin(settings, lake)
-    resolved = rebuild.resolve(HistoryRead(history), context, encoder, reset_lambda)
-    checked = checked_snapshot(resolved, context, session, encoder)
-    if not resolved.snapshot.is_current:
-        rebuild.publish(checked, context, now)
-    return Rebuilt(checked)
+    """All steps with their checks. Nothing where nothing changed. `history`: with the sources that were read."""
+    record, asked = HistoryRecord(tuple(history.sources), ()), steps.Asked(reset_lambda)
+    rebuild = steps.resolve(settings, lake, record, lambda lake: encoder(), asked)
+    made = make(rebuild, session, encoder)
+    if not rebuild.snapshot.is_current:
+        steps.publish(rebuild, now)
+    return made

@@ -14,13 +14,12 @@ from typing import Any
 import duckdb
 
 from opus_pipelines.core.formatting import hours, number, share, usd
-from opus_pipelines.core.settings import Graph
 from opus_pipelines.lake.layout import read_json
 from opus_pipelines.reporting.graphs.model import SIGNS, Change, Picture, PictureEdge, PictureNode
 from opus_pipelines.reporting.graphs.svg import svg
 from opus_pipelines.reporting.tasks import Row, rows
 from opus_pipelines.wkg.drift import Drift
-from opus_pipelines.wkg.rebuild.records import CheckedGraph
+from opus_pipelines.wkg.rebuild.records import Rebuild
 
 SHORT_BASIS = {"observed": "", "estimated": " est.", "prior": " prior"}
 LONGEST_TITLE = 300  # letters of a tooltip
@@ -172,20 +171,20 @@ GRAPH, CHANGES = "graph.svg", "changes.svg"
 MOST_BYTES = 145_000  # of a file: as a data URI, a third longer, it stays below 200 kB
 
 
-def snapshot_pictures(graph: CheckedGraph, settings: Graph) -> dict[str, str]:
+def snapshot_pictures(rebuild: Rebuild, drift: Drift | None) -> dict[str, str]:
     """Returns `graph.svg` and, where there is an earlier snapshot, `changes.svg`, by name.
 
     It writes them into the folder of a new snapshot.
     """
-    resolved, snapshot, most = graph.resolved, graph.resolved.snapshot, settings.picture_edges
-    unit = "transitions" if resolved.rule.unit == "transition" else "variants"
+    snapshot, most = rebuild.snapshot, rebuild.settings.graph.picture_edges
+    unit = "transitions" if rebuild.rule.unit == "transition" else "variants"
     published = {} if snapshot.is_new else read_json(snapshot.place / "manifest.json") or {}
-    lambda_ = graph.estimated.lambda_ if snapshot.is_new else published.get("lambda")
+    lambda_ = rebuild.mined().lambda_ if snapshot.is_new else published.get("lambda")
     scale = GraphScale(lambda_ or 1.0, unit)
     with opened(snapshot.place, snapshot.last) as connection:
         drawn = {GRAPH: bounded(lambda n: strongest(connection, snapshot.snapshot_id, scale, GraphPart(n)), most)}
-        if snapshot.last and graph.drift:
-            drift, before = graph.drift, snapshot.last.name
+        if snapshot.last and drift:
+            before = snapshot.last.name
             drawn[CHANGES] = bounded(lambda n: changes(connection, before, snapshot.snapshot_id, drift, n), most)
     if snapshot.is_new:
         for name, text in drawn.items():

@@ -30,7 +30,7 @@ from opus_pipelines.wkg.checks import check_snapshot
 from opus_pipelines.wkg.graph import Task, WorkGraph
 from opus_pipelines.wkg.graph_metrics import Local, choose, task_metrics
 from opus_pipelines.wkg.rebuild.manifest import settings_that_matter
-from opus_pipelines.wkg.rebuild.stages import require_passed
+from opus_pipelines.wkg.rebuild.steps import require_passed
 from opus_pipelines.wkg.subgraphs import SubWKG
 from opus_pipelines.workflow.blocks.expressions import FlowError
 from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir

@@ -1,21 +1,24 @@
 """Writes the manifest of a snapshot and the kept files, each in one atomic step."""
 
 import platform
+from collections.abc import Iterable
 from datetime import datetime
 from importlib.metadata import version
 from typing import Any
 
 import pyarrow.parquet as pq
 
+from opus_pipelines.core.errors import CheckResult
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.versions import versions_of
 from opus_pipelines.lake.layout import Lake, read_json, write_json
 from opus_pipelines.language.embedding.encoder import ENCODERS
+from opus_pipelines.wkg.drift import Drift
 from opus_pipelines.wkg.graph import LambdaRule
 from opus_pipelines.wkg.graph_metrics import GRAPH_ENGINES
 from opus_pipelines.wkg.rebuild.aggregates import SourcePart
-from opus_pipelines.wkg.rebuild.records import CheckedSnapshot, RebuildContext
+from opus_pipelines.wkg.rebuild.records import Rebuild
 from opus_pipelines.wkg.task_matching.id_ledger import added, ledger_rows, ledger_table, read_ledger
 from opus_pipelines.wkg.task_matching.names import names_place
 from opus_pipelines.wkg.task_matching.resolve import Resolution
@@ -39,35 +42,34 @@ def settings_that_matter(settings: Settings) -> dict[str, Any]:
     }
 
 
-def write(checked: CheckedSnapshot, context: RebuildContext, now: datetime) -> None:
-    """Writes manifest.json into the staged folder."""
-    embedded, graph, resolved = checked.embedded, checked.embedded.graph, checked.resolved
-    estimated, snapshot, drift = graph.estimated, resolved.snapshot, graph.drift
+def write(rebuild: Rebuild, checks: Iterable[CheckResult], drift: Drift | None, now: datetime) -> None:
+    """Writes manifest.json into the staged folder. `drift`: from the snapshot that is current now."""
+    snapshot, mined, embedded = rebuild.snapshot, rebuild.mined(), rebuild.embedded()
     write_json(
         snapshot.folder / "manifest.json",
         {
             "snapshot": snapshot.snapshot_id,
             "published_at": stamp(now),
             "inputs": {
-                "sources": [_source(context.work, part) for part in resolved.parts],
-                "outcomes_by_activities": [part.source for part in resolved.parts if part.by_activities],
-                "ledger": digest(ledger_rows(resolved.resolution.ids)),
+                "sources": [_source(rebuild.work, part) for part in rebuild.parts],
+                "outcomes_by_activities": [part.source for part in rebuild.parts if part.by_activities],
+                "ledger": digest(ledger_rows(rebuild.resolution.ids)),
             },
-            "settings": settings_that_matter(context.settings),
-            "lambda": estimated.lambda_,
-            "lambda_kept": resolved.rule.kept,
-            "gamma_unit": resolved.rule.unit,
-            "counts": {**estimated.counts, **embedded.counts},
-            "checks": [check.as_dict() for check in checked.all_checks],
+            "settings": settings_that_matter(rebuild.settings),
+            "lambda": mined.lambda_,
+            "lambda_kept": rebuild.rule.kept,
+            "gamma_unit": rebuild.rule.unit,
+            "counts": {**mined.counts, **embedded.counts},
+            "checks": [check.as_dict() for check in checks],
             "drift": {"from": snapshot.last.name, **drift.figures()} if snapshot.last and drift else None,
-            "engines": {"graph": estimated.graph_engine},
+            "engines": {"graph": mined.graph_engine},
             "versions": {
                 "python": platform.python_version(),
                 **{name: version(name) for name in ("pyspark", "pyarrow", "opus-pipelines")},
             },
             "code_version": versions_of("manifest"),
             **embedded.figures,
-            "timings": context.timings | {"mined_sources": list(estimated.mined.sources)},
+            "timings": rebuild.step_timings() | rebuild.taken("publish") | {"mined_sources": list(mined.sources)},
         },
     )
 

@@ -55,7 +55,7 @@ from opus_pipelines.wkg.estimates.times import WaitFigures, edge_waits, wait_row
 from opus_pipelines.wkg.graph import choose_lambda, gamma
 from opus_pipelines.wkg.rebuild.aggregates import CASES_FILE, SourcePart, read_aggregate
 from opus_pipelines.wkg.rebuild.cases import merge_cases
-from opus_pipelines.wkg.rebuild.records import RebuildContext, ResolvedHistory
+from opus_pipelines.wkg.rebuild.records import Rebuild
 from opus_pipelines.wkg.task_matching.resolve import Resolution
 
 if TYPE_CHECKING:
@@ -319,12 +319,12 @@ def kinds_of(lake: Lake, parts: Iterable[SourcePart]) -> dict[str, Classified]:
     return {task: merge_kinds(rows) for task, rows in kinds_by_task.items()}
 
 
-def write_tables(resolved: ResolvedHistory, context: RebuildContext) -> tuple[dict[str, int], float | None]:
+def write_tables(rebuild: Rebuild) -> tuple[dict[str, int], float | None]:
     """Writes tasks, task_implementations, edges, waits, needs, task_aliases, variants, contexts and cases.
 
     Returns the number of rows per dataset name, and λ (None when there is no edge).
     """
-    lake, parts, rule, priors = context.work, resolved.parts, resolved.rule, context.settings.priors
+    lake, parts, rule, priors = rebuild.work, rebuild.parts, rebuild.rule, rebuild.settings.priors
     names = ("ways", "histograms", "edges", "waits", "pairs", "texts")
     modes, histograms, edges, waits, pairs, texts = (read_aggregate(lake, parts, name) for name in names)
     sequences = Sequences(read_aggregate(lake, parts, "variants"))
@@ -338,7 +338,7 @@ def write_tables(resolved: ResolvedHistory, context: RebuildContext) -> tuple[di
     by_mode, by_task = modes_and_tasks(modes)
     model = SuccessModel(priors, by_task, by_mode, from_cases(judged, lacking(judged, critical), by_task, priors))
     texts_of = TextCounts.of(texts)
-    names_of_tasks = _names_of_tasks(by_task, modes, resolved.resolution, kinds_of(lake, parts))
+    names_of_tasks = _names_of_tasks(by_task, modes, rebuild.resolution, kinds_of(lake, parts))
     tasks = _tasks(by_task, names_of_tasks, histograms, texts_of, model)
     mode_table = _task_implementations(by_mode, by_task, histograms, texts_of, model)
     tables: dict[Dataset, pa.Table] = {
@@ -347,15 +347,15 @@ def write_tables(resolved: ResolvedHistory, context: RebuildContext) -> tuple[di
         EDGES: _edges(rows_of_edges, pairs, tasks, mode_table),
         WAITS: table_of(WAITS, wait_rows(waits)),
         NEEDS: table_of(NEEDS, critical),
-        ALIASES: resolved.resolution.aliases,
+        ALIASES: rebuild.resolution.aliases,
         VARIANTS: sequences.table(),
         CONTEXTS: context_table(sequences),
     }
     for dataset, table in tables.items():
-        write_table(dataset, table, dataset_folder(resolved.snapshot.folder, dataset))
+        write_table(dataset, table, dataset_folder(rebuild.snapshot.folder, dataset))
     counts = {dataset.name: table.num_rows for dataset, table in tables.items()}
     cases = [part.place(lake) / CASES_FILE for part in parts]
-    counts[CASES.name] = merge_cases(cases, dataset_folder(resolved.snapshot.folder, CASES))
+    counts[CASES.name] = merge_cases(cases, dataset_folder(rebuild.snapshot.folder, CASES))
     return counts, lambda_
 
 

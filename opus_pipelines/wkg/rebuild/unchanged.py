@@ -18,8 +18,8 @@ from opus_pipelines.history.ingestion.plan import SourcePlan, plan_history
 from opus_pipelines.lake.layout import PART, Lake, read_json, read_table
 from opus_pipelines.wkg.checks import check_loss, loss_of
 from opus_pipelines.wkg.rebuild.manifest import settings_that_matter
-from opus_pipelines.wkg.rebuild.records import HistoryRead, StagedSnapshot
-from opus_pipelines.wkg.rebuild.stages import begin, resolve
+from opus_pipelines.wkg.rebuild.records import HistoryRecord, StagedSnapshot
+from opus_pipelines.wkg.rebuild.steps import resolve
 from opus_pipelines.wkg.task_matching.pins import read_pins
 from opus_pipelines.wkg.task_matching.resolve import NightlyResolution
 from opus_pipelines.wkg.upkeep.verify import require_sound_for_rebuild
@@ -68,7 +68,7 @@ def unchanged_history(settings: Settings) -> tuple[StagedSnapshot, HistoryState,
         state = read_history(lake, settings.paths.history, datetime.now(UTC), reading)
         if not NightlyResolution(lake, settings, state.sources).is_known:
             return None
-        snapshot = resolve(HistoryRead(state), begin(settings, lake)).snapshot
+        snapshot = resolve(settings, lake, HistoryRecord(tuple(state.sources), ())).snapshot
     return (snapshot, state, damaged) if snapshot.is_current else None
 
 

@@ -2,7 +2,6 @@
 was.
 """
 
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,9 +11,9 @@ from opus_pipelines.core.errors import CheckFailed
 from opus_pipelines.core.settings import Checks, Settings
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.wkg_graph import snapshot_pictures
-from opus_pipelines.wkg.rebuild.records import HistoryRead
-from opus_pipelines.wkg.rebuild.stages import begin, check, publish, require_passed, resolve
-from tests.rebuilding import checked_snapshot
+from opus_pipelines.wkg.rebuild.records import EmbeddedRecord
+from opus_pipelines.wkg.rebuild.steps import check_embedded, check_mined, publish, require_passed
+from tests.rebuilding import make, resolved_history
 
 pytestmark = pytest.mark.spark
 
@@ -77,13 +76,14 @@ def test_going_back_to_an_earlier_snapshot_is_drift_too(lake: Lake, rebuild: Any
 
 
 def test_recall_below_the_least_blocks(lake: Lake, history: Any, spark: Any, sources: Any) -> None:
-    context = begin(Settings(), lake)
-    resolved = resolve(HistoryRead(history.of(sources[0])), context, history.encoder)
-    checked = checked_snapshot(resolved, context, lambda: spark, history.encoder)
-    assert [c.passed for c in checked.checks] == [True] * len(checked.checks)
-    found = replace(checked.embedded, figures={**checked.embedded.figures, "recall_at_10": 0.5})
+    night = resolved_history(lake, Settings(), history.of(sources[0]), history.encoder)
+    make(night, lambda: spark, history.encoder)
+    checks = check_embedded(night).checks
+    assert [c.passed for c in checks] == [True] * len(checks)
+    tasks = night.embedded(["tasks"])
+    night.save(EmbeddedRecord(tasks.counts, tasks.figures | {"recall_at_10": 0.5}), "tasks")
     with pytest.raises(CheckFailed, match=r"recall at 10 .* \(wkg/embeddings\): .*0\.5000"):
-        require_passed(check(found, context).checks)
+        require_passed(check_embedded(night).checks)
 
 
 def test_the_pictures_of_a_run_lie_beside_the_manifest(
@@ -93,12 +93,11 @@ def test_the_pictures_of_a_run_lie_beside_the_manifest(
     rebuild(lake, claims, orders)
     drawn = []
     for _ in range(2):
-        context = begin(Settings(), lake)
-        resolved = resolve(HistoryRead(history.of(claims)), context, history.encoder)
-        checked = checked_snapshot(resolved, context, lambda: spark, history.encoder)
-        drawn.append(snapshot_pictures(checked.embedded.graph, context.settings.graph))
+        night = resolved_history(lake, Settings(), history.of(claims), history.encoder)
+        make(night, lambda: spark, history.encoder)
+        drawn.append(snapshot_pictures(night, check_mined(night).drift))
     assert drawn[0] == drawn[1]
     assert sorted(drawn[0]) == ["changes.svg", "graph.svg"]
     assert "2 went" in drawn[0]["changes.svg"]
-    folder = lake.snapshot_folder(publish(checked, context, history.now))
+    folder = lake.snapshot_folder(publish(night, history.now))
     assert {name: (folder / name).read_text("utf-8") for name in drawn[0]} == drawn[0]

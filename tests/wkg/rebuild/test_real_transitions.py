@@ -15,8 +15,8 @@ from opus_pipelines.core.schemas import ALIASES, EDGES
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.history.ingestion.ingest import read_history
 from opus_pipelines.lake.layout import Lake, read_table
-from opus_pipelines.wkg.rebuild.records import HistoryRead
-from opus_pipelines.wkg.rebuild.stages import begin, estimate, mine, resolve
+from opus_pipelines.wkg.rebuild.steps import Engines, mine
+from tests.rebuilding import resolved_history
 
 DATA = Path(os.environ.get("OPUS_TEST_DATA", Path(__file__).parents[4] / "shared" / "data")) / "event_logs"
 pytestmark = [
@@ -106,10 +106,9 @@ def test_transitions_equal_an_independent_count(tmp_path: Path, spark: Any) -> N
     (tmp_path / "history" / "bpic2017w" / "source.toml").write_text('timezone = "Europe/Amsterdam"\n')
     lake = Lake(tmp_path / "lake")
     state = read_history(lake, tmp_path / "history", datetime(2026, 1, 31, tzinfo=UTC))
-    context = begin(Settings(), lake)
-    resolved = resolve(HistoryRead(state), context)
-    estimate(mine(resolved, context, lambda: spark), context, lambda: spark)
-    folder = resolved.snapshot.folder
+    night = resolved_history(lake, Settings(), state)
+    mine(night, Engines(lambda _: spark, lambda: spark))
+    folder = night.snapshot.folder
     task = {
         (a["source"], a["task_key"]): a["task_id"] for a in read_table(ALIASES, folder / "task_aliases").to_pylist()
     }

@@ -4,7 +4,6 @@ import math
 import random
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -27,19 +26,17 @@ from opus_pipelines.core.schemas import (
     VARIANTS,
 )
 from opus_pipelines.core.settings import Settings, Spark
-from opus_pipelines.history.ingestion.ingest import HistoryState
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_json, read_table
 from opus_pipelines.wkg.checks import check_snapshot
 from opus_pipelines.wkg.estimates.figures import BORDERS, NO_INTERVAL
 from opus_pipelines.wkg.graph import LambdaRule
 from opus_pipelines.wkg.rebuild.aggregates import SourcePart, mine_missing, read_aggregate
-from opus_pipelines.wkg.rebuild.records import HistoryRead, RebuildContext, ResolvedHistory, StagedSnapshot
-from opus_pipelines.wkg.rebuild.stages import begin, publish
-from opus_pipelines.wkg.rebuild.stages import resolve as resolve_history
+from opus_pipelines.wkg.rebuild.records import EMBEDDED_CHECKS, ChecksRecord, Rebuild, StagedSnapshot
+from opus_pipelines.wkg.rebuild.steps import publish
 from opus_pipelines.wkg.rebuild.tables import write_tables
 from opus_pipelines.wkg.task_matching.names import SourceNames, count_names
 from opus_pipelines.wkg.task_matching.resolve import Resolution
-from tests.rebuilding import checked_snapshot, resolved_history
+from tests.rebuilding import make, resolved_history
 from tests.wkg.estimates.bins import bin_of
 from tests.wkg.task_matching.resolved import resolve
 
@@ -81,10 +78,8 @@ def random_cases(history: Any, seed: int) -> list[dict[str, Any]]:
 
 def tables_of(lake: Lake, parts: list[SourcePart], resolution: Resolution, folder: Path) -> dict[str, Any]:
     snapshot = StagedSnapshot("w", lake, folder, is_new=True, is_held=False)
-    rule, none = LambdaRule(None, "transition", "", kept=False), HistoryRead(HistoryState())
-    write_tables(
-        ResolvedHistory(none, snapshot, tuple(parts), resolution, rule), RebuildContext(Settings(), lake, lake)
-    )
+    rule = LambdaRule(None, "transition", "", kept=False)
+    write_tables(Rebuild(Settings(), lake, lake, (), snapshot, tuple(parts), resolution, rule))
     tables = {dataset.name: read_table(dataset, dataset_folder(folder, dataset)) for dataset in STRICT}
     tables[TASKS.name] = tables[TASKS.name].drop_columns(["sources"])
     return tables
@@ -186,18 +181,16 @@ def test_nights_ids_lambda_and_retention(lake: Lake, history: Any, rebuild: Call
     assert resolved_history(lake, Settings(), history.of(first, other), reset_lambda=True).snapshot.is_new
 
     # A night without the second source is the first snapshot again: pointed to, nothing mined.
-    context = begin(Settings(), lake)
-    back = resolve_history(HistoryRead(history.of(first)), context)
+    back = resolved_history(lake, Settings(), history.of(first))
     assert (back.snapshot.is_new, back.snapshot.is_current) == (False, False)
-    checked = checked_snapshot(back, context, no_spark, history.encoder)
-    assert publish(checked, context, history.now + timedelta(days=40)) == night_1.snapshot_id == lake.current_snapshot()
+    make(back, no_spark, history.encoder)
+    assert publish(back, history.now + timedelta(days=40)) == night_1.snapshot_id == lake.current_snapshot()
 
     # Everything is older than the settings allow, but for what is current.
     late = {"retention": {"snapshots": 1, "days": 0, "grace_minutes": 0}}
-    context = begin(Settings(**late, wkg={"lambda": 0.5}), lake)
-    resolved = resolve_history(HistoryRead(history.of(first)), context)
-    checked = checked_snapshot(resolved, context, no_spark, history.encoder)
-    latest = publish(checked, context, history.now + timedelta(days=9_999))
+    night = resolved_history(lake, Settings(**late, wkg={"lambda": 0.5}), history.of(first))
+    make(night, no_spark, history.encoder)
+    latest = publish(night, history.now + timedelta(days=9_999))
     assert [f.name for f in sorted((lake.root / "wkg").glob("w*"))] == [latest]
     assert [f.name for f in (lake.root / "aggregates").iterdir()] == ["source_key=first"]
     assert [f.name for f in (lake.root / "history" / "implementations").iterdir()] == ["source_key=first"]
@@ -210,11 +203,9 @@ def titles(lake: Lake) -> dict[str, str]:
 
 
 def test_a_failed_check_publishes_nothing(lake: Lake, history: Any, spark: Any) -> None:
-    context = begin(Settings(), lake)
-    resolved = resolve_history(
-        HistoryRead(history.of(history.write(lake, "a", history.claims()))), context, history.encoder
-    )
-    checked, folder = checked_snapshot(resolved, context, lambda: spark, history.encoder), resolved.snapshot.folder
+    night = resolved_history(lake, Settings(), history.of(history.write(lake, "a", history.claims())), history.encoder)
+    make(night, lambda: spark, history.encoder)
+    folder = night.snapshot.folder
     assert all(check.passed for check in check_snapshot(folder))
     corrupted = [
         (
@@ -249,10 +240,12 @@ def test_a_failed_check_publishes_nothing(lake: Lake, history: Any, spark: Any) 
         ("every figure could be told", "wkg/task_implementations", False),
     }
     assert failed[0].detail == "1 wrong: p in 3 rows"
+    night.save(ChecksRecord((CheckResult("range", False, "p is 2", TASKS.name),)), EMBEDDED_CHECKS)
     with pytest.raises(CheckFailed, match=r"nothing was published: range \(wkg/tasks\): p is 2"):
-        publish(replace(checked, checks=(CheckResult("range", False, "p is 2", TASKS.name),)), context, history.now)
+        publish(night, history.now)
     assert lake.current_snapshot() is None
-    assert publish(replace(checked, checks=tuple(failed)), context, history.now) == lake.current_snapshot()
+    night.save(ChecksRecord(tuple(failed)), EMBEDDED_CHECKS)
+    assert publish(night, history.now) == lake.current_snapshot()
 
 
 def with_column(table: Any, name: str, value: Any) -> Any:

@@ -125,11 +125,11 @@ def test_an_unchanged_night_loads_no_model(lake: Lake, history: Any, tmp_path: P
         "import sys; from pathlib import Path; from types import SimpleNamespace as N; from "
         "opus_pipelines.lake.layout import Lake\n"
         "from opus_pipelines.core.settings import Settings\n"
-        "from opus_pipelines.wkg.rebuild.stages import begin, resolve\n"
-        "from opus_pipelines.wkg.rebuild.records import HistoryRead\n"
+        "from opus_pipelines.wkg.rebuild.steps import resolve\n"
+        "from opus_pipelines.wkg.rebuild.records import HistoryRecord\n"
         "same = {'merge': True, 'stated': {}, 'by_activities': False}\n"
         f"sources = [N(source=s, content=c, folder=Path(f), **same) for s, c, f in {states!r}]\n"
-        f"resolve(HistoryRead(N(sources=sources)), begin(Settings(), Lake({str(lake.root)!r})))\n"
+        f"resolve(Settings(), Lake({str(lake.root)!r}), HistoryRecord(tuple(sources), ()))\n"
         "print(sorted({'torch', 'faiss', 'pyspark', 'pandas', 'transformers'} & sys.modules.keys()))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True, cwd=tmp_path)

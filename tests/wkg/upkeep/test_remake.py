@@ -15,23 +15,24 @@ from opus_pipelines.core.schemas import EMBEDDINGS, SOURCES, TASKS
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.lake.layout import PART, Lake, table_of, write_json, write_table
 from opus_pipelines.language.embedding.cache import adopt_vectors
-from opus_pipelines.wkg.rebuild import stages as rebuild
-from opus_pipelines.wkg.rebuild.records import HistoryRead
+from opus_pipelines.wkg.rebuild import steps
+from opus_pipelines.wkg.rebuild.records import HistoryRecord
 from opus_pipelines.wkg.upkeep import remake
-from tests.rebuilding import checked_snapshot
+from tests.rebuilding import make
 
 
 def made_again(lake: Lake, history: Any, spark: Any, *sources: SimpleNamespace) -> str:
     """The steps of the job, with sources read into the scratch lake."""
-    context = rebuild.begin(Settings(), lake, full=True)
+    work = remake.begin_remake(lake)
     for source in sources:
-        folder = context.work.root / source.folder.relative_to(lake.root)
+        folder = work.root / source.folder.relative_to(lake.root)
         shutil.copytree(source.folder, folder)
         source.folder = folder
-    resolved = rebuild.resolve(HistoryRead(history.of(*sources)), context, history.encoder, publish=True)
-    assert resolved.snapshot.is_new
-    checked = checked_snapshot(resolved, context, lambda: spark, history.encoder)
-    return rebuild.publish(checked, context, history.now + timedelta(days=1))
+    record: Any = HistoryRecord(tuple(sources), (), full=True)  # type: ignore[arg-type]
+    night = steps.resolve(Settings(), lake, record, lambda _: history.encoder(), steps.Asked(publish=True))
+    assert night.snapshot.is_new
+    make(night, lambda: spark, history.encoder)
+    return steps.publish(night, history.now + timedelta(days=1))
 
 
 @pytest.fixture

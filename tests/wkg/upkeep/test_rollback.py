@@ -12,11 +12,10 @@ from opus_pipelines.core.settings import Settings
 from opus_pipelines.lake.layout import Lake, read_json, write_json
 from opus_pipelines.reporting.status import report
 from opus_pipelines.reporting.views import connect, write_views_sql
-from opus_pipelines.wkg.rebuild import stages
-from opus_pipelines.wkg.rebuild.records import HistoryRead
+from opus_pipelines.wkg.rebuild import steps
 from opus_pipelines.wkg.upkeep import rollback
 from opus_pipelines.wkg.upkeep.rollback import stamp
-from tests.rebuilding import checked_snapshot
+from tests.rebuilding import make, resolved_history
 
 
 def publish(lake: Lake, snapshot: str, day: int) -> None:
@@ -111,13 +110,12 @@ def test_the_same_inputs_do_not_undo_a_rollback_and_new_ones_do(lake: Lake, hist
     assert held.nothing_new is not None
     assert [word in held.nothing_new for word in (new, f"{old} stays", "`opus rebuild --publish`")] == [True] * 3
     assert lake.current_snapshot() == old
-    context = stages.begin(Settings(), lake)
-    resolved = stages.resolve(HistoryRead(history.of(second)), context, publish=True)
-    again = resolved.snapshot
+    night = resolved_history(lake, Settings(), history.of(second), publish=True)
+    again = night.snapshot
     assert (again.is_held, again.is_new, again.is_current) == (False, False, False)
     nothing = lambda: pytest.fail("a published snapshot needs neither Spark nor an encoder")
-    checked = checked_snapshot(resolved, context, nothing, nothing)
-    stages.publish(checked, context, history.now + timedelta(days=2))
+    make(night, nothing, nothing)
+    steps.publish(night, history.now + timedelta(days=2))
     assert (lake.current_snapshot(), lake.rolled_back_from()) == (new, [])
     rollback.roll_back(lake, old, history.now)
     third = rebuild(lake, history.write(lake, "log", history.claims()[:7]))

@@ -10,8 +10,8 @@ from opus_pipelines.core.settings import Settings
 from opus_pipelines.history.ingestion.ingest import SourceState
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.wkg.drift import Drift, Move
-from opus_pipelines.wkg.nightly import steps
-from opus_pipelines.wkg.nightly.staged import ChecksRecord, HistoryRecord, MinedRecord, Staged
+from opus_pipelines.wkg.rebuild import steps
+from opus_pipelines.wkg.rebuild.records import MINED, MINED_CHECKS, ChecksRecord, HistoryRecord, MinedRecord, Staged
 
 SOURCE = SourceState("a", Path("history/a"), "c1", None, True, "loaded", 3, {"Pay": "outcome"})
 MOVE = Move("t1", "t2", ("Register", "Pay"), 0.25, 0.5, 0.1)
@@ -45,7 +45,7 @@ def test_a_record_of_another_version_counts_as_none(tmp_path: Path) -> None:
 
 def test_without_history_the_next_step_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(LakeError, match="materialize history/implementations first"):
-        steps.check_mined(Settings(), Lake(tmp_path))
+        steps.opened(Settings(), Lake(tmp_path))
 
 
 def test_a_new_reading_removes_what_failed_its_checks_and_keeps_the_rest(tmp_path: Path) -> None:
@@ -55,12 +55,12 @@ def test_a_new_reading_removes_what_failed_its_checks_and_keeps_the_rest(tmp_pat
     staged = Staged(Lake(tmp_path / "lake"))
     mined = MinedRecord((), {}, None, None)
     for snapshot, passed in (("w1", True), ("w2", False)):
-        staged.save(mined, steps.MINED, snapshot)
-        staged.save(ChecksRecord((CheckResult("schema", passed, "", "wkg/tasks"),)), steps.MINED_CHECKS, snapshot)
-    read = steps.read(settings, staged.home, NOW)
-    assert [source.source for source in read.state.sources] == ["a"]
-    assert staged.load(MinedRecord, steps.MINED, "w1") == mined
-    assert staged.load(MinedRecord, steps.MINED, "w2") is None
+        staged.save(mined, MINED, snapshot)
+        staged.save(ChecksRecord((CheckResult("schema", passed, "", "wkg/tasks"),)), MINED_CHECKS, snapshot)
+    state, _ = steps.read(settings, staged.home, NOW)
+    assert [source.source for source in state.sources] == ["a"]
+    assert staged.load(MinedRecord, MINED, "w1") == mined
+    assert staged.load(MinedRecord, MINED, "w2") is None
     (source,) = staged.required_history().sources
     assert not source.folder.is_absolute()
     assert (staged.home.root / source.folder).is_dir()
