@@ -53,21 +53,12 @@ _TOKENS = re.compile(
 )
 
 
-def read_toml(path: Path, folder: Path | None = None) -> dict[str, Any]:
-    """Reads the tables of a TOML file. Raises SettingsError that names the file and the place of the error.
-
-    `folder`: a link that leads out of it is refused, and so is a hard link. Without it, links are followed.
-    """
-    tables = stated_toml(path, folder)
-    if tables is None:
-        raise SettingsError(f"{path}: no such file")
-    return tables
-
-
 def stated_toml(path: Path, folder: Path | None = None) -> dict[str, Any] | None:
-    """Reads the tables of a TOML file as `read_toml`, or returns None where nothing has that name.
+    """Reads the tables of a TOML file, or returns None where nothing has that name.
 
     What has the name and cannot be read (a pipe, a folder, a link to nothing) raises SettingsError: it is not absent.
+    The error names the file and the place. `folder`: a link that leads out of it is refused, and so is a hard link.
+    Without it, links are followed.
     """
     try:
         data = _content(path, folder)

@@ -124,11 +124,6 @@ def require_sound(lake: Lake, snapshot: str, thorough: bool = False) -> None:
     _raise_any(list(snapshot_damage(lake, snapshot, thorough)))
 
 
-def require_kept_sound(lake: Lake) -> None:
-    """Raises LakeError where the pointer to the snapshot or a kept file, as the id ledger, is damaged."""
-    _raise_any([damage for place in ("wkg", "wkg/kept", SOURCES.name) for damage in _damage_below(lake, place, ".")])
-
-
 def _raise_any(found: list[Damage]) -> None:
     if found:
         more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""

@@ -166,16 +166,10 @@ class Local:
         )
 
 
-def _local(session: "Callable[[], SparkSession]") -> Engine:
-    return Local()
-
-
-def _graphframes(session: "Callable[[], SparkSession]") -> Engine:
-
-    return GraphFrames(session())
-
-
-BUILT_IN: dict[str, EngineFactory] = {"local": _local, "graphframes": _graphframes}
+BUILT_IN: dict[str, EngineFactory] = {
+    "local": lambda session: Local(),
+    "graphframes": lambda session: GraphFrames(session()),
+}
 GRAPH_ENGINES: Registry[EngineFactory] = Registry(
     "graph_engines", BUILT_IN, lambda name, value: takes(value, "session")
 )
