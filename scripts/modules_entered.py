@@ -77,19 +77,20 @@ def rebuilt(history: Path, lake: Path) -> Any:
     from opus_pipelines.lake.layout import Lake
     from opus_pipelines.language.embedding.cache import CachedEncoder
     from opus_pipelines.language.embedding.encoder import encoder_of
-    from opus_pipelines.wkg.nightly import steps
+    from opus_pipelines.wkg.rebuild import steps
 
     settings = Settings.model_validate({"paths": {"history": history, "lake": lake}})
     home, none = Lake(lake), lambda *_: None
     encoder = lambda of: CachedEncoder(encoder_of(settings.encoder), of.kept / "embeddings")
-    engines = steps.Engines(encoder, none, none)  # type: ignore[arg-type]
+    engines = steps.Engines(none, none)  # type: ignore[arg-type]
     with home.lock():
         steps.read(settings, home, CLOCK)
-        steps.mine(settings, home, engines)
-        steps.check_mined(settings, home)
-        steps.embed(settings, home, encoder)
-        steps.check_embedded(settings, home)
-        return settings, steps.publish(*steps.to_publish(settings, home), CLOCK)
+        rebuild = steps.begun(settings, home, encoder)
+        steps.mine(rebuild, engines)
+        steps.check_mined(rebuild)
+        steps.embed(rebuild, encoder)
+        steps.check_embedded(rebuild)
+        return settings, steps.publish(rebuild, CLOCK)
 
 
 def one_log(folder: Path) -> Callable[[], object]:
