@@ -25,9 +25,10 @@ from opus_pipelines.core.ids import digest
 from opus_pipelines.core.schemas import DATASETS, OPTIMIZED
 from opus_pipelines.core.versions import versions_of
 from opus_pipelines.generation.bulk.chunks import GenerationSetup
-from opus_pipelines.generation.bulk.run import BulkRun, needed_for_contracts
-from opus_pipelines.generation.results.changes import failed_intakes, is_current, next_attempt
+from opus_pipelines.generation.bulk.run import BulkRun
+from opus_pipelines.generation.contracts import needed_for_contracts
 from opus_pipelines.generation.results.contract import ContractResult, check_result, publish_contract
+from opus_pipelines.generation.results.staleness import failed_intakes, is_current, next_attempt
 from opus_pipelines.intakes.intake import ContractFolder
 from opus_pipelines.lake.atomic_files import require_free_space
 from opus_pipelines.lake.layout import Lake

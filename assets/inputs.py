@@ -12,7 +12,7 @@ import dagster as dg
 from assets.partitions import CONTRACT, CONTRACTS
 from assets.specs import key, spec
 from opus_pipelines.core.ids import digest
-from opus_pipelines.generation.results.changes import input_version
+from opus_pipelines.generation.results.staleness import input_version
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.wkg.rebuild.unchanged import history_version, settings_version
 from resources.bulk import contracts_by_key

@@ -15,7 +15,7 @@ from assets.summary import shown, summary
 from opus_pipelines.core.errors import CheckResult
 from opus_pipelines.core.formatting import Ticker
 from opus_pipelines.core.versions import ALGORITHM_VERSIONS, versions_of
-from opus_pipelines.generation.bulk.run import contract_keys
+from opus_pipelines.generation.contracts import contract_keys
 from opus_pipelines.lake.layout import Lake, read_json
 from opus_pipelines.reporting.wkg_graph import snapshot_pictures
 from opus_pipelines.wkg.rebuild import steps

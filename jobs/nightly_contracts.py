@@ -8,8 +8,8 @@ import dagster as dg
 
 from assets.partitions import CONTRACTS
 from opus_pipelines.core.settings import Schedule, Settings
-from opus_pipelines.generation.bulk.run import contracts_of
-from opus_pipelines.generation.results.changes import is_current
+from opus_pipelines.generation.contracts import contracts_of
+from opus_pipelines.generation.results.staleness import is_current
 from opus_pipelines.lake.layout import Lake
 
 OBSERVED = dg.AssetSelection.assets(["inputs", "intakes"])  # the run observes it; the night does not wait for that

@@ -13,7 +13,7 @@ from opus_pipelines.core.ids import digest
 from opus_pipelines.core.schemas import FLOWS
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.flows.batches.inputs import utterance_files
-from opus_pipelines.generation.bulk.run import contracts_of
+from opus_pipelines.generation.contracts import contracts_of
 from opus_pipelines.intakes.intake import ContractFolder
 from opus_pipelines.lake.layout import Lake
 

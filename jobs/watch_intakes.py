@@ -12,7 +12,7 @@ from assets.partitions import CONTRACT
 from jobs.generate import JOB, requests
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.generation.bulk.run import contracts_of
+from opus_pipelines.generation.contracts import contracts_of
 from opus_pipelines.intakes.intake import ContractFolder
 from opus_pipelines.lake.layout import Lake
 

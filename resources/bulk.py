@@ -10,7 +10,8 @@ from pathlib import Path
 
 from opus_pipelines.generation.bulk.chunks import GenerationSetup
 from opus_pipelines.generation.bulk.encoding import SparkEncoder
-from opus_pipelines.generation.bulk.run import BulkRun, Progress, contracts_of
+from opus_pipelines.generation.bulk.run import BulkRun, Progress
+from opus_pipelines.generation.contracts import contracts_of
 from opus_pipelines.intakes.intake import ContractFolder
 from opus_pipelines.lake.layout import Lake
 from resources.encoder import EncoderResource

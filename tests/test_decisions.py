@@ -13,9 +13,9 @@ import yaml
 
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.generation.bulk.run import contracts_of
-from opus_pipelines.generation.results.changes import is_current
+from opus_pipelines.generation.contracts import contracts_of
 from opus_pipelines.generation.results.contract import publish_contract
+from opus_pipelines.generation.results.staleness import is_current
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.cache import CachedEncoder
 from opus_pipelines.language.embedding.encoder import TextEncoder

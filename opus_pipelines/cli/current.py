@@ -5,9 +5,9 @@ A night with nothing new so loads neither Dagster nor Spark nor a model.
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.generation.bulk.run import contracts_of
-from opus_pipelines.generation.results.changes import changes_since, failed_intakes, is_current
-from opus_pipelines.intakes.catalogues.files import catalogue_files
+from opus_pipelines.generation.contracts import contracts_of
+from opus_pipelines.generation.results.staleness import changes_since, failed_intakes, is_current
+from opus_pipelines.intakes.catalogues.file_names import catalogue_files
 from opus_pipelines.intakes.intake import ContractFolder
 from opus_pipelines.lake.damage import damaged_results, require_sound
 from opus_pipelines.lake.file_lists import REPAIR

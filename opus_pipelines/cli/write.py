@@ -179,7 +179,7 @@ def batch(
     from opus_pipelines.cli import runs
     from opus_pipelines.flows.batches.batch import is_contract_current
     from opus_pipelines.flows.batches.inputs import utterance_files
-    from opus_pipelines.generation.bulk.run import contracts_of
+    from opus_pipelines.generation.contracts import contracts_of
     from opus_pipelines.language.embedding.encoder import encoder_of
     from opus_pipelines.reporting import views
 

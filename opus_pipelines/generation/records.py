@@ -32,7 +32,7 @@ from opus_pipelines.lwm.stitching import Stitched, critical_groups
 from opus_pipelines.lwm.workflow_graph import WFG
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.wkg.subgraphs import SubWKG
-from opus_pipelines.workflow.evaluation.calendar import CalendarSettings
+from opus_pipelines.workflow.evaluation.calendar_settings import CalendarSettings
 from opus_pipelines.workflow.files import Weights
 
 

@@ -15,7 +15,7 @@ from opus_pipelines.core.settings import Cost, FlowBackendName, Section, Setting
 from opus_pipelines.core.settings_files import stated_toml
 from opus_pipelines.intakes.visibility.unseen import Aside
 from opus_pipelines.workflow.constraints import Constraints
-from opus_pipelines.workflow.evaluation.calendar import CalendarSettings
+from opus_pipelines.workflow.evaluation.calendar_settings import CalendarSettings
 
 
 class DocumentReading(Section):

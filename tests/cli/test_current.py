@@ -10,9 +10,10 @@ import pytest
 from opus_pipelines.cli.current import changes, split_stale, still_failed
 from opus_pipelines.core.schemas import INTAKES
 from opus_pipelines.core.settings import Paths, Settings
-from opus_pipelines.generation.bulk.run import contracts_of
+from opus_pipelines.generation.contracts import contracts_of
 from opus_pipelines.generation.results.contract import ContractResult, publish_contract, result_table
-from opus_pipelines.generation.results.rows import broken_row, result_id
+from opus_pipelines.generation.results.ids import result_id
+from opus_pipelines.generation.results.rows import broken_row
 from opus_pipelines.intakes.contract_settings import ContractSettings
 from opus_pipelines.intakes.intake import ContractFolder
 from opus_pipelines.lake.layout import Lake, write_json

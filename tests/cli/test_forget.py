@@ -10,7 +10,7 @@ import pytest
 
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.schemas import DATASETS, INTAKES, NEIGHBOURS, OPTIMIZED
-from opus_pipelines.generation.bulk.run import contracts_of
+from opus_pipelines.generation.contracts import contracts_of
 from opus_pipelines.history.records.forgotten_clients import Forgotten
 from opus_pipelines.lake.layout import Lake, table_of, write_json, write_table
 from opus_pipelines.lake.results import ResultKey, results_of

@@ -7,7 +7,7 @@ import pytest
 
 from opus_pipelines.core.settings import Paths, Settings
 from opus_pipelines.core.versions import ALGORITHM_VERSIONS, difference, versions_of
-from opus_pipelines.generation.results.rows import result_id
+from opus_pipelines.generation.results.ids import result_id
 from opus_pipelines.history.ingestion.ingest import read_history
 from opus_pipelines.intakes.intake import discover
 from opus_pipelines.lake.layout import Lake, write_json

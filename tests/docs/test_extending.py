@@ -15,7 +15,7 @@ from opus_pipelines.cli.export import export
 from opus_pipelines.core.errors import CheckFailed, PluginError, SettingsError
 from opus_pipelines.core.schemas import TASKS
 from opus_pipelines.core.settings import Settings, parse
-from opus_pipelines.generation.results.rows import settings_hash
+from opus_pipelines.generation.results.ids import settings_hash
 from opus_pipelines.history.ingestion.plan import FilePlan
 from opus_pipelines.history.ingestion.read_file import SourceFile, read_file
 from opus_pipelines.history.records.assembler import OtherFiles

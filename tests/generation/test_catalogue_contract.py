@@ -11,7 +11,7 @@ from opus_pipelines.core.settings import Settings
 from opus_pipelines.generation.bulk.chunks import GenerationSetup
 from opus_pipelines.generation.bulk.run import BulkRun
 from opus_pipelines.generation.results.contract import check_result
-from opus_pipelines.generation.results.rows import result_id
+from opus_pipelines.generation.results.ids import result_id
 from opus_pipelines.intakes.intake import ContractFolder, discover
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.cache import CachedEncoder

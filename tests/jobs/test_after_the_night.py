@@ -12,7 +12,7 @@ import pytest
 from assets.generation import LINEAGE
 from jobs.nightly_contracts import GENERATED, nightly_contracts, sensor
 from opus_pipelines.core.settings import Paths, Schedule, Settings
-from opus_pipelines.generation.results.rows import result_id
+from opus_pipelines.generation.results.ids import result_id
 from opus_pipelines.intakes.intake import discover
 from opus_pipelines.lake.layout import Lake, write_json
 

@@ -17,7 +17,7 @@ from jobs.nightly_contracts import nightly_contracts
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.schemas import DATASETS, RUNS
 from opus_pipelines.core.settings import Paths, Settings
-from opus_pipelines.generation.results.rows import result_id
+from opus_pipelines.generation.results.ids import result_id
 from opus_pipelines.intakes.intake import discover
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.status import contracts

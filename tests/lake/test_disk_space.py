@@ -16,7 +16,7 @@ import pytest
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.schemas import IMPLEMENTATIONS, REJECTS
 from opus_pipelines.core.settings import Disk, Paths, Settings
-from opus_pipelines.generation.bulk.run import needed_for_contracts
+from opus_pipelines.generation.contracts import needed_for_contracts
 from opus_pipelines.intakes.intake import discover
 from opus_pipelines.lake import atomic_files
 from opus_pipelines.lake.layout import Lake, read_json, read_table, table_of, write_json, write_table

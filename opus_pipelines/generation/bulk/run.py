@@ -1,7 +1,4 @@
-"""A run over contracts, few intakes or many.
-
-A run over contracts, few intakes or many: what they share is loaded once, each contract's result is staged by
-itself.
+"""A run over contracts, few intakes or many: what they share is loaded once, each contract's result is staged alone.
 
 Worker processes of this machine do the chunks of a contract, at most one for each core. On a cluster, Spark does them
 from `MANY` intakes on (`chunks.SparkChunks`).
@@ -10,7 +7,7 @@ from `MANY` intakes on (`chunks.SparkChunks`).
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -18,58 +15,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opus_pipelines.core.formatting import Ticker
-from opus_pipelines.core.schemas import DECISIONS, RUNS
+from opus_pipelines.core.schemas import RUNS
 from opus_pipelines.core.versions import versions_of
 from opus_pipelines.core.workers.pool import Worker, side_by_side
 from opus_pipelines.generation.bulk.chunks import Chunk, ChunkResult, GenerationSetup, ReadChunk, SparkChunks, WorkChunk
 from opus_pipelines.generation.results.contract import TABLES, ContractResult, StagedTables, write_part
-from opus_pipelines.generation.results.rows import result_id, settings_hash
-from opus_pipelines.history.records.forgotten_clients import Forgotten
-from opus_pipelines.intakes.decisions.record import decisions_of
-from opus_pipelines.intakes.intake import ContractFolder, discover
+from opus_pipelines.generation.results.ids import result_id, settings_hash
+from opus_pipelines.intakes.intake import ContractFolder
 from opus_pipelines.intakes.stored import write_vectors
-from opus_pipelines.lake.file_lists import NAME, REPAIR, damage_in
-from opus_pipelines.lake.layout import PART, Lake
+from opus_pipelines.lake.layout import PART
 from opus_pipelines.lake.results import ResultKey, by_column
 from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.lwm.interface import Usage, backend_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-
-# Bytes. Measured on the sample: 49 kB a result whatever it holds (15 datasets' files), and 30 kB an intake with its
-# ranked workflows; until the result is published also its text and the vectors of its passages, some 20 kB. Three times
-# that is a margin.
-OF_A_RESULT = 150_000
-OF_AN_INTAKE = 150_000
-
-
-def contracts_of(lake: Lake, intakes: Path) -> list[ContractFolder]:
-    """Returns the contracts below `intakes`, each with its decisions.
-
-    Those of forgotten clients are left out: nothing is made for them again.
-    """
-    forgotten = Forgotten.of(lake)
-    return [_decided(lake, contract) for contract in discover(intakes) if not forgotten.holds(contract.client)]
-
-
-def contract_keys(lake: Lake, intakes: Path) -> list[str]:
-    """Returns the keys of the contracts below `intakes`; none where there is no such folder."""
-    return [contract.key for contract in contracts_of(lake, intakes)] if intakes.is_dir() else []
-
-
-def _decided(lake: Lake, contract: ContractFolder) -> ContractFolder:
-    """Returns the contract with its decisions; damaged decisions cost their own contract."""
-    folder = lake.folder(DECISIONS, client_key=contract.client, contract_key=contract.contract)
-    if folder.is_dir() and (damage := next(damage_in(folder), None)) is not None and (folder / NAME).exists():
-        return replace(contract, problem=contract.problem or f"its decisions are damaged: {damage}; {REPAIR}")
-    return replace(contract, decisions=decisions_of(lake, contract.client, contract.contract))
-
-
-def needed_for_contracts(contracts: Iterable[ContractFolder | None]) -> int:
-    """Returns the bytes of one result of each of these contracts."""
-    return sum(OF_A_RESULT + OF_AN_INTAKE * len(contract.intakes) for contract in contracts if contract)
 
 
 MANY = 500  # intakes of a contract from which Spark on a cluster pays

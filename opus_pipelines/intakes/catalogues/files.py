@@ -25,27 +25,10 @@ from opus_pipelines.intakes.catalogues.entries import (
     RawEntry,
     declared_tasks,
 )
+from opus_pipelines.intakes.catalogues.file_names import LINES, NAME, TABLES, catalogue_files
 from opus_pipelines.intakes.catalogues.openapi import VERSION_KEYS, openapi_entries
 from opus_pipelines.intakes.documents.document import MIB, decode
-from opus_pipelines.intakes.elements import is_hidden, shown_name
-
-NAME = "catalogue"
-TABLES = {".csv", ".tsv"}
-STRUCTURED = {".json", ".yaml", ".yml"}
-LINES = {".jsonl", ".ndjson"}
-
-
-def catalogue_files(folder: Path) -> list[Path]:
-    """Returns the files of a contract's folder that may be of its catalogue, by name; sub-folders are not looked at."""
-    if not folder.is_dir():
-        return []
-    return sorted(p for p in folder.iterdir() if not is_hidden(Path(p.name)) and not p.is_dir() and _may_be(p))
-
-
-def _may_be(path: Path) -> bool:
-    suffix = path.suffix.casefold()
-    return suffix in STRUCTURED or (suffix in TABLES | LINES and path.stem.casefold().startswith(NAME))
-
+from opus_pipelines.intakes.elements import shown_name
 
 MAX_NODES = 2_000_000  # scalars, lists and mappings of a document, each alias counted with all that it stands for
 MAX_YAML_DEPTH = 64

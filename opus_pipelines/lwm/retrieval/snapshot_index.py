@@ -19,7 +19,8 @@ from opus_pipelines.lwm.retrieval.task_names import TaskNames
 from opus_pipelines.wkg.estimates.times import StepTimes
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.wkg.snapshot import Snapshot
-from opus_pipelines.workflow.evaluation.calendar import Calendar, CalendarSettings
+from opus_pipelines.workflow.evaluation.calendar import Calendar
+from opus_pipelines.workflow.evaluation.calendar_settings import CalendarSettings
 
 if TYPE_CHECKING:
     from opus_pipelines.lwm.retrieval.case_memory import IndustryMemory

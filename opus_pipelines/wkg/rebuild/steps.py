@@ -22,7 +22,7 @@ from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.versions import versions_of
 from opus_pipelines.history.ingestion.ingest import HistoryOptions, HistoryState, SourceState, read_history
 from opus_pipelines.history.ingestion.parallel_files import ParallelReading
-from opus_pipelines.lake.atomic_files import full_disk_named
+from opus_pipelines.lake.atomic_files import full_disk_named, sweep
 from opus_pipelines.lake.layout import Lake, read_json
 from opus_pipelines.language.embedding.cache import CachedEncoder
 from opus_pipelines.language.embedding.encoder import TextEncoder, encoder_of
@@ -346,6 +346,7 @@ def publish(rebuild: Rebuild, now: datetime) -> str:
         # The ledger records which names are in use. That changes also when an earlier snapshot becomes current again.
         manifest.keep(home, rebuild.resolution, rebuild.rule, mined.lambda_)
     if snapshot.is_new:
+        sweep(snapshot.folder)  # what an earlier publishing that was killed left of its manifest
         manifest.write(rebuild, checks, checked.drift, now)
         home.publish(snapshot.folder, home.snapshot_folder(snapshot.snapshot_id))
         shutil.rmtree(home.staged / snapshot.snapshot_id, ignore_errors=True)  # the records of its steps

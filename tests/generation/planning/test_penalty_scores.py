@@ -8,7 +8,7 @@ import pytest
 
 from opus_pipelines.core.settings import Reward, ScoreRules, Settings
 from opus_pipelines.generation.planning.ranking import TaskFactIndex, penalty_scores
-from opus_pipelines.generation.results.rows import settings_hash
+from opus_pipelines.generation.results.ids import settings_hash
 from opus_pipelines.quality.sample.industries import read_industry
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
 from opus_pipelines.workflow.evaluation.penalty import TaskFacts, penalties

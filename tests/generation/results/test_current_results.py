@@ -9,9 +9,10 @@ import pytest
 
 from opus_pipelines.core.schemas import INTAKES, RUNS
 from opus_pipelines.core.settings import Reward, Settings
-from opus_pipelines.generation.results.changes import failed_intakes, is_current, next_attempt
 from opus_pipelines.generation.results.contract import ContractResult, publish_contract, result_table
-from opus_pipelines.generation.results.rows import broken_row, result_id
+from opus_pipelines.generation.results.ids import result_id
+from opus_pipelines.generation.results.rows import broken_row
+from opus_pipelines.generation.results.staleness import failed_intakes, is_current, next_attempt
 from opus_pipelines.intakes.intake import ContractFolder, discover
 from opus_pipelines.lake.layout import Lake
 

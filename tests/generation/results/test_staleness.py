@@ -10,10 +10,10 @@ import pytest
 from opus_pipelines.core.schemas import INTAKES, RUNS
 from opus_pipelines.core.settings import Reward, Settings
 from opus_pipelines.core.versions import ALGORITHM_VERSIONS, versions_of
-from opus_pipelines.generation.bulk.run import contracts_of
-from opus_pipelines.generation.results.changes import changes_since, is_current
+from opus_pipelines.generation.contracts import contracts_of
 from opus_pipelines.generation.results.contract import ContractResult, publish_contract, result_table
-from opus_pipelines.generation.results.rows import MadeFrom, id_of, result_id, settings_hash
+from opus_pipelines.generation.results.ids import MadeFrom, id_of, result_id, settings_hash
+from opus_pipelines.generation.results.staleness import changes_since, is_current
 from opus_pipelines.intakes.decisions.record import Decision, add
 from opus_pipelines.intakes.intake import discover
 from opus_pipelines.lake.layout import Lake

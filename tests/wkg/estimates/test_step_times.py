@@ -17,7 +17,8 @@ from opus_pipelines.lwm.retrieval.task_names import TaskNames
 from opus_pipelines.wkg.estimates.times import StepTimes, correlations
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.workflow.constraints import StepDeadline
-from opus_pipelines.workflow.evaluation.calendar import Calendar, CalendarSettings
+from opus_pipelines.workflow.evaluation.calendar import Calendar
+from opus_pipelines.workflow.evaluation.calendar_settings import CalendarSettings
 from opus_pipelines.workflow.model import REVIEW, UNKNOWN, Actor, InputNode, OutputNode, TaskNode, Workflow
 
 HOUR = 3.6e6

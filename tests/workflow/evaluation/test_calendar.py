@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from opus_pipelines.workflow.evaluation.calendar import Calendar, CalendarSettings
+from opus_pipelines.workflow.evaluation.calendar import Calendar
+from opus_pipelines.workflow.evaluation.calendar_settings import CalendarSettings
 
 HOUR = 3_600_000.0
 OFFICE = CalendarSettings(timezone="Europe/Amsterdam", working_hours="09:00-17:00", holidays=("NL", "2026-06-03"))

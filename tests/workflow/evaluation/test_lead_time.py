@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opus_pipelines.workflow.evaluation.calendar import Calendar, CalendarSettings
+from opus_pipelines.workflow.evaluation.calendar import Calendar
+from opus_pipelines.workflow.evaluation.calendar_settings import CalendarSettings
 from opus_pipelines.workflow.evaluation.lead_time import (
     DurationQuantiles,
     Period,
