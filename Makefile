@@ -78,7 +78,7 @@ audit: .venv/.installed ## known vulnerabilities of what is locked; where the in
 	@$(BIN)/python scripts/audit.py requirements.lock
 
 docs: .venv/.installed ## write docs/reference from the code, then the site into build/site; a broken link is an error
-	@$(BIN)/python scripts/reference.py
+	@PYTHONPATH=. $(BIN)/python scripts/reference.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	echo "site       $(abspath build/site)/index.html"
 
