@@ -88,8 +88,8 @@ def run(options: Options, /, file: Path, texts: tuple[str, ...], tasks_file: Pat
     "--method",
     "methods",
     multiple=True,
-    type=click.Choice(["policy gradient", "edit policy", "in context", "random edits", "random programs"]),
-    help="How programs are proposed; may be repeated. Default: the first three.",
+    type=click.Choice(["policy gradient", "random edits", "random programs"]),
+    help="How programs are proposed; may be repeated. Default: the first two.",
 )
 @click.option(
     "--interpreter",
@@ -105,8 +105,8 @@ def run(options: Options, /, file: Path, texts: tuple[str, ...], tasks_file: Pat
     "--generator",
     "generators",
     multiple=True,
-    type=click.Choice(["openai_compatible", "causal_lm", "lora"]),
-    help="A language model that proposes programs, instead of the methods: in context, or a LoRA policy over edits.",
+    type=click.Choice(["openai_compatible", "causal_lm"]),
+    help="A language model that proposes programs in context, instead of the methods.",
 )
 @click.option("--most-tasks", type=click.IntRange(min=1), help="Use at most so many tasks of each half.")
 @click.option("-o", "--output", type=FILE, help="Write the program that is best on the tasks to select on.")
@@ -121,8 +121,8 @@ def improve(options: Options, /, file: Path | None, output: Path | None, **how: 
     \b
     Example:
       opus program improve plan.core --calls 500 --seeds 3 -o better.core
-      opus program improve --generator lora --interpreter causal_lm --calls 20 --seeds 1 --most-tasks 10
-      opus program improve --method "policy gradient" --method "in context" --interpreter exact --interpreter similar
+      opus program improve --generator causal_lm --interpreter causal_lm --calls 20 --seeds 1 --most-tasks 10
+      opus program improve --method "policy gradient" --method "random edits" --interpreter exact --interpreter similar
       opus query programs
     """
     from opus_pipelines.flows.programs.drafts import program_of

@@ -14,7 +14,7 @@ of what is left is the method's again, and so on.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Protocol
+from functools import partial
 
 import numpy as np
 
@@ -30,13 +30,7 @@ from opus_pipelines.flows.programs.drafts import (
     typed,
 )
 from opus_pipelines.flows.programs.drafts import applied as edited
-from opus_pipelines.flows.programs.policies import (
-    MOST_LIKELY,
-    EditPolicy,
-    HistoryGenerator,
-    TaskPolicy,
-    mentioned_phrases,
-)
+from opus_pipelines.flows.programs.policies import MOST_LIKELY, TaskPolicy, mentioned_phrases
 from opus_pipelines.flows.programs.rewards import INVALID, BudgetSpent, Harness
 from opus_pipelines.workflow.blocks.formats.core_program import CoreProgram
 
@@ -169,79 +163,21 @@ class Searched:
     curve: list[tuple[int, float]]
 
 
-class Method(Protocol):
-    """A method: proposes the next draft from that of a walk, and learns from its reward."""
-
-    crosses: ClassVar[bool]  # whether its walks exchange pieces
-
-    def propose(self, best: Draft) -> Draft:
-        """Returns the next draft to try."""
-        ...
-
-    def learn(self, gain: float) -> None:
-        """Takes what the draft that was proposed last gained over the one before, 0 where it is worse."""
-        ...
+def _random_edits(best: Draft, bank: Bank, generator: np.random.Generator) -> Draft:
+    """Returns the draft after one or two edits that are drawn evenly."""
+    for _ in range(int(generator.integers(1, 3))):
+        best = edited(best, random_edit(best, bank, generator))
+    return best
 
 
-class EditPolicyGradient:
-    """Edits drawn by a policy that REINFORCE trains."""
-
-    crosses: ClassVar[bool] = True
-
-    def __init__(self, bank: Bank, seed: int) -> None:
-        self.policy, self._generator = EditPolicy(bank), np.random.default_rng(seed)
-
-    def propose(self, best: Draft) -> Draft:
-        """Returns the best draft after one or two drawn edits."""
-        draft, self._last = self.policy.propose(best, self._generator)
-        return draft
-
-    def learn(self, gain: float) -> None:
-        """Takes one step of the gradient."""
-        self.policy.learn(self._last, gain)
+def _random_program(best: Draft, bank: Bank, generator: np.random.Generator) -> Draft:
+    """Returns a draft that is drawn anew."""
+    return random_draft(bank, generator)
 
 
-class RandomEdits:
-    """A control: edits drawn evenly."""
-
-    crosses: ClassVar[bool] = True
-
-    def __init__(self, bank: Bank, seed: int) -> None:
-        self._bank, self._generator = bank, np.random.default_rng(seed)
-
-    def propose(self, best: Draft) -> Draft:
-        """Returns the best draft after one or two random edits."""
-        for _ in range(int(self._generator.integers(1, 3))):
-            best = edited(best, random_edit(best, self._bank, self._generator))
-        return best
-
-    def learn(self, gain: float) -> None:
-        """Learns nothing."""
-
-
-class RandomPrograms:
-    """A control: every program is drawn anew."""
-
-    crosses: ClassVar[bool] = False
-
-    def __init__(self, bank: Bank, seed: int) -> None:
-        self._bank, self._generator = bank, np.random.default_rng(seed)
-
-    def propose(self, best: Draft) -> Draft:
-        """Returns a random draft."""
-        return random_draft(self._bank, self._generator)
-
-    def learn(self, gain: float) -> None:
-        """Learns nothing."""
-
-
-WALKS: dict[str, Callable[[Bank, int], Method]] = {
-    "edit policy": EditPolicyGradient,
-    "in context": HistoryGenerator,
-    "random edits": RandomEdits,
-    "random programs": RandomPrograms,
-}
-METHODS = (TASK_POLICY, *WALKS)
+_RANDOM_EDITS = "random edits"
+_CONTROLS = {_RANDOM_EDITS: _random_edits, "random programs": _random_program}
+METHODS = (TASK_POLICY, *_CONTROLS)
 
 
 def improve(method: str, bank: Bank, begin: Draft, harness: Harness, seed: int) -> SearchRun:
@@ -249,44 +185,26 @@ def improve(method: str, bank: Bank, begin: Draft, harness: Harness, seed: int) 
 
     The first call scores the beginning. Raises InputError where the harness states no limit of calls.
     """
-    if method == TASK_POLICY:
-        return _searched(
-            lambda calls, drawn, found: _PolicySearch(bank, calls, drawn, found), method, begin, harness, seed
-        )
-    chosen = WALKS[method](bank, seed)
-    return _searched(
-        lambda calls, drawn, found: _WalkSearch(bank, calls, drawn, found, chosen), method, begin, harness, seed
-    )
-
-
-def improve_with(chosen: Method, name: str, begin: Draft, harness: Harness, seed: int) -> SearchRun:
-    """Returns what a method that is given found, as `improve`, with all calls and no coordinate search."""
-    return _searched(
-        lambda calls, drawn, found: _WalkSearch(None, calls, drawn, found, chosen), name, begin, harness, seed
-    )
-
-
-def _searched(
-    made: Callable[[Harness, np.random.Generator, SearchRun], "_Search"],
-    name: str,
-    begin: Draft,
-    harness: Harness,
-    seed: int,
-) -> SearchRun:
     if harness.most_calls is None:
         raise InputError("a search needs a limit of calls")
     first = harness.score(program_of(begin))
-    search = made(harness, np.random.default_rng([seed, 1]), SearchRun(name, seed, begin, first, first))
+    found, generator = SearchRun(method, seed, begin, first, first), np.random.default_rng([seed, 1])
+    search: _Search
+    if method == TASK_POLICY:
+        search = _PolicySearch(bank, harness, generator, found)
+    else:
+        drawn = partial(_CONTROLS[method], bank=bank, generator=np.random.default_rng(seed))
+        search = _WalkSearch(bank, harness, generator, found, drawn, method == _RANDOM_EDITS)
     with suppress(BudgetSpent):
         search.run()
-    return search.found
+    return found
 
 
 @dataclass
 class _Search:
     """A search: phases of the method in turn with coordinate searches, until the calls are used up."""
 
-    bank: Bank | None
+    bank: Bank
     harness: Harness
     generator: np.random.Generator
     found: SearchRun
@@ -296,19 +214,12 @@ class _Search:
         before = -1
         while self.harness.calls > before:
             before = self.harness.calls
-            left = self.left
-            ended = self.phase(left if self.bank is None else max(1, round(_OWN * left)))
-            if self.bank is not None:
-                climb(ended, self.tried, self.bank, self.generator)
+            left = (self.harness.most_calls or 0) - self.harness.calls
+            climb(self.phase(max(1, round(_OWN * left))), self.tried, self.bank, self.generator)
 
     def phase(self, calls: int) -> Draft:
         """Lets the method propose for so many calls, and returns the draft that the coordinate search begins at."""
         raise NotImplementedError
-
-    @property
-    def left(self) -> int:
-        """The calls that are left."""
-        return (self.harness.most_calls or 0) - self.harness.calls
 
     def tried(self, draft: Draft) -> float:
         """Returns the reward of a draft; keeps the best, and records the proposal where it is a new call."""
@@ -328,7 +239,6 @@ class _PolicySearch(_Search):
     def __post_init__(self) -> None:
         begin = self.found.best
         rewards = self.harness.scores(program_of(begin))
-        assert self.bank is not None
         self._policy = TaskPolicy(self.bank, mentioned_phrases(self.harness, self.bank), begin, rewards)
         self._drawn = 0
 
@@ -364,9 +274,10 @@ class _Walk:
 
 @dataclass
 class _WalkSearch(_Search):
-    """Walks by simulated annealing; they share the method, which learns from all of them, and the calls."""
+    """Walks by simulated annealing, which share the calls. `crosses`: whether they exchange pieces."""
 
-    method: Method
+    propose: Callable[[Draft], Draft]
+    crosses: bool
 
     def phase(self, calls: int) -> Draft:
         """Walks from the best program: at first several times, then once."""
@@ -397,14 +308,12 @@ class _WalkSearch(_Search):
         """
         walk.current, walk.worth = walk.best, walk.reward
         harness, start, idle = self.harness, self.harness.calls, 0
-        others = [draft for draft in elites if draft != walk.best] if self.method.crosses else []
+        others = [draft for draft in elites if draft != walk.best] if self.crosses else []
         while harness.calls - start < calls and idle < MOST_IDLE:
             before = harness.calls
             is_crossed = bool(others) and self.generator.random() < CROSSOVERS
-            draft = self._crossed(walk.current, others) if is_crossed else self.method.propose(walk.current)
+            draft = self._crossed(walk.current, others) if is_crossed else self.propose(walk.current)
             reward = self.tried(draft)
-            if not is_crossed:
-                self.method.learn(max(0.0, reward - walk.worth))
             idle = idle + 1 if harness.calls == before else 0
             if is_better((reward, draft), (walk.reward, walk.best)):
                 walk.best, walk.reward = draft, reward

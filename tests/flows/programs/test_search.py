@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.flows.programs import planning_set
@@ -16,7 +15,6 @@ from opus_pipelines.flows.programs.drafts import Item, applied, draft_of, progra
 from opus_pipelines.flows.programs.executors import ToolExecutor
 from opus_pipelines.flows.programs.experiment import Plan, experiment, publish_experiment, summaries
 from opus_pipelines.flows.programs.planning_set import MANUAL, PlanningTask, bank, plan_score, tasks, toolbox
-from opus_pipelines.flows.programs.policies import EVEN, EditPolicy, Part, RunningMoments
 from opus_pipelines.flows.programs.rewards import INVALID, BudgetSpent, Harness, RewardError, chain_validity, scorer
 from opus_pipelines.flows.programs.search import METHODS, improve
 from opus_pipelines.lake.layout import Lake
@@ -113,48 +111,6 @@ def test_a_constant_reward_teaches_nothing_and_is_told() -> None:
 def test_a_reward_that_is_not_known_is_named_with_the_known() -> None:
     with pytest.raises(RewardError, match="task_score, chain_validity"):
         scorer("beauty")
-
-
-def test_the_baseline_is_a_running_mean_and_an_even_reward_has_no_advantage() -> None:
-    moments = RunningMoments(keep=0.5)
-    assert [moments.advantage(r) for r in (1.0, 1.0) if moments.add(r) is None] == [0.0, 0.0]
-    moments.add(0.0)
-    assert moments.mean == pytest.approx(0.5)
-    assert moments.advantage(1.0) == pytest.approx(1.0)
-
-
-def test_the_policy_moves_towards_what_gained() -> None:
-    policy, generator = EditPolicy(bank()), np.random.default_rng(0)
-    for _ in range(400):
-        _, edits = policy.propose(MANUAL, generator, 1)
-        policy.learn(edits, 1.0 if edits[0][0].chosen == 2 else 0.0)
-    assert int(np.argmax(policy.parts["operator"].table)) == 2
-
-
-def test_a_constant_gain_moves_the_policy_nowhere() -> None:
-    policy, generator = EditPolicy(bank()), np.random.default_rng(0)
-    begin = {name: part.table.copy() for name, part in policy.parts.items()}
-    for _ in range(50):
-        policy.learn(policy.propose(MANUAL, generator)[1], 0.25)
-    assert all(np.allclose(part.table, begin[name]) for name, part in policy.parts.items())
-
-
-def test_the_gradient_of_a_part_is_that_of_the_logarithm_of_its_probability() -> None:
-    part = Part("x", np.array([0.3, -0.2, 0.1]), np.array([0.5]), (1.0, 1.0))
-    features = np.array([[1.0], [0.0], [2.0]])
-    choice = part.draw(np.random.default_rng(0), np.arange(3), features)
-
-    def log_of(table: NDArray[np.float64], weight: float) -> float:
-        shares = np.exp(table + features[:, 0] * weight)
-        shares /= shares.sum()
-        return float(np.log((1 - EVEN) * shares[choice.chosen] + EVEN / 3))
-
-    table, step = part.table.copy(), 1e-6
-    by_table = [(log_of(table + step * row, 0.5) - log_of(table, 0.5)) / step for row in np.eye(3)]
-    by_weight = (log_of(table, 0.5 + step) - log_of(table, 0.5)) / step
-    part.learn(choice, 1.0)
-    assert part.table - table == pytest.approx(by_table, abs=1e-5)
-    assert part.weights[0] - 0.5 == pytest.approx(by_weight, abs=1e-5)
 
 
 def test_a_search_without_a_limit_of_calls_is_refused() -> None:
