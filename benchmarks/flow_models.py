@@ -58,11 +58,10 @@ def run(folder: Path, limit: str | None) -> int:
 def compare(folder: Path, limit: str | None, url: str) -> int:
     settings = folder / "opus.toml"
     settings.write_text(
-        f'[causal_lm]\npath = "{write_tiny_model(folder / "tiny").absolute()}"\nmax_prompt_tokens = 1024\nepochs = 1\n'
-        "lora_rank = 8\nlearning_rate = 0.01\n"
+        f'[causal_lm]\npath = "{write_tiny_model(folder / "tiny").absolute()}"\nmax_prompt_tokens = 1024\n'
         f'[openai_compatible]\nurl = "{url}"\nmodel = "gpt-4o-mini"\n'
     )
-    names = ("composer", "catalogue", "nearest", "frequent", "pointer", "causal", "lora", "endpoint")
+    names = ("composer", "catalogue", "nearest", "frequent", "causal", "endpoint")
     models = [word for name in names for word in ("--model", name)]
     more = ["--limit", limit] if limit else []
     return main(

@@ -25,7 +25,7 @@ _CATALOGUE = click.option(
     "--catalogue", type=_FILE, help="TOML or JSON of tables, triggers and actions. Default: that of an invented company"
 )
 PLAIN = ("composer", "catalogue", "nearest", "frequent")
-MODELS = (*PLAIN, "pointer", "causal", "lora", "endpoint")
+MODELS = (*PLAIN, "causal", "endpoint")
 PROMPTS = ("zero-shot", "few-shot", "retrieval")
 
 
@@ -164,9 +164,7 @@ def compare(
     catalogue  the same, having read the catalogue's texts only
     nearest    the flow of the most similar requirement of the tune part
     frequent   the most frequent flow of the tune part
-    pointer    the pointer model, trained on the tune part: trigger and steps in order, no flow logic, no inputs
     causal     the model in [causal_lm] path of opus.toml
-    lora       the same with a LoRA adapter that is trained on the tune part first
     endpoint   the model of [openai_compatible], with each of the prompts
 
     \b
@@ -255,15 +253,10 @@ class _Writers:
 
         if name in PLAIN:
             yield plain_writers(self.catalogue, self.examples, [name])[0], None
-        elif name == "pointer":
-            from opus_pipelines.flows.writers.pointer_writer import PointerWriter
-            from opus_pipelines.language.embedding.encoder import encoder_of
-
-            yield PointerWriter(self.catalogue, self.known, encoder_of(self.options.settings().encoder)), None
         elif name == "endpoint":
             yield from self._endpoint(prompts)
         else:
-            yield from self._causal(name, prompts)
+            yield from self._causal(prompts)
 
     def _endpoint(self, prompts: tuple[str, ...]) -> "Iterator[tuple[DocumentWriter, str | None]]":
         from opus_pipelines.flows.enterprise.composer import learnt
@@ -279,21 +272,18 @@ class _Writers:
             decoder = EndpointDecoder(own, lake)
             yield LanguageWriter(self.catalogue, learnt(self.catalogue), decoder, way), self.price or own.model
 
-    def _causal(self, name: str, prompts: tuple[str, ...]) -> "Iterator[tuple[DocumentWriter, str | None]]":
+    def _causal(self, prompts: tuple[str, ...]) -> "Iterator[tuple[DocumentWriter, str | None]]":
         from opus_pipelines.flows.enterprise.composer import learnt
-        from opus_pipelines.flows.writers.platform_flows import CausalDecoder, LanguageWriter, fine_tuned, promptings
+        from opus_pipelines.flows.writers.platform_flows import CausalDecoder, LanguageWriter, promptings
         from opus_pipelines.lwm.language_models.causal_model import load
 
         settings = self.options.settings().causal_lm
         if settings.path is None:
-            raise SettingsError(f"{name} needs [causal_lm] path, a folder with a model")
+            raise SettingsError("causal needs [causal_lm] path, a folder with a model")
         choice, model = learnt(self.catalogue), load(settings.path, settings.max_prompt_tokens)
-        if name == "lora":
-            model = fine_tuned(model, settings, self.known, (self.catalogue, choice))
-        label = f"{settings.path.name}{' with LoRA' if name == 'lora' else ''}"
-        for prompt in ("zero-shot",) if name == "lora" else prompts:
-            way = promptings(self.known)[prompt]
-            yield LanguageWriter(self.catalogue, choice, CausalDecoder(model, label), way), self.price
+        for prompt in prompts:
+            decoder, way = CausalDecoder(model, settings.path.name), promptings(self.known)[prompt]
+            yield LanguageWriter(self.catalogue, choice, decoder, way), self.price
 
 
 def _cells(row: "ModelRow") -> tuple[str, ...]:

@@ -3,9 +3,8 @@
 A sequence is its dag_s of LWM (10): a chain, in which a task waits for the one before it, or a partial order. Algorithm
 1 joins the dags of all sequences and the edges of the WKG between them. Algorithm 2 joins the components of a
 disconnected graph with similar tasks of the WKG. Input and output touch every sequence, so connectivity is judged
-without them (spec B); otherwise no graph would be disconnected. The caller gives the similarity of two tasks: the
-cosine of their embeddings, or between the parts of a stitched plan how likely an edge joins them (`lwm.stitching`),
-where the paper has a graph attention network.
+without them (spec B); otherwise no graph would be disconnected. The caller gives the similarity of two tasks, which is
+the cosine of their embeddings, where the paper has a graph attention network.
 """
 
 import itertools

@@ -43,7 +43,7 @@ def plan(goals: str, cases: list[str], known: WorkGraph | None = None) -> Stitch
         Demand(frozenset(goal), dict(zip(found.tasks, found.share(frozenset(goal)).tolist(), strict=True)))
         for goal in goals
     ]
-    return stitched(demands, found, known or graph(cases), lambda one, other: 0.0)
+    return stitched(demands, found, known or graph(cases))
 
 
 def test_the_plan_has_the_goals_with_what_their_cases_did() -> None:
@@ -75,8 +75,8 @@ def test_a_group_of_critical_tasks_gets_its_likeliest_task() -> None:
     cases = [*HISTORY, "rcwip"]
     found = counts(cases)
     demands = [Demand(frozenset("w"), dict(zip(found.tasks, found.share(frozenset("w")).tolist(), strict=True)))]
-    assert "c" not in stitched(demands, found, graph(cases), lambda a, b: 0.0).tasks
-    assert "c" in stitched(demands, found, graph(cases), lambda a, b: 0.0, [frozenset("c")]).tasks
+    assert "c" not in stitched(demands, found, graph(cases)).tasks
+    assert "c" in stitched(demands, found, graph(cases), [frozenset("c")]).tasks
 
 
 def test_drawn_traces_stand_for_the_chances() -> None:

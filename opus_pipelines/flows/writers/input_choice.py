@@ -20,7 +20,6 @@ from opus_pipelines.flows.enterprise.values import (
     Scopes,
     Term,
     column_pill,
-    parse_query,
     query_text,
 )
 from opus_pipelines.language.word_stems import stem
@@ -288,36 +287,6 @@ class InputWriter:
         return tuple(Input(name, given[name]) for name in entry.inputs if given.get(name)) if entry else ()
 
 
-def taught(catalogue: Catalogue, flow: FlowDocument, requirement: str) -> list[tuple[Prompt, tuple[str, ...]]]:
-    """Returns the questions for the inputs of a known flow, each with the lines that answer it.
-
-    A value that is not among the options is left out of its answer.
-    """
-    found = []
-    for place in (None, *range(len(flow.components))):
-        step = flow.trigger if place is None else flow.components[place]
-        if step is None:
-            continue
-        open_flow = _with_inputs(flow, place, ())
-        texts = (requirement, step.annotation or requirement)
-        options = InputOptions(catalogue, open_flow, place, texts[::-1])
-        given: dict[str, str] = {}
-        while slots := options.slots(given):
-            chosen = {slot.name: _known(step.inputs, slot) for slot in slots}
-            found.append((question(open_flow, place, texts, slots), lines_of(slots, chosen)))
-            given |= {name: "^".join(values) for name, values in chosen.items()}
-    return found
-
-
-def _known(inputs: Sequence[Input], slot: SlotOptions) -> list[str]:
-    """The values of an input of a known flow, as far as they are among its options."""
-    value = next((given.value for given in inputs if given.name == slot.name), None)
-    if not isinstance(value, str):
-        return []
-    values = [query_text(EncodedQuery((term,))) for term in parse_query(value).terms] if slot.most > 1 else [value]
-    return [each for each in values if each in slot.options][: slot.most]
-
-
 def _with_inputs(flow: FlowDocument, place: int | None, inputs: tuple[Input, ...]) -> FlowDocument:
     if place is None:
         return replace(flow, triggers=tuple(replace(t, inputs=inputs) for t in flow.triggers[:1]))
@@ -336,11 +305,6 @@ def question(flow: FlowDocument, place: int | None, texts: tuple[str, str], slot
         listed = ", ".join(quoted(value) for value in slot.options[:_SHOWN])
         lines.append(f"input {slot.name}{'' if slot.is_mandatory else ' (may be left out)'}: {listed}")
     return Prompt(INPUT_SYSTEM, f"{bordered(lines)}\nThe inputs of the last step of the flow:", {})
-
-
-def lines_of(slots: Sequence[SlotOptions], given: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Returns the lines in which a causal model writes inputs of a step: its choices, or that one is left out."""
-    return tuple(f"{s.name}={value}" for s in slots for value in given.get(s.name) or (LEFT_OUT,))
 
 
 def following(slots: Sequence[SlotOptions], lines: Sequence[str]) -> tuple[tuple[str, ...], bool]:

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from opus_pipelines.core.errors import OpusError, SettingsError
+from opus_pipelines.core.errors import SettingsError
 from opus_pipelines.core.ids import digest
-from opus_pipelines.core.settings_sections import CausalLm, OpenaiCompatible
+from opus_pipelines.core.settings_sections import OpenaiCompatible
 from opus_pipelines.flows.enterprise import documents
 from opus_pipelines.flows.enterprise.catalogue import Catalogue
 from opus_pipelines.flows.enterprise.clauses import LONGEST_REQUIREMENT, clauses
@@ -30,7 +30,7 @@ from opus_pipelines.flows.enterprise.documents import (
     script_of,
 )
 from opus_pipelines.flows.enterprise.outline_grammar import MOST_OUTLINE_LINES, OutlineGrammar, sound_blocks
-from opus_pipelines.flows.writers.input_choice import LEFT_OUT, InputWriter, SlotOptions, following, taught
+from opus_pipelines.flows.writers.input_choice import LEFT_OUT, InputWriter, SlotOptions, following
 from opus_pipelines.history.records.money import shipped_price
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.word_stems import stems
@@ -286,27 +286,6 @@ class CausalDecoder:
         written = self._model.written(ids, most, trie.allowed)
         self.spent.add(len(ids), len(written))
         return trie.lines(written)
-
-
-def fine_tuned(
-    base: "LanguageModel", settings: CausalLm, known: Known, context: tuple[Catalogue, StepChoice]
-) -> "LanguageModel":
-    """Returns a model with a LoRA adapter that has learnt outlines and inputs of known flows. `base` is changed."""
-    from opus_pipelines.lwm.language_models.adapters import Example, fit_adapter
-    from opus_pipelines.lwm.language_models.causal_model import apply_adapter, load
-
-    catalogue, choice = context
-    if settings.path is None:
-        raise OpusError("a model to fine-tune needs the path of its folder")
-    prompting = Prompting("zero-shot")
-    examples = [
-        Example(prompting.prompt(text, suggested(catalogue, choice, text).first, catalogue), tuple(outline_lines(flow)))
-        for text, flow in known[: settings.cases]
-    ]
-    for text, flow in known[: settings.cases]:
-        examples += [Example(prompt, lines) for prompt, lines in taught(catalogue, flow, text)]
-    weights = fit_adapter(base, examples, settings)
-    return apply_adapter(load(settings.path, settings.max_prompt_tokens), weights, settings.lora_rank)
 
 
 def _priced(settings: OpenaiCompatible) -> OpenaiCompatible:

@@ -43,7 +43,6 @@ class SnapshotIndex:
         self.memories: dict[str, IndustryMemory | None] = {}  # filled by `case_memory.memory_of`
         self.likeness: Likeness | None = None  # filled by `intentions.likeness_of`
         self.counts: dict[str | None, object] = {}  # filled by `lwm.stitching.counts_of`
-        self.links: dict[str | None, object] = {}  # filled by `lwm.stitching.links_of`
         self.text_memories: dict[str, TextMemory | None] = {}  # filled by `case_memory.text_memory`
 
     def load(self) -> None:

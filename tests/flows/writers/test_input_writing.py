@@ -8,11 +8,12 @@ from statistics import fmean
 import pytest
 
 from opus_pipelines.flows.enterprise import documents
-from opus_pipelines.flows.enterprise.documents import FlowDocument
+from opus_pipelines.flows.enterprise.documents import FlowDocument, Input
 from opus_pipelines.flows.enterprise.examples import KINDS, world_catalogue, world_examples
 from opus_pipelines.flows.enterprise.validation import structure_errors
+from opus_pipelines.flows.enterprise.values import EncodedQuery, parse_query, query_text
 from opus_pipelines.flows.scores import flow_scores
-from opus_pipelines.flows.writers.input_choice import InputWriter, SlotOptions, following, lines_of, taught
+from opus_pipelines.flows.writers.input_choice import InputOptions, InputWriter, SlotOptions, following, question
 from opus_pipelines.lwm.language_models.prompts import Prompt
 
 SLOTS = (SlotOptions("table", ("a", "b"), True), SlotOptions("values", ("x=1", "y=2"), False, 2))
@@ -23,20 +24,45 @@ def without_inputs(flow: FlowDocument) -> FlowDocument:
     return replace(flow, triggers=triggers, components=tuple(replace(c, inputs=()) for c in flow.components))
 
 
-def read(lines: Sequence[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for line in lines:
-        name, _, value = line.partition("=")
-        found.setdefault(name, []).append(value)
-    return found
+def with_inputs(flow: FlowDocument, place: int | None, inputs: tuple[Input, ...]) -> FlowDocument:
+    if place is None:
+        return replace(flow, triggers=tuple(replace(t, inputs=inputs) for t in flow.triggers[:1]))
+    components = list(flow.components)
+    components[place] = replace(components[place], inputs=inputs)
+    return replace(flow, components=tuple(components))
+
+
+def right_answers(flow: FlowDocument, requirement: str) -> dict[str, dict[str, list[str]]]:
+    """The values of a known flow for each question, as far as they are among the options."""
+    answers = {}
+    for place in (None, *range(len(flow.components))):
+        step = flow.trigger if place is None else flow.components[place]
+        if step is None:
+            continue
+        open_flow, texts = with_inputs(flow, place, ()), (requirement, step.annotation or requirement)
+        options = InputOptions(world_catalogue(), open_flow, place, texts[::-1])
+        given: dict[str, str] = {}
+        while slots := options.slots(given):
+            chosen = {slot.name: right_values(step.inputs, slot) for slot in slots}
+            answers[question(open_flow, place, texts, slots).key] = chosen
+            given |= {name: "^".join(values) for name, values in chosen.items()}
+    return answers
+
+
+def right_values(inputs: Sequence[Input], slot: SlotOptions) -> list[str]:
+    value = next((given.value for given in inputs if given.name == slot.name), None)
+    if not isinstance(value, str):
+        return []
+    values = [query_text(EncodedQuery((term,))) for term in parse_query(value).terms] if slot.most > 1 else [value]
+    return [each for each in values if each in slot.options][: slot.most]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_options_hold_what_known_flows_need(kind: str) -> None:
     scores = []
     for example in [e for e in world_examples() if e.kind == kind][:30]:
-        answers = {prompt.key: lines for prompt, lines in taught(world_catalogue(), example.flow, example.text)}
-        writer = InputWriter(world_catalogue(), lambda prompt, _, known=answers: read(known.get(prompt.key, ())))
+        answers = right_answers(example.flow, example.text)
+        writer = InputWriter(world_catalogue(), lambda prompt, _, known=answers: known.get(prompt.key, {}))
         made = writer.populate(without_inputs(example.flow), example.text)
         assert writer.repaired == 0
         scores.append(flow_scores(made, [example.flow], world_catalogue()).flowsim)
@@ -73,5 +99,3 @@ def test_the_lines_of_inputs_follow_their_order() -> None:
     assert following(SLOTS, ("table=a",)) == (("values=-", "values=x=1", "values=y=2"), False)
     assert following(SLOTS, ("table=a", "values=x=1")) == (("values=y=2",), True)
     assert following(SLOTS, ("table=a", "values=-")) == ((), True)
-    assert lines_of(SLOTS, {"table": ["b"], "values": ["x=1", "y=2"]}) == ("table=b", "values=x=1", "values=y=2")
-    assert lines_of(SLOTS, {"table": ["b"]}) == ("table=b", "values=-")
