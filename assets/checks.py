@@ -10,8 +10,7 @@ from typing import Any
 
 import dagster as dg
 
-from assets.partitions import CONTRACTS
-from assets.specs import key
+from assets.specs import CONTRACTS, key
 from opus_pipelines.core.errors import CheckResult
 from opus_pipelines.core.schemas import (
     ALIASES,

@@ -6,9 +6,7 @@ from collections.abc import Iterator, Mapping
 import dagster as dg
 
 from assets.checks import check_key, declared, evaluated, warning
-from assets.failing import reason_first
-from assets.partitions import CONTRACTS
-from assets.specs import POOL, finished, key, made, spec
+from assets.specs import CONTRACTS, POOL, finished, key, made, reason_first, spec
 from opus_pipelines.core.errors import InputError, OpusError
 from opus_pipelines.core.formatting import Ticker
 from opus_pipelines.core.ids import digest

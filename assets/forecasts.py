@@ -5,8 +5,7 @@ from typing import Any
 
 import dagster as dg
 
-from assets.failing import reason_first
-from assets.specs import POOL, made, spec
+from assets.specs import POOL, made, reason_first, spec
 from opus_pipelines.forecasts import publish
 from opus_pipelines.forecasts.limits import contract_limits
 from opus_pipelines.forecasts.publish import VERSION

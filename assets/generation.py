@@ -15,11 +15,9 @@ import dagster as dg
 from pydantic import Field
 
 from assets.checks import FAILED_INTAKES, RESULT_CHECKS, check_key, evaluated, reported, warning
-from assets.failing import reason_first
 from assets.inputs import INTAKES
-from assets.partitions import CONTRACTS
-from assets.specs import POOL, finished, key, made, spec
-from assets.tables import best_table, page_of
+from assets.metadata import best_table, page_of
+from assets.specs import CONTRACTS, POOL, finished, key, made, reason_first, spec
 from opus_pipelines.core.errors import CheckFailed, CheckResult, InputError, OpusError
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.schemas import DATASETS, OPTIMIZED

@@ -7,10 +7,9 @@ from datetime import UTC, datetime
 import dagster as dg
 
 from assets.checks import DAMAGED, HELD_BACK, HISTORY_CHECKS, REJECTED_WHOLE, check_key, selected, warning
-from assets.failing import reason_first
 from assets.inputs import HISTORY
-from assets.specs import POOL, made, spec
-from assets.tables import sources_table
+from assets.metadata import sources_table
+from assets.specs import POOL, made, reason_first, spec
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.versions import versions_of
 from opus_pipelines.lake.version import record_inputs

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 
 import dagster as dg
 
-from assets.partitions import CONTRACT, CONTRACTS
-from assets.specs import key, spec
+from assets.specs import CONTRACT, CONTRACTS, key, spec
 from opus_pipelines.core.ids import digest
 from opus_pipelines.generation.results.staleness import input_version
 from opus_pipelines.lake.layout import Lake

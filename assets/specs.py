@@ -1,13 +1,16 @@
-"""Describes a dataset to Dagster: its key, schema, owner and row count.
+"""What all assets have in common: how a dataset is described to Dagster, the partition of each contract, and failures
+that begin with their reason.
 
-The asset, the folder and the view have one name.
+The asset, the folder and the view of a dataset have one name.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, ParamSpec, TypeVar
 
 import dagster as dg
 
+from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.schemas import DATASETS, Dataset
 
 OWNERS = ["team:opus"]
@@ -62,3 +65,39 @@ def finished(
     return dg.AssetMaterialization(
         key(name), partition=partition, metadata={**counted, **metadata}, tags={"dagster/data_version": version}
     )
+
+
+CONTRACT = "contract"  # the name under which Dagster keeps the keys
+CONTRACTS = dg.DynamicPartitionsDefinition(name=CONTRACT)
+
+
+def register(instance: dg.DagsterInstance, keys: Iterable[str]) -> None:
+    """Tells Dagster of the contracts that it does not know yet, sorted."""
+    known = set(instance.get_dynamic_partitions(CONTRACT))
+    if new := sorted(set(keys) - known):
+        instance.add_dynamic_partitions(CONTRACT, new)
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def reason_first(compute: Callable[P, Iterator[T]]) -> Callable[P, Iterator[T]]:
+    """Wraps an asset's function, so that its errors are raised as `dg.Failure` with their own message.
+
+    Without this the first line is Dagster's ("Error occurred while executing op ..."), and the reason comes after two
+    tracebacks.
+    """
+
+    @functools.wraps(compute)
+    def told(*args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        try:
+            yield from compute(*args, **kwargs)
+        except dg.Failure:
+            raise
+        except OpusError as error:
+            raise dg.Failure(description=str(error), allow_retries=False) from error
+        except Exception as error:
+            raise dg.Failure(description=f"unexpected {type(error).__name__}: {error}") from error
+
+    return told

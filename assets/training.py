@@ -7,8 +7,7 @@ from dataclasses import asdict
 import dagster as dg
 from pydantic import Field
 
-from assets.failing import reason_first
-from assets.specs import POOL, made, spec
+from assets.specs import POOL, made, reason_first, spec
 from opus_pipelines.lwm.pointer.model import POINTER_VERSION as MODEL_VERSION
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.lwm.training.tracking import Tracking

@@ -7,11 +7,9 @@ from datetime import UTC, datetime
 import dagster as dg
 
 from assets.checks import EMBEDDED_CHECKS, MINED_CHECKS, selected
-from assets.failing import reason_first
 from assets.inputs import SETTINGS
-from assets.partitions import register
-from assets.specs import POOL, key, made, spec
-from assets.summary import shown, summary
+from assets.metadata import shown, summary
+from assets.specs import POOL, key, made, reason_first, register, spec
 from opus_pipelines.core.errors import CheckResult
 from opus_pipelines.core.formatting import Ticker
 from opus_pipelines.core.versions import ALGORITHM_VERSIONS, versions_of

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import dagster as dg
 
-from assets.partitions import CONTRACTS
+from assets.specs import CONTRACTS
 from opus_pipelines.core.settings import Schedule, Settings
 from opus_pipelines.generation.contracts import contracts_of
 from opus_pipelines.generation.results.staleness import is_current

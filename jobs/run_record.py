@@ -10,7 +10,7 @@ from typing import Any
 import dagster as dg
 
 from assets.checks import NOT_LOOKED_AT
-from jobs.generate import PARTITION
+from jobs.stages import PARTITION
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.lake import run_storage
 from opus_pipelines.lake.layout import Lake, unslug

@@ -11,10 +11,9 @@ import dagster as dg
 import opus_pipelines.core.checkout  # noqa: F401  in a wheel, the imports below need it
 
 # isort: split
-from assets import evaluations, flows, forecasts, generation, history, inputs, programs, training, wkg
+from assets import experiments, flows, forecasts, generation, history, inputs, training, wkg
 from assets.specs import key, spec
-from jobs import flows as flow_job
-from jobs import generate, nightly_contracts, rebuild, train, watch_flows, watch_history, watch_intakes, watch_runs
+from jobs import nightly_contracts, sensors, stages
 from opus_pipelines.core.settings import Settings
 from resources.encoder import EncoderResource
 from resources.lake import WAIT_SECONDS, LakeRun
@@ -52,20 +51,20 @@ def build_defs(
             forecasts.forecasts,
             contracts,
             training.train_pointer,
-            programs.programs,
-            evaluations.compare_flows,
+            experiments.programs,
+            experiments.compare_flows,
             flows.write_flows,
             spec("ops/runs", "ops"),
         ],
         asset_checks=[wkg.check_mined, wkg.check_embedded],
-        jobs=[rebuild.JOB, generate.JOB, train.JOB, flow_job.JOB],
-        schedules=[rebuild.nightly(settings.schedule), train.weekly(settings.schedule)],
+        jobs=[stages.REBUILD_JOB, stages.GENERATE_JOB, stages.TRAIN_JOB, stages.FLOWS_JOB],
+        schedules=stages.schedules(settings.schedule),
         sensors=[
-            watch_history.history_changed(settings),
-            watch_intakes.intakes_changed(settings),
-            watch_flows.flows_changed(settings),
+            sensors.history_changed(settings),
+            sensors.intakes_changed(settings),
+            sensors.flows_changed(settings),
             nightly_contracts.sensor(settings.schedule),
-            *watch_runs.recorded(settings),
+            *sensors.recorded(settings),
         ],
         resources={
             "settings": SettingsResource.of(settings),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from opus_pipelines.cli import show
 from opus_pipelines.cli.options import Options
 from opus_pipelines.core.errors import InputError, SettingsError
 
@@ -44,7 +45,6 @@ def outline(requirement: str, catalogue: Path | None, learn: Path | None, inputs
     Example:
       opus flow outline "When an incident is created, send an email to the caller."
     """
-    from opus_pipelines.cli import show
     from opus_pipelines.flows.enterprise.composer import Composer
     from opus_pipelines.flows.enterprise.documents import document_text
     from opus_pipelines.flows.enterprise.examples import known, read_examples, world_examples
@@ -77,7 +77,6 @@ def validate(file: Path, catalogue: Path | None) -> None:
     Example:
       opus flow validate flow.json --catalogue catalogue.toml
     """
-    from opus_pipelines.cli import show
     from opus_pipelines.flows.enterprise.validation import structure_errors
 
     errors = structure_errors(_flow(file), _catalogue(catalogue))
@@ -101,7 +100,6 @@ def score(file: Path, references: tuple[Path, ...], catalogue: Path | None) -> N
     Example:
       opus flow score flow.json reference.json
     """
-    from opus_pipelines.cli import show
     from opus_pipelines.flows.scores import flow_scores
 
     scores = flow_scores(_flow(file), [_flow(path) for path in references], _catalogue(catalogue))
@@ -172,7 +170,6 @@ def compare(
       opus flow compare --model composer --model nearest --samples samples.jsonl
       opus errors samples.jsonl --html errors.html
     """
-    from opus_pipelines.cli import show
     from opus_pipelines.core.formatting import Ticker
     from opus_pipelines.core.ids import digest
     from opus_pipelines.flows.enterprise.catalogue import read_platform_catalogue

@@ -1,13 +1,13 @@
 """The commands `opus flow …`: convert, compare, write and edit block-structured flows, one by one or in a batch."""
 
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from opus_pipelines.cli import show
 from opus_pipelines.cli.enterprise_flow import compare, outline, score, validate
 from opus_pipelines.cli.options import NearestCommand, Options
 from opus_pipelines.cli.write import batch
@@ -62,7 +62,7 @@ def convert(file: Path, form: str, source: str | None, duplicate: bool, output: 
 
     content, losses = written(read_flow(file, source, duplicate), form)
     _warn(losses)
-    _write(content, output)
+    show.file(content, output, "the flow")
 
 
 @flow.command()
@@ -73,7 +73,6 @@ def formats() -> None:
     Example:
       opus flow formats
     """
-    from opus_pipelines.cli import show
     from opus_pipelines.workflow.blocks.formats.registry import FLOW_FORMATS, Feature
 
     rows = []
@@ -130,7 +129,7 @@ def diff(before: Path, after: Path, as_json: bool, svg: Path | None) -> None:
     if svg is not None:
         from opus_pipelines.reporting.pages.flows import difference_svg
 
-        _write(difference_svg(old, new).encode(), svg)
+        show.file(difference_svg(old, new).encode(), svg, "the flow")
     if as_json:
         click.echo(json.dumps([operation_data(operation) for operation in operations], indent=2, ensure_ascii=False))
         return
@@ -163,7 +162,7 @@ def page(file: Path, prior: Path | None, utterance: str, retrieved: Path | None,
     except OSError as error:
         raise InputError(f"{retrieved}: {error.strerror or error}") from None
     before = read_flow(prior) if prior else None
-    _write(flow_page(FlowPage(read_flow(file), before, utterance, rows)).encode(), output)
+    show.file(flow_page(FlowPage(read_flow(file), before, utterance, rows)).encode(), output, "the flow")
 
 
 @flow.command()
@@ -211,7 +210,7 @@ def edit(
             left = edit_file(file, content, request, lines)
             click.echo(f"written: {file} ({left} {'turn' if left == 1 else 'turns'} can be undone)", err=True)
     if not in_place:
-        _write(content, output)
+        show.file(content, output, "the flow")
 
 
 @flow.command()
@@ -226,7 +225,6 @@ def undo(file: Path, turns: int, only_list: bool) -> None:
       opus flow undo leads.bpmn
       opus flow undo leads.bpmn --list
     """
-    from opus_pipelines.cli import show
     from opus_pipelines.workflow.blocks import edit_files as record
 
     listed = list(reversed(record.turns(file))) if only_list else record.undo(file, turns)
@@ -304,7 +302,7 @@ def new(options: Options, /, utterance: str, form: str, output: Path | None, **h
     content, losses = written(made.flow, form)
     for loss in losses:
         click.echo(f"not kept: {loss.feature}: {loss.what}", err=True)
-    _write(content.rstrip(b"\n") + b"\n" if output is None else content, output)
+    show.file(content.rstrip(b"\n") + b"\n" if output is None else content, output, "the flow")
 
 
 def _maker(options: Options, catalogue: Path | None, learning: Path | None, backend: str) -> "Make":
@@ -355,13 +353,3 @@ for _command in (new, batch, outline, validate, score, compare):
 def _warn(losses: "Sequence[Loss]") -> None:
     for loss in losses:
         click.echo(f"not kept: {loss.feature}: " + (f"step {loss.id}: " if loss.id else "") + loss.what, err=True)
-
-
-def _write(content: bytes, output: Path | None) -> None:
-    if output is None or str(output) == "-":
-        sys.stdout.buffer.write(content)
-        return
-    if not output.absolute().parent.is_dir():
-        raise InputError(f"{output.absolute().parent}: no such folder for the flow")
-    output.write_bytes(content)
-    click.echo(f"written: {output}", err=True)

@@ -1,5 +1,9 @@
-"""Commands that only read: best, explain, query, report, status, tasks. None of them loads Dagster, Spark or torch."""
+"""Commands that only read: best, explain, export, graph, query, report, status, tasks.
 
+None of them loads Dagster, Spark or torch.
+"""
+
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -7,11 +11,52 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from opus_pipelines.cli import show
-from opus_pipelines.cli.export import write
 from opus_pipelines.cli.options import Options
+from opus_pipelines.core.registry import declared
 
 if TYPE_CHECKING:
     import duckdb
+
+
+# The built-in formats, which the help shows. They are named here again, because importing the formats costs every
+# command some time; a test holds that they agree.
+EXPORT_FORMATS = ("bpmn", "mermaid", "json", "yaml")
+
+
+class _FormatName(click.Choice[str]):
+    """The name of an export format: one of FORMS, or one that an installed distribution adds."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return value if value in declared("export_formats") else super().convert(value, param, ctx)
+
+
+@click.command()
+@click.argument("workflow")
+@click.option("--to", "form", type=_FormatName(EXPORT_FORMATS), help="Default: by the ending of --out, else yaml")
+@click.option(
+    "-o", "--out", type=click.Path(path_type=Path, dir_okay=False), help="The file to write; without it, stdout."
+)
+@click.pass_obj
+def export(options: Options, workflow: str, form: str | None, out: Path | None) -> None:
+    """Write a ranked workflow as BPMN 2.0, Mermaid, or the JSON or YAML that `opus score` reads.
+
+    WORKFLOW is an id that `opus best` shows, or the beginning of one.
+
+    \b
+    Example:
+      opus export f3a9 --to bpmn --out claim.bpmn
+      opus export f3a9 --out claim.yaml && opus score claim.yaml
+    """
+    from opus_pipelines.reporting.explain import find_workflow
+    from opus_pipelines.reporting.views import connect
+    from opus_pipelines.reporting.workflows import read_workflow
+    from opus_pipelines.workflow.formats.registry import exported, format_of_suffix
+
+    connection = connect(options.lake())
+    annotated = read_workflow(connection, find_workflow(connection, workflow))
+    form = form or (format_of_suffix(out.suffix) if out else None) or "yaml"
+    show.file(exported(annotated, form), out)
+
 
 EARLIER = ("workflows_earlier", "workflows_optimized of the earlier results that retention keeps")
 PICTURE = click.Path(path_type=Path, dir_okay=False)
@@ -106,7 +151,7 @@ def _pictures(connection: "duckdb.DuckDBPyConnection", workflow: str, svg: Path 
     annotated = read_workflow(connection, workflow)
     for out, draw in ((svg, swimlane_svg), (mermaid, as_mermaid)):
         if out is not None:
-            write(draw(annotated).encode(), out)
+            show.file(draw(annotated).encode(), out)
 
 
 @click.command()
@@ -322,3 +367,66 @@ def tasks(options: Options, merged: bool, industry: str | None, like: str | None
         click.echo(query_tasks.merged_text(rows))
     else:
         show.table(query_tasks.COLUMNS, query_tasks.lines(rows))
+
+
+PICTURE_FORMATS = {"svg": ".svg", "mermaid": ".mmd"}
+MAX_EDGES = 400
+
+
+@click.command()
+@click.option("--industry", help="Only tasks of this industry.")
+@click.option("--around", metavar="TASK", help="Only the neighbourhood of this task (title or id).")
+@click.option(
+    "--hops", type=click.IntRange(1, 10), default=1, show_default=True, help="How many steps from the task of --around."
+)
+@click.option(
+    "--edges",
+    type=click.IntRange(1, MAX_EDGES),
+    help="At most so many edges, the strongest. Default: graph.picture_edges, 40",
+)
+@click.option("--to", "form", type=click.Choice([*PICTURE_FORMATS]), help="Default: by the ending of -o, else svg")
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="The file to write; - is stdout.")
+@click.pass_obj
+def graph(
+    options: Options,
+    industry: str | None,
+    around: str | None,
+    hops: int,
+    edges: int | None,
+    form: str | None,
+    output: Path | None,
+) -> None:
+    """Draw a picture of the Work Knowledge Graph: its strongest edges, from left to right.
+
+    The width of an edge shows its gamma, the colour of a task its community. Without -o the picture goes to stdout,
+    or to wkg-SNAPSHOT.svg where stdout is a terminal.
+
+    \b
+    Example:
+      opus graph --industry "insurance claims" --edges 60 -o claims.svg
+      opus graph --around "Approve Payment" --hops 2 --to mermaid
+    """
+    from opus_pipelines.reporting.graphs.mermaid import mermaid
+    from opus_pipelines.reporting.graphs.svg import svg
+    from opus_pipelines.reporting.tasks import find_industry, find_task
+    from opus_pipelines.reporting.views import connect
+    from opus_pipelines.reporting.wkg_graph import GraphPart, GraphScale, strongest
+
+    settings = options.settings()
+    lake = options.lake()
+    snapshot = lake.required_snapshot()
+    connection = connect(lake)
+    industry = find_industry(connection, industry) if industry else None
+    task = find_task(connection, around, industry) if around else None
+    scale = GraphScale.of(lake.manifest(snapshot))
+    part = GraphPart(edges or settings.graph.picture_edges, industry, task, hops)
+    picture = strongest(connection, snapshot, scale, part)
+    form = form or _picture_format(output)
+    if output is None and sys.stdout.isatty():
+        output = Path(f"wkg-{snapshot}{PICTURE_FORMATS[form]}")
+    show.file((svg(picture) if form == "svg" else mermaid(picture)).encode(), output, "the picture")
+
+
+def _picture_format(output: Path | None) -> str:
+    """Returns the format by the file's ending."""
+    return "mermaid" if output is not None and output.suffix.casefold() in (".mmd", ".mermaid") else "svg"

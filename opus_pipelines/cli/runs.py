@@ -132,7 +132,7 @@ def _run(
         import dagster as dg
 
         from jobs.run_record import repeat_of
-        from jobs.watch_runs import report_failed_since, report_run
+        from jobs.sensors import report_failed_since, report_run
         from opus_pipelines.definitions import build_defs
         from resources.event_log import kept_open
         from resources.lake import PROCESS
@@ -190,8 +190,8 @@ def recorded_where_damage_stops_it(settings: Settings, job: str, key: str | None
         lake = Lake(settings.paths.lake)
         if not (lake.root / ".empty").is_dir():  # there is no lake to write to
             raise
-        from jobs.generate import PARTITION
         from jobs.run_record import repeat_of
+        from jobs.stages import PARTITION
         from opus_pipelines.lake.runs import RunRecord, report
 
         tags, ended = _settings_tag() | ({PARTITION: key} if key else {}), datetime.now(UTC)
@@ -261,8 +261,8 @@ def _raise_problems(problems: list[str]) -> None:
 
 def _partitions(instance: "dg.DagsterInstance", keys: list[str]) -> Iterator[dict[str, str]]:
     """Yields the tags of each contract's run; keys that Dagster does not know yet are added."""
-    from assets.partitions import register
-    from jobs.generate import PARTITION
+    from assets.specs import register
+    from jobs.stages import PARTITION
 
     register(instance, keys)
     for key in keys:

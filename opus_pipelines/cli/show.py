@@ -5,10 +5,12 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from opus_pipelines.core.errors import InputError
 from opus_pipelines.reporting.spreadsheets import as_csv, as_xlsx, cell_text
 
 if TYPE_CHECKING:
@@ -183,6 +185,21 @@ def _cell(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(_cell(v) for v in value)
     return cell_text(value)
+
+
+def file(content: bytes, out: Path | None, what: str = "") -> None:
+    """Writes bytes to a file, or to stdout where no file or `-` is named.
+
+    Raises InputError, with `what` is written, where the folder is missing.
+    """
+    if out is None or str(out) == "-":
+        sys.stdout.buffer.write(content)  # bytes: a terminal's encoding may lack a title's letters
+        sys.stdout.buffer.flush()
+        return
+    if not out.absolute().parent.is_dir():
+        raise InputError(f"{out.absolute().parent}: no such folder for {what or out.name}")
+    out.write_bytes(content)
+    note(f"written: {out}")
 
 
 def note(text: str) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from assets.evaluations import compare_flows
+from assets.experiments import compare_flows
 from opus_pipelines.core.settings import Paths, Settings
 from opus_pipelines.reporting.views import connect
 from resources.lake import LakeRun

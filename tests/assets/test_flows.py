@@ -7,7 +7,7 @@ import dagster as dg
 import pytest
 
 from assets.flows import write_flows
-from assets.partitions import register
+from assets.specs import register
 from opus_pipelines.core.settings import OpenaiCompatible, Paths, Settings
 from opus_pipelines.flows.batches.inputs import METHOD
 from opus_pipelines.reporting.views import connect, run

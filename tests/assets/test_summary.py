@@ -5,7 +5,7 @@ import base64
 import dagster as dg
 
 from assets.checks import MINED_CHECKS, reported
-from assets.summary import shown, summary
+from assets.metadata import shown, summary
 from opus_pipelines.core.errors import CheckResult
 
 SPEC = next(spec for spec in MINED_CHECKS if spec.name == "drift_of_edges")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import dagster as dg
 
-from assets.tables import best_table, page_of, sources_table
+from assets.metadata import best_table, page_of, sources_table
 from opus_pipelines.core.schemas import OPTIMIZED
 from opus_pipelines.lake.layout import Lake, table_of, write_table
 from opus_pipelines.lake.results import ResultKey

@@ -1,6 +1,6 @@
 """The names of the export formats that the help of `opus export` shows."""
 
-from opus_pipelines.cli.export import EXPORT_FORMATS
+from opus_pipelines.cli.read import EXPORT_FORMATS
 from opus_pipelines.workflow.formats.registry import BUILT_IN
 
 

@@ -9,7 +9,7 @@ import dagster as dg
 import pytest
 
 from assets.checks import declared, evaluated, warning
-from opus_pipelines.cli.forget_record import clean_record
+from opus_pipelines.cli.forget import clean_record
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.search import Word
 

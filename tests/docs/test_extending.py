@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from opus_pipelines.cli.export import export
+from opus_pipelines.cli.read import export
 from opus_pipelines.core.errors import CheckFailed, PluginError, SettingsError
 from opus_pipelines.core.schemas import TASKS
 from opus_pipelines.core.settings import Settings, parse

@@ -12,8 +12,8 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from jobs.generate import PARTITION, requests
 from jobs.nightly_contracts import nightly_contracts
+from jobs.stages import PARTITION, requests
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.schemas import DATASETS, RUNS
 from opus_pipelines.core.settings import Paths, Settings

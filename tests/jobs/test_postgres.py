@@ -13,7 +13,7 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from opus_pipelines.cli.forget_record import clean_record
+from opus_pipelines.cli.forget import clean_record
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.schemas import DATASETS, RUNS
 from opus_pipelines.lake.layout import Lake

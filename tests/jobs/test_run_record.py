@@ -11,7 +11,7 @@ import pytest
 
 from assets.checks import NOT_LOOKED_AT
 from jobs.run_record import COMMANDS, JOBS, repeat_of, run_record
-from jobs.watch_runs import report_run
+from jobs.sensors import report_run
 from opus_pipelines.core.errors import CheckFailed
 from opus_pipelines.core.settings import ObjectStore, Paths, Settings
 from opus_pipelines.lake.layout import Lake, write_json

@@ -5,8 +5,8 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from jobs.generate import PARTITION
-from jobs.watch_flows import flows_changed
+from jobs.sensors import flows_changed
+from jobs.stages import PARTITION
 from opus_pipelines.core.schemas import FLOWS
 from opus_pipelines.core.settings import Paths, Schedule, Settings
 from opus_pipelines.lake.layout import Lake

@@ -9,8 +9,8 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
-from jobs.rebuild import nightly
-from jobs.watch_history import history_changed
+from jobs.sensors import history_changed
+from jobs.stages import schedules
 from opus_pipelines.core.settings import Paths, Schedule, Settings
 from opus_pipelines.history.ingestion.plan import fingerprint
 
@@ -82,8 +82,9 @@ def test_the_fingerprint_sees_settings_pins_sizes_and_times_but_not_notes(histor
 
 
 def test_schedule_on_and_sensor_off_unless_the_settings_say_otherwise(tmp_path: Path) -> None:
-    assert nightly(Schedule()).default_status == dg.DefaultScheduleStatus.RUNNING
-    assert nightly(Schedule(enabled=False)).default_status == dg.DefaultScheduleStatus.STOPPED
+    on, off = dg.DefaultScheduleStatus.RUNNING, dg.DefaultScheduleStatus.STOPPED
+    assert [one.default_status for one in schedules(Schedule())] == [on, on]
+    assert [one.default_status for one in schedules(Schedule(enabled=False))] == [off, off]
     assert history_changed(Settings()).default_status == dg.DefaultSensorStatus.STOPPED
     watching = history_changed(Settings(schedule=Schedule(watch_history=True, watch_seconds=30)))
     assert (watching.default_status, watching.minimum_interval_seconds) == (dg.DefaultSensorStatus.RUNNING, 30)

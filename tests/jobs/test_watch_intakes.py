@@ -6,8 +6,8 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from jobs.generate import PARTITION
-from jobs.watch_intakes import intakes_changed
+from jobs.sensors import intakes_changed
+from jobs.stages import PARTITION
 from opus_pipelines.core.settings import Paths, Schedule, Settings
 from opus_pipelines.lake.layout import Lake, write_json
 

@@ -42,7 +42,7 @@ def test_the_first_line_is_the_reason(settings: Settings, error: Exception, firs
         warnings.simplefilter("ignore")  # Dagster's own beta and deprecation notices
         import dagster as dg
 
-        from assets.failing import reason_first
+        from assets.specs import reason_first
 
         @dg.multi_asset(name="fails", specs=[dg.AssetSpec("a")])
         @reason_first
