@@ -39,6 +39,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from left_out import NOT_DATASETS, is_compared
+
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / "build" / "golden"
 DATA = Path(os.environ.get("OPUS_TEST_DATA", ROOT.parent / "shared" / "data")).resolve()
@@ -323,7 +325,7 @@ def programs(run: Run) -> None:
     for name in names:  # such a lake has no views.sql of its own
         path = run.out / "rows" / f"{name}.txt"
         rows = json.loads(path.read_text("utf-8").split("--- stdout\n", 1)[1].split("--- stderr\n")[0])
-        texts = [json.dumps({k: v for k, v in row.items() if k not in LEFT_OUT}, sort_keys=True) for row in rows]
+        texts = [json.dumps({k: v for k, v in row.items() if is_compared(name, k)}, sort_keys=True) for row in rows]
         path.write_text("\n".join(sorted(masked(t) for t in texts)) + "\n", "utf-8")
 
 
@@ -584,33 +586,6 @@ def child_many(spec: str, out: str) -> None:
         path.write_text(f"--- exit {code}\n--- stdout\n{texts[0]}--- stderr\n{texts[1]}", "utf-8")
 
 
-LEFT_OUT = {
-    "result",
-    "model_version",
-    "code_version",
-    "settings_hash",
-    "snapshot",
-    "snapshot_before",
-    "snapshot_after",
-    "wkg_changes.before",
-    "workflows_changes.before",
-    "history_sources.content",
-    "history_sources.version",
-    "run_id",
-    "generated_at",
-    "seconds",
-    "history_sources.first_seen",
-    "history_sources.last_read",
-    "decided_at",
-    "forecast",
-    "forecasted_at",
-    "recorded_at",
-    "started",
-    "ended",
-}
-NO_DATASETS = {"current_snapshot", "current_results", "workflows_earlier", "ops_runs"}
-
-
 def child_views(lake: str, out: str, wanted: str) -> None:
     """Writes each dataset of a lake as lines of JSON, sorted; long lists as digests."""
     import duckdb
@@ -637,10 +612,10 @@ def child_views(lake: str, out: str, wanted: str) -> None:
             )
         )
         for (name,) in db.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal ORDER BY 1").fetchall():
-            if name in NO_DATASETS or (words and not name.startswith(words)):
+            if name in NOT_DATASETS or (words and not name.startswith(words)):
                 continue
             rows = db.sql(f'FROM "{name}"')
-            columns = [c for c in rows.columns if c not in LEFT_OUT and f"{name}.{c}" not in LEFT_OUT]
+            columns = [c for c in rows.columns if is_compared(name, c)]
             lines = []
             for row in rows.fetchall():
                 values = dict(zip(rows.columns, row, strict=True))

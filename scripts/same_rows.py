@@ -8,7 +8,7 @@
 `write` uses the command line as a person does (`opus sample`, `opus rebuild`, `opus generate`, in a scratch folder;
 about three minutes), reads every dataset through the lake's own `views.sql`, and writes for each dataset its number of
 rows, a digest of its rows and a digest of each column. The order of the rows plays no part. Columns that depend on the
-clock, on the run or on the version of the code are left out (LEFT_OUT in this file). The rows themselves are written
+clock, on the run or on the version of the code are left out (scripts/left_out.py). The rows themselves are written
 beside the JSON file, in AFTER.rows/, so that `compare` can show what differs. `write` takes the code of this checkout,
 or that of `--code`; every OPUS_* variable is cleared.
 
@@ -44,41 +44,10 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
+from left_out import NOT_DATASETS, is_compared
 
 ROOT = Path(__file__).resolve().parents[1]
 NAMES = ROOT / "scripts" / "renamed.toml"
-
-# Columns that differ although the rows say the same, in the words of the baseline: `column` in every dataset, or
-# `dataset.column`.
-LEFT_OUT = frozenset(
-    {
-        # Hashes that contain the version of the code, and what is named by them.
-        "result",
-        "model_version",
-        "code_version",
-        "settings_hash",
-        "snapshot",
-        "snapshot_before",
-        "snapshot_after",
-        "wkg_changes.before",
-        "workflows_changes.before",
-        "history_sources.content",
-        "history_sources.version",
-        # Hashes of settings and of column names: a renamed key or column changes them. The columns that they sum up are
-        # compared themselves.
-        "history_sources.content_hash",
-        "history_implementations.content_hash",
-        # The clock and the run.
-        "run_id",
-        "generated_at",
-        "seconds",
-        "history_sources.first_seen",
-        "history_sources.last_read",
-        "decided_at",
-    }
-)
-# Views of views.sql that are not compared: the pointers, earlier results, and the clocks of the runs.
-NOT_DATASETS = frozenset({"current_snapshot", "current_results", "workflows_earlier", "ops_runs"})
 
 FOLD = "0"
 SHOWN = 90  # characters of a value that `compare` prints
@@ -111,11 +80,6 @@ def cell_text(value: Any) -> str:
 def rows_of(table: pa.Table) -> Rows:
     """The rows of an Arrow table as Python values by column."""
     return {column: table[column].to_pylist() for column in table.column_names}
-
-
-def is_compared(dataset: str, column: str) -> bool:
-    """Whether a column, in the words of the baseline, is compared."""
-    return column not in LEFT_OUT and f"{dataset}.{column}" not in LEFT_OUT
 
 
 def cells(dataset: str, rows: Rows) -> dict[str, list[str]]:

@@ -24,7 +24,9 @@ def same_rows() -> ModuleType:
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
     sys.modules["same_rows"] = module
-    spec.loader.exec_module(module)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(SCRIPT.parent))  # as Python does for a script
+        spec.loader.exec_module(module)
     return module
 
 
