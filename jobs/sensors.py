@@ -64,7 +64,7 @@ def flows_changed(settings: Settings) -> dg.SensorDefinition:
 
 
 def _watching(
-    name: str, job: dg.UnresolvedAssetJobDefinition, schedule: Schedule, is_on: bool, about: str
+    name: str, job: Any, schedule: Schedule, is_on: bool, about: str
 ) -> Callable[[Callable[[dg.SensorEvaluationContext], Decision]], dg.SensorDefinition]:
     """Returns what makes a sensor of the function that decides at each look."""
     status = dg.DefaultSensorStatus.RUNNING if is_on else dg.DefaultSensorStatus.STOPPED

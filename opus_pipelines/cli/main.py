@@ -15,16 +15,13 @@ from opus_pipelines.core.formatting import printable
 
 MODULES = {  # the commands of each module of this package; a module is imported when one of its commands is used
     "decide": ("decide",),
-    "errors": ("errors",),
-    "evaluate": ("evaluate",),
-    "export": ("export",),
+    "evaluate": ("evaluate", "errors"),
     "flow": ("flow",),
     "forecast": ("forecast",),
     "forget": ("forget",),
-    "graph": ("graph",),
     "init": ("init", "check", "discover"),
     "program": ("program",),
-    "read": ("best", "explain", "query", "report", "status", "tasks"),
+    "read": ("best", "explain", "export", "graph", "query", "report", "status", "tasks"),
     "score": ("score",),
     "train": ("models", "train"),
     "verify": ("verify",),
