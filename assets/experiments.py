@@ -16,7 +16,7 @@ from opus_pipelines.flows.programs.drafts import program_of
 from opus_pipelines.flows.programs.experiment import Plan, experiment, log_curves, publish_experiment, summaries
 from opus_pipelines.flows.programs.planning_set import MANUAL
 from opus_pipelines.lwm.training.tracking import Tracking
-from opus_pipelines.quality.platform_flows import evaluation_of, plain_writers, written_flows
+from opus_pipelines.quality.platform_flows import evaluation_of, flow_writers, written_flows
 from opus_pipelines.quality.score_rows import publish
 from resources.lake import LakeRun
 
@@ -61,9 +61,7 @@ logger = logging.getLogger("opus_pipelines.flows.enterprise")
 class CompareFlows(dg.Config):
     """Which writers are compared."""
 
-    models: list[str] = Field(
-        ["composer", "catalogue", "nearest", "frequent"], description="writers that need no language model"
-    )
+    models: list[str] = Field(["composer", "catalogue", "nearest", "frequent"], description="writers that are compared")
 
 
 @dg.multi_asset(name="compare_flows", specs=[spec("evaluations/flows", _EVALUATIONS)], pool=POOL)
@@ -71,7 +69,7 @@ class CompareFlows(dg.Config):
 def compare_flows(config: CompareFlows, run: LakeRun) -> Iterator[dg.MaterializeResult[None]]:
     """Scores each writer on every requirement of the invented enterprise; the same flows are written once."""
     catalogue = world_catalogue()
-    writers = plain_writers(catalogue, world_examples(), config.models)
+    writers = flow_writers(catalogue, world_examples(), config.models)
     flows = [one for writer in writers for one in written_flows(writer, world_examples(), catalogue)]
     evaluation = evaluation_of(flows)
     publish(run.lake, EVALUATION_FLOWS, evaluation)

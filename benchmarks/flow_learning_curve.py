@@ -22,10 +22,10 @@ from opus_pipelines.core.settings_sections import CausalLm
 from opus_pipelines.flows.batches.scoring import alike_by, folds_of
 from opus_pipelines.flows.from_text.flow_folder import FlowFolder, FlowTask, read_folder
 from opus_pipelines.flows.from_text.generator import FlowWriter, learn
+from opus_pipelines.flows.from_text.language_writers import ConstrainedWriter, FlowPrompter, made_by
 from opus_pipelines.flows.from_text.predictions import predict
 from opus_pipelines.flows.from_text.retrieval import Demonstrations
 from opus_pipelines.flows.scores import task_score
-from opus_pipelines.flows.writers.activity_flows import ConstrainedWriter, FlowPrompter, made_by
 from opus_pipelines.language.embedding.encoder import Encoder
 from opus_pipelines.lwm.language_models.adapters import Example, fit_adapter
 from opus_pipelines.lwm.language_models.causal_model import LanguageModel, apply_adapter, load

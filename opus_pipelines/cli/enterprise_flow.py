@@ -2,7 +2,7 @@
 
 import dataclasses
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,24 +10,18 @@ import click
 
 from opus_pipelines.cli import show
 from opus_pipelines.cli.options import Options
-from opus_pipelines.core.errors import InputError, SettingsError
+from opus_pipelines.core.errors import InputError
 
 if TYPE_CHECKING:
-    from opus_pipelines.core.settings import Settings
     from opus_pipelines.flows.enterprise.catalogue import Catalogue
-    from opus_pipelines.flows.enterprise.composer import DocumentWriter
     from opus_pipelines.flows.enterprise.documents import FlowDocument, Input
-    from opus_pipelines.flows.enterprise.examples import FlowExample
-    from opus_pipelines.flows.writers.platform_flows import Known
     from opus_pipelines.quality.platform_flows import ModelRow
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _CATALOGUE = click.option(
     "--catalogue", type=_FILE, help="TOML or JSON of tables, triggers and actions. Default: that of an invented company"
 )
-PLAIN = ("composer", "catalogue", "nearest", "frequent")
-MODELS = (*PLAIN, "causal", "endpoint")
-PROMPTS = ("zero-shot", "few-shot", "retrieval")
+WRITERS = ("composer", "catalogue", "nearest", "frequent")
 
 
 @click.command()
@@ -131,13 +125,11 @@ def _inputs(inputs: "Sequence[Input]") -> str:
 
 
 @click.command()
-@click.option("--model", "models", multiple=True, type=click.Choice(MODELS), help="A writer; may be repeated.")
-@click.option("--prompt", "prompts", multiple=True, type=click.Choice(PROMPTS), help="Of causal and endpoint.")
+@click.option("--model", "models", multiple=True, type=click.Choice(WRITERS), help="A writer; may be repeated.")
 @click.option(
     "--examples", "file", type=_FILE, help='JSONL of {"requirement", "flow", "part"?}. Default: the invented ones'
 )
 @click.option("--catalogue", "catalogue_file", type=_FILE, help="The catalogue of --examples.")
-@click.option("--price", help="The model of the shipped price table that a language model is paid like.")
 @click.option(
     "--limit", type=click.IntRange(min=1), help="Only so many requirements of each kind, by the hash of their ids."
 )
@@ -147,23 +139,19 @@ def _inputs(inputs: "Sequence[Input]") -> str:
 def compare(
     options: Options,
     models: tuple[str, ...],
-    prompts: tuple[str, ...],
     file: Path | None,
     catalogue_file: Path | None,
-    price: str | None,
     limit: int | None,
     record: bool,
     samples: Path | None,
 ) -> None:
-    """Compare writers of flows on held-out requirements: quality with 95 % intervals, structure errors, cost, seconds.
+    """Compare writers of flows on held-out requirements: quality with 95 % intervals, structure errors, seconds.
 
     \b
-    composer   without a language model, learnt from the tune part
+    composer   learnt from the tune part
     catalogue  the same, having read the catalogue's texts only
     nearest    the flow of the most similar requirement of the tune part
     frequent   the most frequent flow of the tune part
-    causal     the model in [causal_lm] path of opus.toml
-    endpoint   the model of [openai_compatible], with each of the prompts
 
     \b
     Example:
@@ -174,7 +162,7 @@ def compare(
     from opus_pipelines.core.ids import digest
     from opus_pipelines.flows.enterprise.catalogue import read_platform_catalogue
     from opus_pipelines.flows.enterprise.examples import HELD_OUT, known, read_examples, world_catalogue, world_examples
-    from opus_pipelines.quality.platform_flows import PUBLISHED, flow_samples, model_rows, written_flows
+    from opus_pipelines.quality.platform_flows import PUBLISHED, flow_samples, flow_writers, model_rows, written_flows
 
     if (file is None) != (catalogue_file is None):
         raise InputError("--examples and --catalogue belong together")
@@ -187,11 +175,10 @@ def compare(
     asked = [example for kind in kinds for example in [e for e in held_out if e.kind == kind][:limit]]
     if not asked:
         raise InputError("no requirement is held out; state a part for each line of --examples")
-    chosen = _Writers(catalogue, found, options, price)
-    flows = []
-    for name in models or PLAIN:
-        for writer, paid in chosen.of(name, prompts or PROMPTS):
-            flows.append(written_flows(writer, asked, catalogue, paid, Ticker(writer.name, show.note)))
+    flows = [
+        written_flows(writer, asked, catalogue, Ticker(writer.name, show.note))
+        for writer in flow_writers(catalogue, found, models or WRITERS)
+    ]
     rows = [_cells(row) for own in flows for row in model_rows(own, catalogue)]
     show.table(_HEAD, rows, f"{len(asked)} held-out requirements; learnt from {len(known(found))} others")
     if file is None:
@@ -222,65 +209,9 @@ _HEAD = (
     "HS",
     "HT",
     "failed",
-    "repairs",
     "s",
     "p95",
-    "tokens",
-    "USD",
 )
-
-
-@dataclasses.dataclass(frozen=True)
-class _Writers:
-    catalogue: "Catalogue"
-    examples: "list[FlowExample]"
-    options: Options
-    price: str | None
-
-    @property
-    def known(self) -> "Known":
-        """The requirements and flows that may be learnt from."""
-        from opus_pipelines.flows.enterprise.examples import known
-
-        return known(self.examples)
-
-    def of(self, name: str, prompts: tuple[str, ...]) -> "Iterator[tuple[DocumentWriter, str | None]]":
-        """Yields the writers of a name, each with the model whose price counts."""
-        from opus_pipelines.quality.platform_flows import plain_writers
-
-        if name in PLAIN:
-            yield plain_writers(self.catalogue, self.examples, [name])[0], None
-        elif name == "endpoint":
-            yield from self._endpoint(prompts)
-        else:
-            yield from self._causal(prompts)
-
-    def _endpoint(self, prompts: tuple[str, ...]) -> "Iterator[tuple[DocumentWriter, str | None]]":
-        from opus_pipelines.flows.enterprise.composer import learnt
-        from opus_pipelines.flows.writers.platform_flows import EndpointDecoder, LanguageWriter, promptings
-
-        settings: Settings = self.options.settings()
-        own = settings.openai_compatible
-        if not own.url or not own.model:
-            raise SettingsError("the endpoint needs [openai_compatible] url and model")
-        lake = self.options.lake()
-        for prompt in prompts:
-            way = promptings(self.known)[prompt]
-            decoder = EndpointDecoder(own, lake)
-            yield LanguageWriter(self.catalogue, learnt(self.catalogue), decoder, way), self.price or own.model
-
-    def _causal(self, prompts: tuple[str, ...]) -> "Iterator[tuple[DocumentWriter, str | None]]":
-        from opus_pipelines.flows.enterprise.composer import learnt
-        from opus_pipelines.flows.writers.platform_flows import CausalDecoder, LanguageWriter, promptings
-        from opus_pipelines.lwm.language_models.causal_model import load
-
-        settings = self.options.settings().causal_lm
-        if settings.path is None:
-            raise SettingsError("causal needs [causal_lm] path, a folder with a model")
-        choice, model = learnt(self.catalogue), load(settings.path, settings.max_prompt_tokens)
-        for prompt in prompts:
-            decoder, way = CausalDecoder(model, settings.path.name), promptings(self.known)[prompt]
-            yield LanguageWriter(self.catalogue, choice, decoder, way), self.price
 
 
 def _cells(row: "ModelRow") -> tuple[str, ...]:
@@ -288,7 +219,6 @@ def _cells(row: "ModelRow") -> tuple[str, ...]:
         own = row.means[name]
         return f"{own.mean:.3f} [{own.low:.3f}, {own.high:.3f}]"
 
-    tokens = "-" if row.tokens_in is None else f"{row.tokens_in:,.0f} + {row.tokens_out or 0:,.0f}"
     return (
         row.model,
         row.kind,
@@ -301,9 +231,6 @@ def _cells(row: "ModelRow") -> tuple[str, ...]:
         f"{row.hallucinated_steps:.3f}",
         f"{row.hallucinated_tables:.3f}",
         str(row.failed),
-        f"{row.repaired:.2f}",
         f"{row.seconds:.4f}",
         f"{row.seconds_p95:.4f}",
-        tokens,
-        "-" if row.cost_usd is None else f"{row.cost_usd:.6f}",
     )

@@ -129,7 +129,7 @@ def _evaluate_utterances(
     options: Options, path: Path, catalogue: Path | None, limit: int | None, how: dict[str, Any]
 ) -> None:
     from opus_pipelines.core.schemas import EVALUATION_UTTERANCES
-    from opus_pipelines.flows.writers.activity_flows import RANKER, chosen
+    from opus_pipelines.flows.from_text.language_writers import RANKER, chosen
     from opus_pipelines.lake.layout import Lake
     from opus_pipelines.language.embedding.cache import CachedEncoder
     from opus_pipelines.language.embedding.encoder import encoder_of

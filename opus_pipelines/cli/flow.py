@@ -312,8 +312,8 @@ def _maker(options: Options, catalogue: Path | None, learning: Path | None, back
     from opus_pipelines.flows.from_text.activities import read_catalogue
     from opus_pipelines.flows.from_text.flow_folder import read_folder
     from opus_pipelines.flows.from_text.generator import learn
+    from opus_pipelines.flows.from_text.language_writers import chosen, made_by
     from opus_pipelines.flows.from_text.predictions import made_by_ranker
-    from opus_pipelines.flows.writers.activity_flows import chosen, made_by
     from opus_pipelines.language.embedding.encoder import encoder_of
     from opus_pipelines.lwm.language_models.chat_client import KeptAnswers
 

@@ -1,8 +1,12 @@
-"""Writers of platform flows side by side: quality, cost and seconds per flow, on requirements that none learnt from."""
+"""Writers of platform flows side by side: quality and seconds per flow, on requirements that none learnt from.
+
+Beside the composer stand two controls: the flow of the nearest known requirement, and the most frequent flow.
+"""
 
 import json
+import math
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean
@@ -14,14 +18,12 @@ from opus_pipelines.core.errors import InputError, OpusError
 from opus_pipelines.core.ids import digest, make_id
 from opus_pipelines.flows.enterprise.catalogue import Catalogue
 from opus_pipelines.flows.enterprise.composer import Composer, DocumentWriter
-from opus_pipelines.flows.enterprise.documents import FlowDocument, document_text, json_of
+from opus_pipelines.flows.enterprise.documents import FlowDocument, document_text, json_of, script_of
 from opus_pipelines.flows.enterprise.examples import FlowExample, known
 from opus_pipelines.flows.scores import FlowScores, flow_scores, hallucinations
-from opus_pipelines.flows.writers.platform_flows import LanguageWriter, MostFrequentFlow, NearestFlow
-from opus_pipelines.history.records.money import shipped_price
+from opus_pipelines.language.word_stems import stems
 from opus_pipelines.quality.score_rows import Evaluation, Mean, Row
 
-MILLION = 1_000_000
 SHOWN_OF_FLOWS = (
     "flowsim",
     "flowsim_outline",
@@ -46,21 +48,14 @@ PUBLISHED = (
 
 @dataclass(frozen=True)
 class WrittenFlow:
-    """What one writer made of one requirement. Tokens and dollars are None where they are not known.
-
-    `repaired` counts what a language model wrote outside the catalogue, and inputs that had to be taken out.
-    """
+    """What one writer made of one requirement; `problem` says why there is no flow."""
 
     model: str
     example: FlowExample
     flow: FlowDocument
     scores: FlowScores
     seconds: float
-    tokens_in: int | None
-    tokens_out: int | None
-    cost_usd: float | None
     problem: str = ""
-    repaired: int = 0
 
 
 @dataclass(frozen=True)
@@ -76,16 +71,60 @@ class ModelRow:
     hallucinated_steps: float
     hallucinated_tables: float
     failed: int
-    repaired: float
     seconds: float
     seconds_p95: float
-    tokens_in: float | None
-    tokens_out: float | None
-    cost_usd: float | None
 
 
-def plain_writers(catalogue: Catalogue, examples: Sequence[FlowExample], names: Sequence[str]) -> list[DocumentWriter]:
-    """Returns the writers that need no language model: composer, catalogue, nearest and frequent.
+Known = Sequence[tuple[str, FlowDocument]]
+
+
+class NearestFlow:
+    """The flow of the known requirement whose words are most alike (cosine of TF-IDF over stems)."""
+
+    name = "nearest requirement"
+
+    def __init__(self, known: Known) -> None:
+        """Takes requirements with their flows; at least one."""
+        self._known = known
+        spread = Counter(s for text, _ in known for s in stems(text))
+        self._rarity = {s: math.log((1 + len(known)) / (1 + n)) + 1 for s, n in spread.items()}
+        self._vectors = [self._vector(text) for text, _ in known]
+
+    def _vector(self, text: str) -> dict[str, float]:
+        weights = {s: self._rarity.get(s, 0.0) for s in stems(text)}
+        length = math.sqrt(sum(w * w for w in weights.values())) or 1.0
+        return {s: w / length for s, w in weights.items()}
+
+    def nearest(self, requirement: str, count: int = 1) -> list[int]:
+        """Returns the places of the most similar requirements, the nearest first."""
+        own = self._vector(requirement)
+        scores = [sum(w * other.get(s, 0.0) for s, w in own.items()) for other in self._vectors]
+        return sorted(range(len(scores)), key=lambda n: (-scores[n], n))[:count]
+
+    def flow(self, requirement: str) -> FlowDocument:
+        """Returns the flow of the nearest requirement."""
+        return self._known[self.nearest(requirement)[0]][1]
+
+
+class MostFrequentFlow:
+    """The same flow for every requirement: the most frequent outline of the known ones, the first of equal ones."""
+
+    name = "most frequent flow"
+
+    def __init__(self, known: Known) -> None:
+        """Takes requirements with their flows; at least one."""
+        shapes = [tuple(line.split()[0] for line in script_of(flow).splitlines()[1:]) for _, flow in known]
+        count = Counter(shapes)
+        best = max(count.values())
+        self._flow = known[next(n for n, shape in enumerate(shapes) if count[shape] == best)][1]
+
+    def flow(self, requirement: str) -> FlowDocument:
+        """Returns the most frequent flow."""
+        return self._flow
+
+
+def flow_writers(catalogue: Catalogue, examples: Sequence[FlowExample], names: Sequence[str]) -> list[DocumentWriter]:
+    """Returns the writers of these names: composer, catalogue, nearest and frequent.
 
     Raises InputError for another name, and where a baseline has no known flow.
     """
@@ -97,7 +136,7 @@ def plain_writers(catalogue: Catalogue, examples: Sequence[FlowExample], names: 
         "frequent": lambda: MostFrequentFlow(own),
     }
     if strange := [name for name in names if name not in made]:
-        raise InputError(f"{strange[0]!r} is no writer without a language model; there are {', '.join(made)}")
+        raise InputError(f"{strange[0]!r} is no writer of flows; there are {', '.join(made)}")
     if not own and {"nearest", "frequent"} & set(names):
         raise InputError("a baseline needs requirements of the tune part")
     return [made[name]() for name in names]
@@ -107,40 +146,21 @@ def written_flows(
     writer: DocumentWriter,
     examples: Sequence[FlowExample],
     catalogue: Catalogue,
-    price_of: str | None = None,
     report: Callable[[int, int], None] = lambda done, of: None,
 ) -> list[WrittenFlow]:
-    """Returns what a writer makes of each requirement; one that it cannot answer is an empty flow with the reason.
-
-    `price_of` names the model of the shipped price table; None: the writer costs no tokens, and 0 dollars.
-    """
-    price = shipped_price(price_of) if price_of else None
+    """Returns what a writer makes of each requirement; one that it cannot answer is an empty flow with the reason."""
     found = []
     for done, example in enumerate(examples, 1):
-        spent = writer.spent if isinstance(writer, LanguageWriter) else None
-        before = (spent.tokens_in or 0, spent.tokens_out or 0) if spent else (0, 0)
-        repaired = writer.repaired if isinstance(writer, LanguageWriter) else 0
         begun, problem = time.perf_counter(), ""
         try:
             flow = writer.flow(example.text)
         except OpusError as error:
             flow, problem = FlowDocument(), str(error)
         seconds = time.perf_counter() - begun
-        tokens: tuple[int | None, int | None] = (0, 0)
-        if spent:
-            tokens = _since(spent.tokens_in, before[0]), _since(spent.tokens_out, before[1])
-        cost = 0.0 if spent is None else None
-        if price is not None and None not in tokens:
-            cost = ((tokens[0] or 0) * price.tokens_in + (tokens[1] or 0) * price.tokens_out) / MILLION
         scores = flow_scores(flow, [example.flow], catalogue)
-        repaired = writer.repaired - repaired if isinstance(writer, LanguageWriter) else 0
-        found.append(WrittenFlow(writer.name, example, flow, scores, seconds, *tokens, cost, problem, repaired))
+        found.append(WrittenFlow(writer.name, example, flow, scores, seconds, problem))
         report(done, len(examples))
     return found
-
-
-def _since(now: int | None, before: int) -> int | None:
-    return None if now is None else now - before
 
 
 def model_rows(flows: Sequence[WrittenFlow], catalogue: Catalogue) -> list[ModelRow]:
@@ -168,18 +188,9 @@ def _row(key: tuple[str, str, str], own: Sequence[WrittenFlow], catalogue: Catal
         rates[0],
         rates[1],
         sum(bool(one.problem) for one in own),
-        fmean(one.repaired for one in own),
         fmean(seconds),
         float(np.percentile(seconds, 95)),
-        _mean([one.tokens_in for one in own]),
-        _mean([one.tokens_out for one in own]),
-        _mean([one.cost_usd for one in own]),
     )
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fmean(known) if len(known) == len(values) else None
 
 
 def flow_samples(flows: Sequence[WrittenFlow]) -> list[str]:
@@ -204,6 +215,10 @@ def evaluation_of(flows: Sequence[WrittenFlow]) -> Evaluation:
     return Evaluation(identifier, _score_rows(flows, identifier))
 
 
+# Columns that rows of language models had, which wrote flows of platforms in earlier versions.
+_NO_LANGUAGE_MODEL = {"repairs": 0, "tokens_in": 0, "tokens_out": 0, "cost_usd": 0.0}
+
+
 def _score_rows(flows: Sequence[WrittenFlow], evaluation: str) -> list[Row]:
     """Returns one row for each flow."""
     return [
@@ -218,12 +233,9 @@ def _score_rows(flows: Sequence[WrittenFlow], evaluation: str) -> list[Row]:
             "steps": [c.name for c in one.flow.components],
             "gold_steps": [c.name for c in one.example.flow.components],
             **asdict(one.scores),
-            "repairs": one.repaired,
             "problem": one.problem or None,
             "duration_ms": round(1000 * one.seconds),
-            "tokens_in": one.tokens_in,
-            "tokens_out": one.tokens_out,
-            "cost_usd": one.cost_usd,
         }
+        | _NO_LANGUAGE_MODEL
         for one in flows
     ]

@@ -30,9 +30,9 @@ from opus_pipelines.flows.from_text.activities import read_catalogue
 from opus_pipelines.flows.from_text.activity_features import FeatureTable
 from opus_pipelines.flows.from_text.flow_folder import FlowFolder, FlowTask, read_folder
 from opus_pipelines.flows.from_text.generator import FlowWriter, learn
+from opus_pipelines.flows.from_text.language_writers import Asked, FlowBackend
 from opus_pipelines.flows.from_text.predictions import Make, predict
 from opus_pipelines.flows.scores import MEASURES
-from opus_pipelines.flows.writers.activity_flows import Asked, FlowBackend
 from opus_pipelines.lwm.language_models.chat_client import KeptAnswers
 from opus_pipelines.quality.score_rows import Evaluation, Row
 

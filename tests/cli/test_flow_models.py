@@ -31,8 +31,6 @@ def test_writers_are_compared_on_files_of_ones_own(tmp_path: Path, capsys: pytes
     [
         ["--examples", "none.jsonl"],
         ["--examples", "none.jsonl", "--catalogue", str(CATALOGUE_FILE)],
-        ["--model", "endpoint", "--limit", "1"],
-        ["--model", "causal", "--limit", "1"],
     ],
 )
 def test_what_is_missing_is_an_error(

@@ -36,10 +36,10 @@ from opus_pipelines.flows.from_text.activities import Activity
 from opus_pipelines.flows.from_text.editing import EditError
 from opus_pipelines.flows.from_text.flow_folder import FlowTask
 from opus_pipelines.flows.from_text.generator import FlowWriter, GenerationError, learn
+from opus_pipelines.flows.from_text.language_writers import RANKER, Asked
 from opus_pipelines.flows.from_text.predictions import Make, Prediction, predict
 from opus_pipelines.flows.text.clauses import UtteranceError
 from opus_pipelines.flows.text.operations import UNKNOWN
-from opus_pipelines.flows.writers.activity_flows import RANKER, Asked
 from opus_pipelines.intakes.intake import ContractFolder
 from opus_pipelines.lake.layout import Lake, read_table, table_of, write_table
 from opus_pipelines.lwm.language_models.chat_client import EndpointError, KeptAnswers, ModelRefused, SpendLimitReached

@@ -38,8 +38,8 @@ from opus_pipelines.flows.from_text.activities import (
     read_catalogue,
 )
 from opus_pipelines.flows.from_text.flow_folder import FlowTask, FolderError, inside
+from opus_pipelines.flows.from_text.language_writers import PROMPTS_VERSION, FlowBackend, chosen
 from opus_pipelines.flows.text.clauses import MAX_UTTERANCE, UtteranceError, words_of
-from opus_pipelines.flows.writers.activity_flows import PROMPTS_VERSION, FlowBackend, chosen
 from opus_pipelines.intakes.catalogues.entries import DeclaredTask
 from opus_pipelines.intakes.catalogues.files import read_catalogue as read_declared
 from opus_pipelines.intakes.documents.document import decode

@@ -8,7 +8,7 @@ own texts and from annotated flows; what it returns is always an entry of the ca
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Protocol
@@ -25,6 +25,7 @@ from opus_pipelines.flows.enterprise.documents import (
     FOREACH,
     IF,
     LOGIC,
+    PARALLEL,
     SUBFLOW,
     TRY,
     Component,
@@ -32,7 +33,6 @@ from opus_pipelines.flows.enterprise.documents import (
     FlowDocumentError,
     Trigger,
 )
-from opus_pipelines.flows.enterprise.outline_grammar import sound_blocks
 from opus_pipelines.flows.enterprise.step_inputs import InputComposer
 from opus_pipelines.language.word_stems import EMPTY, stem
 
@@ -230,7 +230,7 @@ class _Nesting:
 
     def components(self) -> tuple[Component, ...]:
         """Returns the components in order; flow logic that holds nothing is left out, with what depends on it."""
-        return sound_blocks(self._found)
+        return _sound_blocks(self._found)
 
     def _append(self, definition: str, clause: Span) -> Component:
         category = FLOW_LOGIC if definition in LOGIC else ACTION
@@ -277,6 +277,59 @@ class _Nesting:
         )
 
 
+def _sound_blocks(components: Sequence[Component]) -> tuple[Component, ...]:
+    """Returns the components, numbered from 1, without flow logic that is empty or incomplete.
+
+    Steps of a block that goes stand in the block around it. Orders must be unique, and a block must come before what it
+    holds.
+    """
+    by_order = {c.order: c for c in components}
+    left = list(components)
+    while True:
+        sizes = Counter(c.block for c in left)
+        sound: list[Component] = []
+        before: dict[int | None, str] = {}
+        for component in left:
+            last, size = before.get(component.block, ""), sizes[component.order]
+            empty = component.is_logic and size < (2 if component.name == PARALLEL else 1)
+            lost = component.name in (ELSE, ELSEIF) and last not in (IF, ELSEIF)
+            lost = lost or (component.name == CATCH and last != TRY)
+            if not empty and not (component.is_logic and lost):
+                sound.append(component)
+                before[component.block] = component.name if component.is_logic else ""
+        sound = _paired(sound)
+        orders = {c.order for c in sound}
+        done = len(sound) == len(left)
+        left = [replace(c, block=_holder(c.block, orders, by_order)) for c in sound]
+        if done:
+            return _renumbered(left)
+
+
+def _holder(block: int | None, orders: set[int], by_order: dict[int, Component]) -> int | None:
+    """The nearest block around that is still there."""
+    while block is not None and block not in orders:
+        block = by_order[block].block
+    return block
+
+
+def _paired(components: list[Component]) -> list[Component]:
+    """Leaves a TRY out that no CATCH follows."""
+    following: dict[int, str] = {}
+    last: dict[int | None, Component] = {}
+    for component in components:
+        if component.block in last:
+            following[last[component.block].order] = component.name if component.is_logic else ""
+        last[component.block] = component
+    return [c for c in components if not (c.is_logic and c.name == TRY and following.get(c.order) != CATCH)]
+
+
+def _renumbered(components: list[Component]) -> tuple[Component, ...]:
+    number = {c.order: n for n, c in enumerate(components, 1)}
+    return tuple(
+        replace(c, order=number[c.order], block=None if c.block is None else number[c.block]) for c in components
+    )
+
+
 def _trimmed(text: str) -> str:
     return text.strip().strip(",;:").strip()
 
@@ -293,7 +346,7 @@ def with_categories(flow: FlowDocument, catalogue: Catalogue) -> FlowDocument:
 
 
 class DocumentWriter(Protocol):
-    """Anything that writes a flow for a requirement: the composer, a baseline, a language model."""
+    """Anything that writes a flow for a requirement: the composer, or a baseline."""
 
     name: str
 

@@ -4,8 +4,7 @@ What asks decides what an answer may be. The same question of the same model is 
 hash of the question in the folder of the client, so that forgetting a client removes it, too.
 """
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
@@ -21,27 +20,22 @@ _VERSION = 1  # raise it when questions are put differently
 
 @dataclass(frozen=True)
 class Question:
-    """A question: what the model is, what it is asked, how freely it answers, and how long.
-
-    `schema` is the JSON schema that an endpoint's answer must have; None: it answers in words.
-    """
+    """A question: what the model is, what it is asked, how freely it answers, and how long."""
 
     system: str
     user: str
     temperature: float = 0.0
     max_tokens: int = 512
-    schema: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
 class TextAnswer:
-    """An answer, what it took where that is known, and whether it was kept from before."""
+    """An answer, and what it took where that is known."""
 
     text: str
     tokens_in: int | None = None
     tokens_out: int | None = None
     cost_usd: float | None = None
-    is_kept: bool = False
 
 
 class TextModel(Protocol):
@@ -70,14 +64,13 @@ class EndpointText:
     def ask(self, question: Question) -> TextAnswer:
         """Returns the answer of the endpoint. Raises OpusError as `ChatClient` does, and for an empty answer."""
         settings = self.settings
-        form = None if question.schema is None else ("answer", question.schema)
         asked = {"temperature": question.temperature, "max_tokens": min(question.max_tokens, settings.max_tokens)}
-        body = question_body(settings, (question.system, question.user), form) | asked
-        letters = len(question.system) + len(question.user) + len(json.dumps(question.schema or ""))
+        body = question_body(settings, (question.system, question.user)) | asked
+        letters = len(question.system) + len(question.user)
 
         def read(reply: Reply, usd: float | None) -> TextAnswer:
-            if not reply.content.strip() or (question.schema is not None and not _is_json(reply.content)):
-                raise ValueError("the answer is not JSON" if reply.content.strip() else "the answer is empty")
+            if not reply.content.strip():
+                raise ValueError("the answer is empty")
             return TextAnswer(reply.content.strip(), reply.tokens_in, reply.tokens_out, usd)
 
         return self._client.ask(body, letters, read)
@@ -106,37 +99,26 @@ class CausalText:
 
 
 class KeptText:
-    """A model whose answers are kept; a damaged file is asked for again. `asked` counts what was not kept before."""
+    """A model whose answers are kept; a damaged file is asked for again."""
 
     def __init__(self, model: TextModel, lake: Lake, client: str = "") -> None:
         self.name, self.version, self._model = model.name, model.version, model
         self._answers = KeptAnswers(lake, client)
-        self.asked = 0
 
     def ask(self, question: Question) -> TextAnswer:
         """Returns the kept answer, or asks and keeps the answer."""
-        asked = {name: value for name, value in asdict(question).items() if value is not None}
-        key = digest(_VERSION, self.name, self.version, asked)
+        key = digest(_VERSION, self.name, self.version, asdict(question))
         if (kept := _text_answer(self._answers.read(key))) is not None:
             return kept
-        self.asked += 1
         answer = self._model.ask(question)
-        self._answers.write(key, {k: v for k, v in asdict(answer).items() if k != "is_kept"})
+        self._answers.write(key, asdict(answer))
         return answer
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def _text_answer(value: dict[str, Any] | None) -> TextAnswer | None:
     if value is None or not isinstance(value.get("text"), str):
         return None
-    return TextAnswer(value["text"], value.get("tokens_in"), value.get("tokens_out"), value.get("cost_usd"), True)
+    return TextAnswer(value["text"], value.get("tokens_in"), value.get("tokens_out"), value.get("cost_usd"))
 
 
 TEXT_MODELS: dict[str, Callable[[Any, Lake], TextModel]] = {

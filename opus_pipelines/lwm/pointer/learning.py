@@ -115,11 +115,6 @@ def _of_new_sets(
                 yield (history, n), view.candidates(requests[n], most, None, unknown)
 
 
-def pointer_examples(memory: CaseMemory, request: EncodedRequest, case: int) -> list[tuple[np.ndarray, int]]:
-    """Return for each prefix of a case the features of what may come next, and the place of what came."""
-    return examples_of(memory.candidates(request, most_candidates(memory), case), memory.traces[case])
-
-
 def examples_of(candidates: Candidates, trace: Sequence[int]) -> list[tuple[np.ndarray, int]]:
     """Return the `examples` of a case of these tasks with these candidates."""
     place_of = {task: n for n, task in enumerate(candidates.tasks.tolist())}

@@ -16,20 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opus_pipelines.language.embedding.encoder import TextEncoder
-
 THRESHOLD = 0.6  # cosine above which two tasks may be the same one; WorFBench (arXiv 2410.07869) uses it, too
 _IN_ORDER = 1e-9  # among equal matches the one that keeps the order of both workflows is taken
 Match = tuple[int, int]
-
-
-def cosines(encoder: TextEncoder, generated: Sequence[str], reference: Sequence[str]) -> np.ndarray:
-    """Returns the cosine of every generated text with every reference text, [n, m] float64, from -1 to 1."""
-    if not generated or not reference:
-        return np.zeros((len(generated), len(reference)))
-    vectors = np.asarray(encoder.encode([*generated, *reference]), dtype=np.float64)
-    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    return vectors[: len(generated)] @ vectors[len(generated) :].T
 
 
 def best_matches(similarity: np.ndarray, threshold: float = THRESHOLD) -> list[Match]:

@@ -11,7 +11,7 @@ from opus_pipelines.core.schemas import EVALUATION_UTTERANCES
 from opus_pipelines.core.settings import Flows, OpenaiCompatible, Settings
 from opus_pipelines.flows.batches.batch import FlowBatch, is_contract_current
 from opus_pipelines.flows.batches.scoring import BASELINE, WRITER
-from opus_pipelines.flows.writers.activity_flows import chosen
+from opus_pipelines.flows.from_text.language_writers import chosen
 from opus_pipelines.intakes.intake import discover
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.language_models.chat_client import KeptAnswers

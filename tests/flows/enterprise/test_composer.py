@@ -9,7 +9,7 @@ from opus_pipelines.flows.enterprise.composer import Composer, DocumentWriter
 from opus_pipelines.flows.enterprise.documents import FlowDocumentError
 from opus_pipelines.flows.enterprise.examples import known, world_catalogue, world_examples
 from opus_pipelines.flows.scores import flow_scores, hallucinations
-from opus_pipelines.flows.writers.platform_flows import MostFrequentFlow, NearestFlow
+from opus_pipelines.quality.platform_flows import MostFrequentFlow, NearestFlow
 
 
 @pytest.fixture(scope="module")

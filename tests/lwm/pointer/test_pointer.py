@@ -14,9 +14,9 @@ from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.lwm.interface import version_of
 from opus_pipelines.lwm.next_step import Fitting, Network, TrainingError, fit_network, systematic
 from opus_pipelines.lwm.pointer.candidates import FEATURES, clauses_of, plain
-from opus_pipelines.lwm.pointer.learning import pointer_examples, train_pointer
+from opus_pipelines.lwm.pointer.learning import examples_of, train_pointer
 from opus_pipelines.lwm.pointer.memory import CaseMemory, IndustryGraph
-from opus_pipelines.lwm.pointer.model import PointerModel
+from opus_pipelines.lwm.pointer.model import PointerModel, most_candidates
 from opus_pipelines.lwm.pointer.store import POINTERS, WEIGHTS, save_pointer
 from opus_pipelines.lwm.pointer_backend import PointerBackend
 from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans, request, vector
@@ -70,7 +70,9 @@ def test_the_edges_without_a_case_are_those_of_the_other_cases() -> None:
 
 def test_every_prefix_of_a_case_is_an_example_with_its_next_step_or_the_end() -> None:
     cases = [("open_account", "send_invoice"), *CASES]
-    found = pointer_examples(memory(cases), request(asks_for(cases[0])), 0)
+    own = memory(cases)
+    candidates = own.candidates(request(asks_for(cases[0])), most_candidates(own), 0)
+    found = examples_of(candidates, own.traces[0])
     assert [len(rows) for rows, _ in found] == [9, 8, 7], "candidates and the end, without the steps so far"
     assert found[-1][1] == 6, "the end comes last"
 

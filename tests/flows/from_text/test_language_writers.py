@@ -13,9 +13,7 @@ from opus_pipelines.core.settings import OpenaiCompatible, Settings
 from opus_pipelines.flows.from_text.editing import EditError
 from opus_pipelines.flows.from_text.flow_folder import FlowTask
 from opus_pipelines.flows.from_text.generator import FlowWriter, learn
-from opus_pipelines.flows.from_text.retrieval import Demonstrations
-from opus_pipelines.flows.text.clauses import UtteranceError
-from opus_pipelines.flows.writers.activity_flows import (
+from opus_pipelines.flows.from_text.language_writers import (
     END_LINE,
     Asked,
     ConstrainedWriter,
@@ -26,6 +24,8 @@ from opus_pipelines.flows.writers.activity_flows import (
     chosen,
     made_by,
 )
+from opus_pipelines.flows.from_text.retrieval import Demonstrations
+from opus_pipelines.flows.text.clauses import UtteranceError
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.language_models.causal_model import load
 from opus_pipelines.lwm.language_models.chat_client import EndpointError, KeptAnswers, ModelRefused, SpendLimitReached
