@@ -208,7 +208,7 @@ class _Publishing:
         lake, settings = self.run.lake, self.run.typed
         attempt = next_attempt(lake, contract, self.bulk.snapshot, settings)
         result = self.bulk.generate(contract, folder, self.run_id, now, attempt)
-        result.tables.update(report_tables(result, settings.reward.clear_share))
+        result.tables.update(report_tables(result))
         found = check_result(result, len(contract.intakes))
         self.checks.extend(found)
         if wrong := [c for c in found if not c.passed]:

@@ -132,7 +132,7 @@ def _made(
         result = bulk.generate(contract, work / "result", "bulk", now)
     seconds = dict(result.tables["generation/runs"]["seconds"].to_pylist()[0])
     began = time.monotonic()
-    result.tables.update(report_tables(result, settings.reward.clear_share))
+    result.tables.update(report_tables(result))
     assert all(check.passed for check in check_result(result, len(contract.intakes)))
     publish_contract(Lake(work / "lake"), result, now)
     return result, seconds | {"check, publish": time.monotonic() - began}

@@ -20,7 +20,6 @@ import pyarrow.parquet as pq
 
 from opus_pipelines.core import schemas
 from opus_pipelines.core.ids import digest
-from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.versions import ALGORITHM_VERSIONS
 from opus_pipelines.generation.results.contract import ContractResult
 from opus_pipelines.lake.layout import Lake, read_json, read_table
@@ -96,7 +95,7 @@ def published(lake: Lake, results: Mapping[tuple[str, str], ContractResult]) -> 
     made = [results[key] for key in sorted(results)]
     for stage, datasets in OF_RESULT.items():
         tables[stage] = {d.name: pa.concat_tables([result.tables[d.name] for result in made]) for d in datasets}
-    reports = [report_tables(result, Settings().reward.clear_share) for result in made]
+    reports = [report_tables(result) for result in made]
     tables["reporting"] = {name: pa.concat_tables([report[name] for report in reports]) for name in reports[0]}
     figures = {stage: _figures(tables[stage]) for stage in ALGORITHM_VERSIONS}
     for stage, names in OF_A_LATER_STAGE.items():

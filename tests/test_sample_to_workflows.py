@@ -536,7 +536,7 @@ def test_every_workflow_says_which_share_of_its_steps_came_from_where(results: A
 
 def test_a_published_result_is_what_the_pointer_names(results: Any, lake: Any) -> None:
     result = results["Meridian Clinics", "Visit Coding"]
-    result.tables |= report_tables(result, SETTINGS.reward.clear_share)
+    result.tables |= report_tables(result)
     publish_contract(lake, result, NOW)
     (pointer,) = lake.results()
     assert (pointer["contract"], pointer["result"]) == ("Visit Coding", result.result)
@@ -551,7 +551,7 @@ def test_a_published_result_is_what_the_pointer_names(results: Any, lake: Any) -
 
 def test_what_is_published_is_exported_audited_and_has_no_orphans(results: Any, lake: Any) -> None:
     for result in results.values():
-        result.tables |= report_tables(result, SETTINGS.reward.clear_share)
+        result.tables |= report_tables(result)
         publish_contract(lake, result, NOW)
     write_views_sql(lake)
     connection = connect(lake)
@@ -573,7 +573,7 @@ def test_savings_are_the_same_sums_from_the_steps_to_the_shipped_queries(results
     cases and steps.
     """
     for result in results.values():
-        result.tables |= report_tables(result, SETTINGS.reward.clear_share)
+        result.tables |= report_tables(result)
         publish_contract(lake, result, NOW)
     write_views_sql(lake)
     connection = connect(lake)
@@ -677,8 +677,12 @@ def test_every_ranking_says_how_sure_it_is(results: Any) -> None:
             ranked = sorted((row for row in rows if row["intention_id"] == intention), key=lambda row: row["rank"])
             assert sum(row["best_share"] for row in ranked) == pytest.approx(1)
             assert [row["beats_next"] is None for row in ranked] == [False] * (len(ranked) - 1) + [True]
-            for row in ranked[:-1]:
-                assert row["verdict"] == ("clear" if row["beats_next"] >= SETTINGS.reward.clear_share else "undecided")
+            best, *others = ranked
+            assert [row["verdict"] for row in others] == [None] * len(others)
+            assert best["verdict"] in ("clear", "undecided")
+            if best["verdict"] == "clear":
+                assert best["best_share"] >= SETTINGS.reward.clear_share
+            assert (best["verdict_reason"] is None) == (best["verdict"] == "clear")
 
 
 def test_every_intention_has_as_many_workflows_as_asked_for_that_differ_in_more_than_one_step(results: Any) -> None:
@@ -742,7 +746,7 @@ def test_a_stated_review_stands_in_the_tables_and_in_the_reports(sample: Any, ge
         edges = [e for e in result.tables["workflows/edges"].to_pylist() if e["workflow_id"] == row["workflow_id"]]
         assert len(edges) == len(mine) - 1
         assert {e["origin"] for e in edges if "_review" in e["src"] + e["dst"]} == {"review"}
-    cost = report_tables(result, SETTINGS.reward.clear_share)["reports/cost"].to_pylist()
+    cost = report_tables(result)["reports/cost"].to_pylist()
     (line,) = [r for r in cost if r["task_id"] == "review"]
     best = [m.ranked[0][1] for _, m in result.made]
     assert line["cost_usd"] == pytest.approx(0.5 * sum(t.kind == "review" for c in best for t in c.workflow.tasks))

@@ -7,7 +7,7 @@ and direction overrides are removed, and characters are escaped that could be ta
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 from typing import Any
 
@@ -70,6 +70,24 @@ def success(value: float | None, unknown: int | None) -> str:
 def is_on_assumed_success(row: Mapping[str, Any]) -> bool:
     """Returns whether a workflow has a Reward, and no outcome of any of its steps was ever observed."""
     return row["reward_usd"] is not None and row["success_probability"] is None
+
+
+def is_offered(row: Mapping[str, Any]) -> bool:
+    """Returns whether a ranked workflow may be run: it keeps every constraint, or a person chose it all the same, or it
+    is the first one, does what is demanded, and will only miss a deadline.
+    """
+    is_at_risk = row["rank"] == 1 and bool(row.get("risks"))
+    return row["feasible"] is not False or row["decision"] is not None or is_at_risk
+
+
+def left_out(unread: Sequence[str] | None, rules_not_applied: int | None) -> str:
+    """Formats what was not read and how many rules are not applied; empty where there is nothing of it."""
+    rules = rules_not_applied or 0
+    parts = [
+        f"not read: {', '.join(unread)}" if unread else "",
+        f"{rules} rule{'' if rules == 1 else 's'} not applied" if rules else "",
+    ]
+    return "; ".join(filter(None, parts))
 
 
 def chance(p: float) -> str:

@@ -246,7 +246,7 @@ class Reward(Section):
         1_000, ge=100, description="draws from the posterior of each Reward, for its interval and beats_next"
     )
     clear_share: float = Field(
-        0.8, ge=0.5, le=1, description="beats_next below which a rank is undecided; 0.8 is four to one"
+        0.8, ge=0.5, le=1, description="best_share of rank 1 below which its verdict is not clear; 0.8 is four to one"
     )
     alpha: float = Field(0.5, ge=0, le=1, description="of EVAL (8): weight of Cohesion, 1 - alpha that of Coupling")
     beta: float = Field(

@@ -20,12 +20,12 @@ ALGORITHM_VERSIONS: dict[str, int] = {
     "wkg": 6,
     "requirements": 6,  # documents to Intention, goals, rules and constraints (generation/intentions)
     # routing, similar cases, critical tasks of the intake, SWKG (generation/neighbours, generation/subgraph_*)
-    "retrieval": 19,
+    "retrieval": 20,
     "lwm": 4,  # the history backend of the Large Work Model (generation/sequences); part of the model version
     # Workflow Graph, search, reviews, evaluation, ranking, confidence (generation/wfg_*, workflows/optimized)
-    "planning": 9,
-    "generation": 7,  # the chain from an intake to its rows, and all tables of a result that no other stage makes
-    "reporting": 1,  # reports/cost and reports/reward
+    "planning": 10,
+    "generation": 8,  # the chain from an intake to its rows, and all tables of a result that no other stage makes
+    "reporting": 2,  # reports/cost and reports/reward
 }
 
 # The stages whose versions are part of the name of what a stage makes. Earlier stages are not in this list: the content

@@ -27,6 +27,7 @@ from opus_pipelines.lwm.interface import LargeWorkModel, ProcessDemand, TaskSequ
 from opus_pipelines.lwm.retrieval.case_memory import ContractCatalogue, IndustryMemory, memory_of
 from opus_pipelines.lwm.retrieval.requested_steps import History, required_groups
 from opus_pipelines.lwm.retrieval.routing import Routed
+from opus_pipelines.lwm.retrieval.similar_cases import StartOutcomes
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.lwm.stitching import Stitched, critical_groups
 from opus_pipelines.lwm.workflow_graph import WFG
@@ -237,6 +238,14 @@ class Ranked:
     def evidence(self) -> Evidence:
         """What history, the procedure and people say."""
         return self.retrieved.evidence
+
+    @property
+    def at_start(self) -> StartOutcomes | None:
+        """How the cases ended that are like the intake at the start.
+
+        None where no outcome is known, or several processes are combined: no case did all of that work.
+        """
+        return self.evidence.completeness.at_start if len(self.retrieved.processes) == 1 else None
 
     @property
     def request(self) -> Request:

@@ -14,7 +14,6 @@ from opus_pipelines.generation.decisions import (
 )
 from opus_pipelines.generation.planning.context import Evidence
 from opus_pipelines.generation.records import GenerationContext, Part, Refused, Request, Retrieved
-from opus_pipelines.intakes.elements import foreign_reason
 from opus_pipelines.intakes.procedures.reading import ParsedProcedure
 from opus_pipelines.intakes.requirements.intention import missing_part
 from opus_pipelines.lwm.interface import ProcessDemand, SimilarCase
@@ -38,6 +37,7 @@ from opus_pipelines.lwm.retrieval.requested_steps import (
     with_unanimous_steps,
 )
 from opus_pipelines.lwm.retrieval.routing import Routed, Router, subgraphs_of
+from opus_pipelines.lwm.retrieval.similar_cases import StartOutcomes
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.lwm.retrieval.task_names import refuse_misspelt_tasks, unknown_demands
 from opus_pipelines.lwm.stitching import (
@@ -69,9 +69,6 @@ def retrieve(request: Request, context: GenerationContext) -> Retrieved:
     cases, completeness = _similar_cases(request, context)
     if unlike:
         completeness = replace(completeness, undecided_reason=unlike)
-    if unread := foreign_reason(intake.elements):
-        reasons = filter(None, (unread, completeness.undecided_reason))
-        completeness = replace(completeness, undecided_reason="; ".join(reasons))
     by_input = missing_part(request.intention) == "context" and completeness.rule == OUTCOMES
     given = request
     request = replace(request, intention=with_missing_part(request.intention, cases, context.index))
@@ -225,7 +222,9 @@ def _similar_cases(request: Request, context: GenerationContext) -> tuple[list[S
     has_gain = intake.gain_usd is not None
     cases = index.cases.near(request.intention.vector, intake.industry, most)
     if cases and outcomes_decide(cases):
-        return cases, _by_outcomes(cases, cases[0].similarity, index, has_gain)
+        at_start = StartOutcomes.of([c.success for c in cases], [c.weight for c in cases], "text")
+        complete = _by_outcomes(cases, cases[0].similarity, index, has_gain)
+        return cases, replace(complete, at_start=at_start, basis="text")
     similar = index.cases_of(intake.industry).similar(intake, request.input_vector)
     if similar is None:
         return cases, Completeness(SUPPORT, undecided_reason(cases, SUPPORT, None))
@@ -233,13 +232,14 @@ def _similar_cases(request: Request, context: GenerationContext) -> tuple[list[S
         similar.compared[:most].tolist(), similar.compared_weights[:most].tolist(), similar.nearest
     )
     if outcomes_decide(compared):
-        return compared, _by_outcomes(compared, similar.nearest, index, has_gain)
+        complete = _by_outcomes(compared, similar.nearest, index, has_gain)
+        return compared, replace(complete, at_start=similar.at_start, basis=similar.basis)
     cases = index.cases.at(similar.rows[:most].tolist(), similar.weights[:most].tolist(), similar.nearest)
     of_model = expected_by_model(request, context)
     agreed = replace(of_model, cases=similar.consensus.cases) if of_model else similar.consensus
     steps = frozenset(agreed.support) - index.passive
     doubt = undecided_reason(cases, SUPPORT, similar.nearest)
-    complete = Completeness(SUPPORT, doubt, similar, agreed, steps)
+    complete = Completeness(SUPPORT, doubt, similar, agreed, steps, at_start=similar.at_start, basis=similar.basis)
     return cases, replace(complete, model_support=of_model.support) if of_model else complete
 
 

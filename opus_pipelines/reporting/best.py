@@ -12,8 +12,10 @@ from opus_pipelines.core.formatting import (
     clean,
     deadline,
     hours,
+    is_offered,
     is_on_assumed_success,
     lead_time,
+    left_out,
     share,
     success,
     within,
@@ -33,6 +35,7 @@ _COLUMNS = (
     "reward $",
     "90 % within",
     "holds",
+    "not read or applied",
     "success",
     "cost $",
     "cost rests on",
@@ -52,6 +55,7 @@ SHORT_COLUMNS = (
     "workflow",
     "reward $",
     "holds",
+    "not read or applied",
     "success",
     "cost $",
     "cost rests on",
@@ -100,10 +104,10 @@ def by_contract(
     for (client, contract), group in groupby(all_rows, key=lambda r: (r["client"], r["contract"])):
         intentions = [list(ranks) for _, ranks in groupby(group, key=lambda r: r["intention_id"])]
         title = f"{client} / {contract}"
-        if feasible := [kept for ranks in intentions if (kept := [r for r in ranks if _is_feasible(r)])]:
+        if feasible := [kept for ranks in intentions if (kept := [r for r in ranks if is_offered(r)])]:
             yield (title + _not_applied_of(feasible), *_short(feasible)) if short else (title, *_ranking(feasible))
-        apart = [r for ranks in intentions if _is_feasible(ranks[0]) for r in ranks if not _is_feasible(r)]
-        without = [r for ranks in intentions if not any(map(_is_feasible, ranks)) for r in ranks]
+        apart = [r for ranks in intentions if is_offered(ranks[0]) for r in ranks if not is_offered(r)]
+        without = [r for ranks in intentions if not any(map(is_offered, ranks)) for r in ranks]
         for rows, heading in ((apart, "infeasible, outside the ranking"), (without, NO_FEASIBLE)):
             if rows:
                 lines, decided = [_infeasible_line(r) for r in rows], [decision_text(r) or "" for r in rows]
@@ -113,11 +117,6 @@ def by_contract(
                     columns,
                     [(*x, d)[: len(columns)] for x, d in zip(lines, decided, strict=True)],
                 )
-
-
-def _is_feasible(r: dict[str, Any]) -> bool:
-    """Returns whether it keeps all constraints, or a person chose it all the same."""
-    return r["feasible"] is not False or r["decision"] is not None
 
 
 def _ranking(intentions: list[list[dict[str, Any]]]) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
@@ -157,7 +156,7 @@ def _infeasible_line(r: dict[str, Any]) -> tuple[Any, ...]:
     return (
         r["intake"],
         r["workflow_id"],
-        "; ".join(_constraints(r)),
+        "; ".join(filter(None, (*_constraints(r), left_out(r["unread"], _rules_not_applied(r))))),
         NO_GAIN if r["gain_usd"] is None else r["reward_usd"],
         _success(r),
         r["cost_usd"],
@@ -172,7 +171,8 @@ def _line(r: dict[str, Any], first: dict[str, Any]) -> tuple[Any, ...]:
         r["workflow_id"],
         NO_GAIN if r["gain_usd"] is None else r["reward_usd"],
         within(r["reward_usd_p05"], r["reward_usd_p95"]),
-        _holds(r["beats_next"], r["verdict"]),
+        _holds(r),
+        left_out(r["unread"], _rules_not_applied(r)) or "-",
         _success(r),
         r["cost_usd"],
         assumed(r["cost_assumed_share"], r["cost_unknown_steps"]),
@@ -202,26 +202,28 @@ def _lead_time(r: dict[str, Any]) -> str:
 
 
 def _constraints(r: dict[str, Any]) -> list[str]:
-    """Returns whether the constraints are met, how many rules of the documents are not applied, how many statements of
-    the intake's own procedure no step stands for, and how many steps it asks for under a condition that is not stated.
+    """Returns whether the constraints are met, how many statements of the intake's own procedure no step stands for,
+    and how many steps it asks for under a condition that is not stated.
     """
-    left, lacks = _rules_not_applied(r), len(r["lacks"] or [])
-    not_applied = [f"{left} rule{'' if left == 1 else 's'} not applied"] if left else []
+    lacks = len(r["lacks"] or [])
     lacking = [f"{lacks} statement{'' if lacks == 1 else 's'} of the procedure without a step"] if lacks else []
     unstated = len(r.get("conditional") or [])
     lacking += (
         [f"{unstated} step{'' if unstated == 1 else 's'} under a condition that is not stated"] if unstated else []
     )
-    return (["met"] if r["feasible"] else list(r["violations"] or ["violated"])) + not_applied + lacking
+    return (["met"] if r["feasible"] else list(r["violations"] or ["violated"])) + lacking
 
 
 def _rules_not_applied(r: dict[str, Any]) -> int:
     return (r["rules_not_applied"] or 0) + sum(NOT_APPLIED in due for due in r["step_deadlines"] or [])
 
 
-def _holds(beats_next: float | None, verdict: str | None) -> str:
-    """Returns the verdict on a rank against the next, with its probability; a dash for the last rank."""
-    return " ".join(filter(None, (verdict, f"({share(beats_next)})" if beats_next is not None else ""))) or "-"
+def _holds(r: dict[str, Any]) -> str:
+    """Returns the verdict with the probability that the first rank is the best; of others, that it beats the next."""
+    if r["rank"] > 1:
+        return share(r["beats_next"])
+    is_compared = r["beats_next"] is not None and r["best_share"] is not None
+    return " ".join(filter(None, (r["verdict"], f"({share(r['best_share'])})" if is_compared else ""))) or "-"
 
 
 def _steps(r: dict[str, Any]) -> dict[str, str]:

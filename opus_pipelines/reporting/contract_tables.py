@@ -16,11 +16,11 @@ from opus_pipelines.generation.search.costs import total
 from opus_pipelines.workflow.evaluation.cost import assumed_of
 
 
-def report_tables(result: ContractResult, clear_share: float) -> dict[str, pa.Table]:
+def report_tables(result: ContractResult) -> dict[str, pa.Table]:
     """Returns `reports/cost` and `reports/reward` of a contract's result, by dataset name."""
     best = _rows(result, OPTIMIZED, OPTIMIZED_COLUMNS)
     costs = cost_rows(best, _rows(result, WORKFLOW_TASKS, TASK_COLUMNS))
-    rewards = reward_rows(_rows(result, OPTIMIZED, _COLUMNS), clear_share)
+    rewards = reward_rows(_rows(result, OPTIMIZED, _COLUMNS))
     return {
         COST_REPORT.name: result_table(result, COST_REPORT, costs),
         REWARD_REPORT.name: result_table(result, REWARD_REPORT, rewards),
@@ -101,7 +101,6 @@ _COLUMNS = (
     "reward_usd",
     "penalty",
     "feasible",
-    "best_share",
     "gain_usd",
     "case_cost_usd",
     "baseline_success",
@@ -110,24 +109,20 @@ _COLUMNS = (
     "cost_assumed_share",
     "cost_unknown_steps",
     "duration_unknown_steps",
-    "verdict_reason",
+    "verdict",
 )
 
 
-def reward_rows(optimized: Iterable[Row], clear_share: float) -> list[Row]:
-    """Returns one row for each Intention, from rows of workflows/optimized (`_COLUMNS`); distance by EVAL (14).
-
-    The ranking is undecided where the probability that rank 1 is the best is below `clear_share`, or where the evidence
-    is thin.
-    """
+def reward_rows(optimized: Iterable[Row]) -> list[Row]:
+    """Returns one row for each Intention, from rows of workflows/optimized (`_COLUMNS`); distance by EVAL (14)."""
     ranked: dict[str, dict[int, Row]] = defaultdict(dict)
     for row in optimized:
         if row["rank"] <= 2:
             ranked[row["intention_id"]][row["rank"]] = row
-    return [_reward_row(by_rank[1], by_rank.get(2), clear_share) for _, by_rank in sorted(ranked.items())]
+    return [_reward_row(by_rank[1], by_rank.get(2)) for _, by_rank in sorted(ranked.items())]
 
 
-def _reward_row(best: Row, second: Row | None, clear_share: float) -> Row:
+def _reward_row(best: Row, second: Row | None) -> Row:
     known = all(best[name] is not None for name in ("gain_usd", "case_cost_usd", "baseline_success"))
     earned = best["gain_usd"] * best["baseline_success"] - best["case_cost_usd"] if known else None
     return {
@@ -144,11 +139,5 @@ def _reward_row(best: Row, second: Row | None, clear_share: float) -> Row:
         "uplift_usd": None if earned is None else best["reward_usd"] - earned,
         "feasible": best["feasible"],
         "wkg_coverage": 1 - best["new_tasks"] / best["tasks"] if best["tasks"] else None,
-        "verdict": "undecided" if best["verdict_reason"] else _verdict(best["best_share"], clear_share),
+        "verdict": best["verdict"],
     }
-
-
-def _verdict(best_share: float | None, clear_share: float) -> str | None:
-    if best_share is None:
-        return None
-    return "clear" if best_share >= clear_share else "undecided"

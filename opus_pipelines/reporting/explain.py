@@ -16,6 +16,7 @@ from opus_pipelines.core.formatting import (
     is_far,
     is_on_assumed_success,
     lead_time,
+    left_out,
     number,
     share,
     success,
@@ -35,11 +36,18 @@ def success_figure(row: Row, near: Row) -> str:
 
 
 def _success(row: Row) -> str:
-    """Describes the success estimate, and for how many steps it is assumed."""
+    """Describes the success to expect, and for how many steps it is assumed."""
     if row["success_probability"] is None:
         return "unknown: of none of its steps was an outcome ever observed"
-    estimate = f"{success(row['success_probability'], row['success_unknown_steps'])}, estimated for this workflow"
-    return estimate + _inference(row)
+    if row.get("success_basis") in (None, "steps"):
+        estimate = f"{success(row['success_probability'], row['success_unknown_steps'])}, estimated for this workflow"
+        return estimate + _inference(row)
+    if row["success_of_steps"] is None or row["success_of_steps"] <= row["success_probability"]:
+        return share(row["success_probability"])
+    return (
+        f"{share(row['success_probability'])}; its steps alone would give {share(row['success_of_steps'])}, which is "
+        "more than happened in such cases: some of its steps are done only where a case succeeds"
+    )
 
 
 def _inference(row: Row) -> str:
@@ -57,7 +65,12 @@ def _inference(row: Row) -> str:
 
 
 def _succeeded(row: Row, near: Row) -> str:
-    """Describes how many of the most similar cases succeeded, which is a count of history and no estimate."""
+    """Describes how many cases succeeded that are like the intake at the start: no estimate, but what happened."""
+    if row.get("start_success") is not None:
+        which = "all cases of the process" if row["similarity_basis"] == "all cases" else "cases like it at the start"
+        low, high = share(row["start_success_low"]), share(row["start_success_high"])
+        count = f"{number(row['start_cases'], 1)} in effect"
+        return f"; of {which}, {share(row['start_success'])} succeeded (95 % within {low} and {high}, {count})"
     if near["known"] and near["known"] == near["succeeded"] and row["completeness"] == "support":
         return "; the similar cases were chosen among those that succeeded, so their share tells nothing"
     if near["known"]:
@@ -218,7 +231,7 @@ def _without_gain(row: Row, rival: Row) -> str:
     if by is None:
         return f"ranked by {criteria(row)}; no gain is stated"
     texts = {
-        "success": f"success {share(row['success_probability'])} against {share(rival['success_probability'])}",
+        "success": f"success {share(row['success_of_steps'])} against {share(rival['success_of_steps'])}",
         "conformity": _agree(row, rival),
         "lead time": f"median lead time {hours(row['lead_time_ms_p50'])} against {hours(rival['lead_time_ms_p50'])}",
         "Penalty": f"Penalty {number(row['penalty'], 4)} against {number(rival['penalty'], 4)}",
@@ -242,7 +255,7 @@ def criteria(row: Row) -> str:
 COMPARED = (
     ("Reward", "reward_usd", usd),
     ("cost", "cost_usd", usd),
-    ("success", "success_probability", share),
+    ("success of its steps", "success_of_steps", share),
     ("touch time", "duration_ms", hours),
     ("median lead time", "lead_time_ms_p50", hours),
     ("Penalty", "penalty", lambda x: number(x, 4)),
@@ -313,7 +326,9 @@ def _head(row: Row) -> list[str]:
         f"{row['workflow_id']}  {row['title'] or ''}".rstrip(),
         f"rank {row['rank']} of {row['ranks']} for intake {row['intake']} of {row['client']} / {row['contract']}",
     ]
-    decided = decision_text(row)
+    decided, left = decision_text(row), left_out(row.get("unread"), row.get("rules_not_applied"))
+    verdict = f"{row['verdict']}{f' ({left})' if left else ''}" if row["verdict"] else ""
+    lines += [f"verdict: {verdict}"] if verdict else []
     return lines + ([f"goal: {row['goal']}"] if row["goal"] else []) + ([f"decision: {decided}"] if decided else [])
 
 
@@ -477,10 +492,7 @@ def _ranking(row: Row, rivals: list[Row]) -> list[str]:
         lines += _against(row, rival)
     if row["beats_next"] is not None:
         best = "" if row["best_share"] is None else f"; it is the best of all ranked with {number(row['best_share'])}"
-        lines.append(
-            f"  it beats the next rank with probability {number(row['beats_next'])}: "
-            f"{row['verdict'] or 'no verdict'}{best}"
-        )
+        lines.append(f"  it beats the next rank with probability {number(row['beats_next'])}{best}")
     return lines + fewer
 
 
@@ -498,7 +510,8 @@ def _evidence(row: Row) -> list[str]:
     lines = ["Evidence", f"  {rule}", *_origins(row)]
     if row["expected_events"]:
         lines.append(f"  events and outcomes to expect, which are no work steps: {', '.join(row['expected_events'])}")
-    lines += [f"  undecided: {row['verdict_reason']}"] if row["verdict_reason"] else []
+    if row["verdict"]:
+        lines.append(f"  {row['verdict']}{': ' if row['verdict_reason'] else ''}{clean(row['verdict_reason'] or '')}")
     lacks = [clean(statement) for statement in row.get("lacks") or []]
     lines += [f"  the intake's procedure lists, and the workflow lacks: {statement}" for statement in lacks]
     planned = [clean(step) for step in row.get("conditional") or []]

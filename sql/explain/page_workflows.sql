@@ -1,7 +1,7 @@
 -- Every ranked workflow of a contract with its intake, its goal and what history's way earns.
 SELECT
-    o.*, i.folder AS intake, coalesce(i.title, i.folder) AS intake_title, i.gain_basis, n.goal,
-    w.baseline_reward_usd, w.uplift_usd, w.distance, w.wkg_coverage, w.verdict AS ranking_verdict,
+    o.*, i.folder AS intake, coalesce(i.title, i.folder) AS intake_title, i.gain_basis, n.goal, n.rules_not_applied,
+    w.baseline_reward_usd, w.uplift_usd, w.distance, w.wkg_coverage,
     (
         SELECT max(near.similarity) FROM generation_neighbours AS near
         WHERE near.intake_id = o.intake_id AND near.intention_id = o.intention_id

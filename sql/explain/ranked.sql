@@ -6,7 +6,7 @@ SELECT
     o.cost_usd, o.cost_assumed_share, o.cost_unknown_steps, o.baseline_cost_usd, o.saving_usd,
     o.duration_ms, o.duration_assumed_share, o.duration_unknown_steps, o.baseline_duration_ms,
     o.lead_time_ms_p50, o.lead_time_ms_p90, o.lead_time_basis, o.deadline_hours, o.p_deadline, o.step_deadlines, o.baseline_lead_time_ms,
-    o.feasible, o.violations, n.rules_not_applied, o.lacks, o.conditional, o.verdict, o.completeness, o.decision, o.decision_number, o.decided_why, o.decided_by, o.decision_note,
+    o.feasible, o.violations, n.rules_not_applied, o.lacks, o.conditional, o.risks, o.unread, o.verdict, o.completeness, o.decision, o.decision_number, o.decided_why, o.decided_by, o.decision_note,
     o.better_workflow_id, o.better_by_usd, o.in_history, o.tasks, o.observed_share,
     (
         SELECT list(t.title ORDER BY t.position)

@@ -28,7 +28,7 @@ WITH
         FROM pairs GROUP BY rival
     )
 SELECT
-    o.rank, o.ahead_by, o.workflow_id, o.reward_usd, o.cost_usd, o.success_probability, o.feasible, o.violations, o.penalty, o.duration_ms, o.beats_next,
+    o.rank, o.ahead_by, o.workflow_id, o.reward_usd, o.cost_usd, o.success_of_steps, o.feasible, o.violations, o.penalty, o.duration_ms, o.beats_next,
     o.conformity, o.has_optional, o.cost_unknown_steps, o.lead_time_ms_p50, o.lead_time_ms_p90,
     only_here, only_there, other_way,
     greatest(len(coalesce(only_here, [])), len(coalesce(only_there, []))) + len(coalesce(other_way, [])) AS swaps

@@ -1,6 +1,6 @@
 -- One workflow with its intake, its Intention and the pointer that shows it.
 SELECT
-    o.*, i.folder AS intake, i.title AS intake_title, i.content_hash AS intake_hash, i.gain_basis, i.constraints, n.constraints AS demands, n.resolved, n.goal,
+    o.*, i.folder AS intake, i.title AS intake_title, i.content_hash AS intake_hash, i.gain_basis, i.constraints, n.constraints AS demands, n.rules_not_applied, n.resolved, n.goal,
     r.published_at,
     list_transform(
         list_filter(i.elements, lambda e: e.left_out IS NOT NULL), lambda e: concat(e.role, '/', e.name, ': ', e.left_out)

@@ -88,7 +88,7 @@ def test_the_tools_of_the_catalogue_are_declared_tasks_with_priors_in_the_order_
     (intake,) = rows(result, "generation/intakes")
     (file,) = [element for element in intake["elements"] if element["modality"] == "catalogue"]
     assert "no name" in file["left_out"]
-    result.tables.update(report_tables(result, 0.8))
+    result.tables.update(report_tables(result))
     assert [check for check in check_result(result, 1) if not check.passed] == []
 
 

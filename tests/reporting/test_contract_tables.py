@@ -42,7 +42,6 @@ def ranked(rank: Any, reward: Any, intention: Any = "n1", **more: Any) -> Any:
         "reward_usd": reward,
         "penalty": 0.25,
         "feasible": True,
-        "best_share": 0.7,
         "gain_usd": 10.0,
         "case_cost_usd": 2.0,
         "baseline_success": 0.5,
@@ -51,7 +50,7 @@ def ranked(rank: Any, reward: Any, intention: Any = "n1", **more: Any) -> Any:
         "cost_assumed_share": 0.25,
         "cost_unknown_steps": 1,
         "duration_unknown_steps": 2,
-        "verdict_reason": None,
+        "verdict": "undecided",
         **more,
     }
 
@@ -94,7 +93,7 @@ def test_an_unknown_baseline_stays_unknown() -> None:
     assert (row["cost_usd"], row["baseline_cost_usd"], row["saving_usd"], row["compared_steps"]) == (2.0, 2.0, 1.0, 1)
     (row,) = cost_rows([best("f2")], [step("f2", "a", 1.0)])
     assert (row["baseline_cost_usd"], row["saving_usd"], row["compared_steps"]) == (None, None, 0)
-    (row,) = reward_rows([ranked(1, 5.0, baseline_success=None)], 0.8)
+    (row,) = reward_rows([ranked(1, 5.0, baseline_success=None)])
     assert (row["baseline_reward_usd"], row["uplift_usd"]) == (None, None)
 
 
@@ -121,24 +120,25 @@ def test_unknown_costs_are_in_no_sum_and_are_counted() -> None:
 
 
 def test_reward_against_the_runner_up_and_history() -> None:
-    (row,) = reward_rows([ranked(2, 4.5), ranked(1, 5.0), ranked(3, 1.0)], 0.8)
+    (row,) = reward_rows([ranked(2, 4.5), ranked(1, 5.0), ranked(3, 1.0)])
     assert (row["reward_usd"], row["rank2_reward_usd"], row["distance"], row["penalty"]) == (5.0, 4.5, 0.5, 0.25)
     assert (row["baseline_reward_usd"], row["uplift_usd"], row["wkg_coverage"]) == (3.0, 2.0, 0.75)
     assert (row["cost_assumed_share"], row["cost_unknown_steps"], row["duration_unknown_steps"]) == (0.25, 1, 2)
 
 
 def test_a_single_workflow_has_no_runner_up() -> None:
-    (row,) = reward_rows([ranked(1, 5.0)], 0.8)
+    (row,) = reward_rows([ranked(1, 5.0)])
     assert (row["rank2_reward_usd"], row["distance"]) == (None, None)
 
 
-@pytest.mark.parametrize(("share", "verdict"), [(0.79, "undecided"), (0.8, "clear"), (None, None)])
-def test_a_ranking_is_clear_where_its_first_is_surely_enough_the_best(share: Any, verdict: Any) -> None:
-    assert reward_rows([ranked(1, 5.0, best_share=share)], 0.8)[0]["verdict"] == verdict
+@pytest.mark.parametrize("verdict", ["clear", "undecided", "rule at risk", "not answered", None])
+def test_the_verdict_is_that_of_the_first_workflow(verdict: Any) -> None:
+    rows = reward_rows([ranked(1, 5.0, verdict=verdict), ranked(2, 4.0, verdict=None)])
+    assert [row["verdict"] for row in rows] == [verdict]
 
 
 def test_without_a_stated_gain_there_are_no_dollars_of_reward() -> None:
-    (row,) = reward_rows([ranked(1, None, gain_usd=None), ranked(2, None, gain_usd=None)], 0.8)
+    (row,) = reward_rows([ranked(1, None, gain_usd=None), ranked(2, None, gain_usd=None)])
     assert [
         row[name] for name in ("reward_usd", "rank2_reward_usd", "distance", "baseline_reward_usd", "uplift_usd")
     ] == [None] * 5

@@ -178,10 +178,11 @@ def test_status_names_what_failed(lake: Lake) -> None:
 def test_best_and_explain_say_how_sure_they_are(lake: Lake) -> None:
     (_, columns, rows), _ = by_contract(ranked(connect(lake), None, None, None, None))
     [first] = (dict(zip(columns, row, strict=True)) for row in rows)
-    assert (first["90 % within"], first["holds"]) == ("$7.25 to $8.50", "undecided (75.0 %)")
+    assert (first["90 % within"], first["holds"]) == ("$7.25 to $8.50", "undecided (70.0 %)")
     text = explanation(connect(lake), "fa1")
     assert "(90 % within $7.25 to $8.50)" in text
-    assert "probability 0.75: undecided;" in text
+    assert "probability 0.75; it is" in text
+    assert "verdict: undecided" in text
 
 
 def test_explanation_tells_what_changed_what_is_worth_it_and_what_binds(lake: Lake) -> None:
@@ -411,7 +412,8 @@ def test_rules_that_were_not_applied_are_counted_beside_the_workflow_and_asked_a
         HEAD | {"constraints": [asked, other], "rules_not_applied": 1},
     )
     (_, columns, rows), (_, _, infeasible) = by_contract(ranked(connect(lake), None, None, None, None))
-    assert [dict(zip(columns, row, strict=True))["constraints"] for row in rows] == ["met; 1 rule not applied"]
+    shown = [dict(zip(columns, row, strict=True)) for row in rows]
+    assert [(row["constraints"], row["not read or applied"]) for row in shown] == [("met", "1 rule not applied")]
     assert infeasible[0][2] == "max_cost_usd: 8.00 exceeds 7.00 by 1.00; 1 rule not applied"
     text = explanation(connect(lake), "fa1")
     assert "the nearest: Check; Pay" in text

@@ -31,19 +31,30 @@ OPTIMIZED = result_dataset(
     reward_usd_p05        usd           5th percentile of its posterior; NULL likewise
     reward_usd_p95        usd           95th percentile
     gain_usd              usd           worth of a right output; NULL where nobody states it
-    success_probability   prob          EVAL (4); NULL where no outcome of any of its steps was ever observed: its p are
+    success_probability   prob          success to expect: success_of_steps; start_success where that is lower by more
+                                        than its interval, or nothing else is known
+    success_basis         string        what it rests on: steps, similar cases, or cases of the process; NULL: nothing
+    success_of_steps      prob          EVAL (4); NULL where no outcome of any of its steps was ever observed: its p are
                                         priors
+    start_success         prob          share of the cases like the intake at its start that succeeded, by weight, of
+                                        those with a known outcome; NULL where there are none, or several processes are
+                                        combined
+    start_success_low     prob          lower end of its 95 % interval
+    start_success_high    prob          upper end
+    start_cases           float         effective number of these cases
+    similarity_basis      string        what of the intake was compared with cases: text, attributes, named steps, or
+                                        all cases: nothing; NULL where no cases were compared
     success_inference     string        how success was inferred: exact; product, where the settings ask for it;
                                         simulated (65,536 seeded runs, standard error at most 0.002), where exact is too
                                         wide
     success_probability_product  prob   EVAL (4) in the paper's product form, which takes predecessors for independent;
-                                        NULL where success_probability is
+                                        NULL where success_of_steps is
     reward_product_usd    usd           EVAL (7) in the product form, less the known costs; NULL where no gain is stated
     success_unknown_steps  int64        steps of which no outcome was observed: their p is a prior
     beats_next            prob          P(it beats the next rank)
-    verdict               string        clear, or undecided where beats_next is below reward.clear_share; of the last of
-                                        several: NULL
-    verdict_reason        string        why no verdict on this Intention is clear; NULL where only beats_next decides
+    verdict               string        of rank 1: clear, undecided, rule at risk, or not answered; of other ranks NULL
+    verdict_reason        string        why the verdict is not clear; NULL where it is
+    unread                list<string>  documents that were not read or understood, each with the reason in a word
     best_share            prob          P(it is the best of the Intention's ranked workflows)
     completeness          string        what tells which work may be left out: outcomes of similar cases, or support
                                         among them
@@ -89,6 +100,7 @@ OPTIMIZED = result_dataset(
     sip                   float         EVAL (9)
     feasible              bool          EVAL (12)
     violations            list<string>  which constraint, by how much
+    risks                 list<string>  the violations, where they are deadlines alone that it will probably miss
     tasks                 int64         tasks in it
     reviews               int64         reviews in it
     new_tasks             int64         tasks that the catalogue lacks
@@ -320,8 +332,7 @@ REWARD_REPORT = result_dataset(
     uplift_usd           usd     reward less baseline
     feasible             bool    of its rank-1 workflow
     wkg_coverage         prob    share of its tasks found in the WKG
-    verdict              string  of its ranking: clear, or undecided where rank 1's best_share is below
-                                 reward.clear_share
+    verdict              string  of its rank-1 workflow
 """,
 )
 

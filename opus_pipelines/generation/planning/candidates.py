@@ -37,7 +37,7 @@ from opus_pipelines.generation.planning.context import (
 )
 from opus_pipelines.generation.planning.plans import PlanCacheKey, Planner
 from opus_pipelines.generation.planning.ranking import LEAD_TIME
-from opus_pipelines.generation.search.constraints import TimeChecks, violations
+from opus_pipelines.generation.search.constraints import TimeChecks, late, violations
 from opus_pipelines.generation.search.labels import BestPaths, ChosenPath, best_paths
 from opus_pipelines.generation.search.local_search import Variations
 from opus_pipelines.generation.search.problem import (
@@ -444,14 +444,10 @@ def evaluated(context: RankingContext, plan: Plan, notes: Sequence[str] = ()) ->
         if times
         else ()
     )
-    broken = violations(
-        context.requirements.constraints,
-        worth,
-        titles,
-        context.requirements.names.titles,
-        TimeChecks(lead_time, deadline_checks),
-    )
-    broken = [context.requirements.rules.with_source(violation) for violation in broken]
+    rules, checks = context.requirements.rules, TimeChecks(lead_time, deadline_checks)
+    broken = violations(context.requirements.constraints, worth, titles, context.requirements.names.titles, checks)
+    missed = late(context.requirements.constraints, checks)
+    broken, missed = ([rules.with_source(violation) for violation in found] for found in (broken, missed))
     conformity, order_conformity = context.evidence.completeness.conformity(plan.tasks)
     return Candidate(
         _id(context, plan),
@@ -460,6 +456,7 @@ def evaluated(context: RankingContext, plan: Plan, notes: Sequence[str] = ()) ->
         path_cost_usd=sum(_path_cost_usd(context, node) for node in plan.workflow.tasks),
         transitions=_transitions(context, plan.tasks),
         violations=(*lacking, *broken, *notes) if lacking or broken else (),
+        risks=tuple(missed) if not lacking and broken == missed else (),
         sequence_ids=_behind(plan.tasks, context.draft.sequences),
         scores=scores,
         penalties=penalties,

@@ -100,7 +100,6 @@ def of_mean(mean: float, deviation: float | None, n: int) -> float:
 
 # draws of which the interval is kept, some 10 kB each: most intakes of a contract lead to the same plans
 _INTERVALS_KEPT = 256
-CLEAR, UNDECIDED = "clear", "undecided"
 
 
 def with_confidence(
@@ -129,8 +128,8 @@ def _p_ranks_before(
 
     Rewards in one step of the quantum are ranked by Penalty.
     """
-    if first.feasible != second.feasible:
-        return float(first.feasible)
+    if first.broken != second.broken:
+        return float(first.broken < second.broken)
     if first.has_optional != second.has_optional:
         return float(second.has_optional)
     if context.evidence.completeness.consensus_tasks:
@@ -168,7 +167,7 @@ def _best_shares(context: RankingContext, ranked: Sequence[Candidate], drawn: Se
     """
     if not ranked:
         return []
-    is_compared = np.array([c.feasible for c in ranked]) | (not any(c.feasible for c in ranked))
+    is_compared = np.array([c.broken == min(c.broken for c in ranked) for c in ranked])
     ranking = context.ranking
     worths = np.rint(np.stack(drawn) / ranking.step)
     worths[~is_compared] = -np.inf
@@ -198,10 +197,7 @@ def _confidence(
     if context.ranking.has_gain:
         reward = _interval(SameObject(known))
         ends = reward.p05, reward.p95
-    doubt = context.evidence.completeness.undecided_reason
     if place + 1 == len(ranked):
-        verdict = None if len(ranked) > 1 else UNDECIDED if doubt else CLEAR
-        return Confidence(*ends, None, verdict, best, doubt if verdict else None)
+        return Confidence(*ends, None, best)
     chance = _p_ranks_before(context, ranked[place], ranked[place + 1], (drawn[place], drawn[place + 1]))
-    verdict = CLEAR if chance >= context.settings.reward.clear_share and not doubt else UNDECIDED
-    return Confidence(*ends, chance, verdict, best, doubt)
+    return Confidence(*ends, chance, best)

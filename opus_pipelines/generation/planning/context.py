@@ -256,17 +256,13 @@ class Confidence:
         reward_usd_p05: 5 % quantile of the Reward in USD; None where no gain is stated.
         reward_usd_p95: 95 % quantile of the Reward in USD; None where no gain is stated.
         beats_next: probability that it ranks before the next candidate; None for the last rank.
-        verdict: clear or undecided; None for the last of several ranks.
         best_share: probability that it is the best of the ranked candidates.
-        verdict_reason: why the verdict is undecided although the probability is high enough.
     """
 
     reward_usd_p05: float | None
     reward_usd_p95: float | None
     beats_next: float | None
-    verdict: str | None
     best_share: float = 1.0
-    verdict_reason: str | None = None
 
 
 @dataclass(frozen=True)
@@ -293,6 +289,7 @@ class Candidate:
         order_conformity: the same for pairs of consecutive steps.
         has_optional: whether it has a step that nothing asks for (`RankingContext.optional`).
         compared_lead_ms: see `LeadTimes.compared_ms`; 0 where lead times do not rank.
+        risks: the deadlines that it will probably miss, where it breaks nothing else; else none.
     """
 
     id: str
@@ -314,6 +311,7 @@ class Candidate:
     order_conformity: float | None = None
     has_optional: bool = False
     compared_lead_ms: float = 0.0
+    risks: tuple[str, ...] = ()
 
     @property
     def workflow(self) -> Workflow:
@@ -344,6 +342,11 @@ class Candidate:
     def feasible(self) -> bool:
         """EVAL (12)."""
         return not self.violations
+
+    @property
+    def broken(self) -> int:
+        """What it breaks: 0 nothing, 1 deadlines alone, 2 anything else. A bound is never met by leaving out a step."""
+        return 0 if self.feasible else 1 if self.risks else 2
 
 
 def either(group: Collection[str], graph: WorkGraph) -> str:

@@ -58,8 +58,8 @@ class Rankable(Protocol):
         ...
 
     @property
-    def feasible(self) -> bool:
-        """Whether it keeps every constraint."""
+    def broken(self) -> int:
+        """What it breaks: 0 nothing, 1 deadlines alone, 2 anything else."""
         ...
 
     @property
@@ -160,7 +160,7 @@ def _conformity(candidate: Rankable, ranking: Ranking) -> tuple[float, float]:
 
 
 _KEYS: dict[str, Callable[[Rankable, Ranking], Any]] = {
-    CONSTRAINTS: lambda c, ranking: not c.feasible,
+    CONSTRAINTS: lambda c, ranking: c.broken,
     OPTIONAL: lambda c, ranking: c.has_optional,
     CONFORMITY: _conformity,
     REWARD: lambda c, ranking: -quantised(c.worth, ranking.step),

@@ -17,6 +17,7 @@ from opus_pipelines.core.schemas import EXPECTED_FLOW, OPTIMIZED, WORKFLOW_EDGES
 from opus_pipelines.generation.planning.context import Candidate, Edit
 from opus_pipelines.generation.records import GenerationContext, Ranked
 from opus_pipelines.generation.results.rows import Row, Rows, edge_origin, node_origin
+from opus_pipelines.generation.results.verdict import ExpectedSuccess, Verdict, unread_documents
 from opus_pipelines.generation.search.costs import TaskBaselines, saving_usd, total
 from opus_pipelines.intakes.catalogues.facts import without_joint
 from opus_pipelines.intakes.catalogues.statements import Statement, prose_sentences, statements_of
@@ -211,10 +212,8 @@ def workflow_rows(result: Ranked, context: GenerationContext) -> Rows:
     keys, reasons = _task_keys(result), StepReasons(result)
     for rank, candidate in result.ranked:
         shares = reasons.of_workflow(candidate.tasks)
-        yield (
-            OPTIMIZED,
-            ids | _optimized(rank, candidate, result, context) | _ranked_by(rank, candidate, result) | shares,
-        )
+        own = _optimized(rank, candidate, result, context) | _ranked_by(rank, candidate, result) | shares
+        yield OPTIMIZED, ids | own | _judged(rank, candidate, result, own)
         starts, finishes = known_schedule(candidate.workflow)
         for position, node in enumerate(candidate.plan.nodes):
             row = {
@@ -284,6 +283,7 @@ def _optimized(
             "path_cost_usd": total_usd(steps, candidate.path_cost_usd),
             "feasible": candidate.feasible,
             "violations": list(candidate.violations),
+            "risks": list(candidate.risks),
             "tasks": len(candidate.tasks),
             "reviews": _reviews(candidate),
             "new_tasks": sum(t not in index.graph.tasks for t in candidate.tasks),
@@ -305,6 +305,26 @@ def _optimized(
             **_lead_time(candidate, result),
         }
     )
+
+
+def _judged(rank: int, candidate: Candidate, result: Ranked, own: Row) -> Row:
+    """The success to expect, how cases like the intake at its start ended, and the verdict, which rank 1 alone has."""
+    expected = ExpectedSuccess.of(own["success_probability"], result)
+    row: Row = {
+        "success_probability": expected.success,
+        "success_basis": expected.basis,
+        "success_of_steps": own["success_probability"],
+        "similarity_basis": result.evidence.completeness.basis,
+        "unread": unread_documents(result.request.intake.elements),
+    }
+    if (at_start := result.at_start) is not None:
+        low, high = at_start.interval
+        row |= {"start_success": at_start.success, "start_success_low": low, "start_success_high": high}
+        row |= {"start_cases": at_start.cases}
+    if rank == 1:
+        verdict = Verdict.of(candidate, result, len(own["lacks"] or ()), expected)
+        row |= {"verdict": verdict.name, "verdict_reason": "; ".join(verdict.reasons) or None}
+    return row
 
 
 def _ranked_by(rank: int, candidate: Candidate, result: Ranked) -> Row:

@@ -12,7 +12,7 @@ from opus_pipelines.workflow.evaluation.cost import MS_PER_HOUR
 from opus_pipelines.workflow.evaluation.lead_time import LeadTime
 from opus_pipelines.workflow.evaluation.reward import Batch, Evaluation
 
-__all__ = ["Constraints", "DeadlineCheck", "TimeChecks", "folded", "merged", "violations"]
+__all__ = ["Constraints", "DeadlineCheck", "TimeChecks", "folded", "late", "merged", "violations"]
 
 Resolve = Callable[[str], Collection[str]]
 MIN_P_DEADLINE = 0.9  # a deadline that one case in ten misses is kept, as a 90th percentile says it
@@ -80,8 +80,7 @@ def violations(
 
     return [
         *_limits(constraints, evaluation),
-        *(_deadline(constraints, times.lead_time) if times.lead_time else ()),
-        *_late(constraints, times.deadlines),
+        *late(constraints, times),
         *(f"must_contain: {name!r} is missing" for name in constraints.must_contain if not occurrences(name)),
         *(
             f"must_not_contain: {name!r} is task {occurrences(name)[0] + 1}"
@@ -91,6 +90,12 @@ def violations(
         *_order(constraints, occurrences),
         *_choices(constraints, occurrences),
     ]
+
+
+def late(constraints: Constraints, times: TimeChecks) -> list[str]:
+    """Returns the deadlines, of the whole workflow and of its steps, that are missed too often."""
+    whole = _deadline(constraints, times.lead_time) if times.lead_time else []
+    return [*whole, *_late(constraints, times.deadlines)]
 
 
 def _limits(constraints: Constraints, evaluation: Evaluation) -> list[str]:

@@ -20,7 +20,7 @@ from opus_pipelines.core.settings import Generation
 from opus_pipelines.core.statistics import lift, rate_of
 from opus_pipelines.lwm.interface import SimilarCase
 from opus_pipelines.lwm.retrieval.consensus import Consensus, Trace
-from opus_pipelines.lwm.retrieval.similar_cases import SimilarCases
+from opus_pipelines.lwm.retrieval.similar_cases import SimilarCases, StartOutcomes
 
 OUTCOMES, SUPPORT = "outcomes", "support"
 LEAST_KNOWN = 0.5  # least share of the similar cases, by weight, with a known outcome where outcomes decide
@@ -39,6 +39,8 @@ class Completeness:
     `undecided_reason`: why no verdict on this Intention is clear, None where there is no such reason.
     `is_independent`: whether it is known that no step of the consensus has to wait for another.
     `model_support`: by task the share of the sequences of a trained model that have it; None where none serves.
+    `at_start`: how the cases ended that are like the intake at the start; None where no outcome is known. `basis`: by
+    what cases were compared with the intake (`SimilarCases.basis`); None where no cases were.
     """
 
     rule: str
@@ -48,6 +50,8 @@ class Completeness:
     steps: frozenset[str] = frozenset()
     is_independent: bool = False
     model_support: Mapping[str, float] | None = None
+    at_start: StartOutcomes | None = None
+    basis: str | None = None
 
     @property
     def by_support(self) -> bool:

@@ -235,6 +235,11 @@ class ConstraintResolution:
         resolved = {n: self._resolve_demand(*listed[n]) for n in sorted(range(len(listed)), key=rank)}
         return list(dict.fromkeys(resolved[n] for n in range(len(listed))))
 
+    def demanded_by_deadlines(self, rules: Sequence[ResolvedRule]) -> list[str]:
+        """Return the titles of the steps that deadlines in force demand."""
+        steps = [rule.tasks[0] for rule in rules if rule.is_in_force and rule.figure and rule.tasks]
+        return [self._title(task) for task in steps if task in self.must_contain]
+
     def task_demanded(self, demand: RuleDemand, heading: str | None) -> str | None:
         """Return the task that a demand asks for, whether similar cases did it or not.
 
@@ -389,10 +394,7 @@ class ConstraintResolution:
                 return f"it holds where {self._title(then)!r} is done, and not every way does that"
         if task in self.must_not_contain:
             return f"{STATED} or another rule demands the contrary"
-        if self._has_cases and (
-            not any(process.supports(task) for process in self.context.history.demands)
-            or (role == "contract" and self._share(task) < _LEAST_SHARE)
-        ):
+        if not self._is_supported(task, role):
             return "the near cases that succeeded hardly ever did it: it is taken to be about other work"
         self.must_contain.add(task)
         return None
@@ -427,15 +429,23 @@ class ConstraintResolution:
     def _deadline(self, demand: RuleDemand, tasks: tuple[str, ...], role: str) -> str | None:
         """Return why a deadline is not applied, None where history has times of the step.
 
-        A deadline does not require its step: it constrains workflows that do it.
+        A deadline demands its step: a bound is never met by absence. Where no such case did the step, or another rule
+        forbids it, the deadline only constrains the workflows that do it.
         """
         if len(set(tasks)) < len(tasks):
             return "the step and what its time is counted from are the same step"
-        return (
-            None
-            if self.context.history.is_timed(tasks[0])
-            else f"history tells no waiting and no working time of {self._title(tasks[0])!r}"
-        )
+        if not self.context.history.is_timed(tasks[0]):
+            return f"history tells no waiting and no working time of {self._title(tasks[0])!r}"
+        if tasks[0] not in self.must_not_contain and self._is_supported(tasks[0], role):
+            self.must_contain.add(tasks[0])
+        return None
+
+    def _is_supported(self, task: str, role: str) -> bool:
+        """Return whether similar cases that did not fail did the task, where there are such cases."""
+        if not self._has_cases:
+            return True
+        is_done = any(process.supports(task) for process in self.context.history.demands)
+        return is_done and (role != "contract" or self._share(task) >= _LEAST_SHARE)
 
     def _must_not_contain(self, demand: RuleDemand, tasks: tuple[str, ...], role: str) -> str | None:
         (task,) = tasks
@@ -545,8 +555,10 @@ class RuleConstraints:
 
 def rule_constraints(rules: Sequence[Rule], context: ResolutionContext) -> RuleConstraints:
     """Resolve every demand of the rules, and merge the result with the stated constraints."""
-    read = ConstraintResolution(context).resolve(rules)
-    return RuleConstraints(_merged(context, read), (*_stated(context), *read))
+    resolution = ConstraintResolution(context)
+    read = resolution.resolve(rules)
+    constraints = _merged(context, read, resolution.demanded_by_deadlines(read))
+    return RuleConstraints(constraints, (*_stated(context), *read))
 
 
 def _names(rule: ResolvedRule, text: str) -> bool:
@@ -555,8 +567,11 @@ def _names(rule: ResolvedRule, text: str) -> bool:
     return all(repr(name) in text for name in rule.value.split(" or " if rule.kind in CHOICES else " before "))
 
 
-def _merged(context: ResolutionContext, read: Sequence[ResolvedRule]) -> Constraints:
-    """Return the stated constraints and the read ones in force; of several limits, the tightest."""
+def _merged(context: ResolutionContext, read: Sequence[ResolvedRule], demanded: Sequence[str]) -> Constraints:
+    """Return the stated constraints and the read ones in force; of several limits, the tightest.
+
+    `demanded`: the steps that deadlines demand.
+    """
     stated = context.intake.constraints
     new: dict[str, object] = {}
 
@@ -569,6 +584,7 @@ def _merged(context: ResolutionContext, read: Sequence[ResolvedRule]) -> Constra
             new[kind] = tightest(values)
     for kind in ("must_contain", "must_not_contain"):
         names = [title(d.tasks[0]) for d in read if d.is_in_force and d.kind == kind]
+        names += demanded if kind == "must_contain" else ()
         new[kind] = tuple(dict.fromkeys((*getattr(stated, kind), *names)))
     orders = [(title(d.tasks[0]), title(d.tasks[1])) for d in read if d.is_in_force and d.kind == "before"]
     new["before"] = tuple(dict.fromkeys((*stated.before, *orders)))

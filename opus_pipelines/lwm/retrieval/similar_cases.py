@@ -29,9 +29,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from opus_pipelines.core.statistics import wilson
 from opus_pipelines.history.records.column_mapping import unprefixed
 from opus_pipelines.intakes.elements import Element
 from opus_pipelines.intakes.intake import Intake
+from opus_pipelines.language.grammar.figures import money_in, number
 from opus_pipelines.lwm.retrieval.consensus import Consensus, Trace, consensus
 from opus_pipelines.lwm.retrieval.task_names import named_in
 from opus_pipelines.workflow.constraints import folded
@@ -206,7 +208,12 @@ def _share(values: Sequence[str], read: Any) -> float:
     return sum(read(v) is not None for v in values) / len(values)
 
 
+_DECIMAL_COMMA = re.compile(r"-?\d{1,3}(?:\.?\d{3})*,\d{1,2}")
+
+
 def _number(value: str) -> float | None:
+    if _DECIMAL_COMMA.fullmatch(value.strip()):
+        value = value.replace(".", "").replace(",", ".")
     try:
         number = float(value)
     except ValueError:
@@ -236,13 +243,46 @@ NAMED_WEIGHT = 0.9  # share of the weight of the cases that did what the request
 NEGLIGIBLE = 1e-6  # weight, relative to the largest, below which a case is left out
 
 
+ALL_CASES = "all cases"  # the basis of similarity where nothing of an intake can be compared with cases
+
+
+@dataclass(frozen=True)
+class StartOutcomes:
+    """How the cases ended that are like an intake at its start, whatever was done in them later.
+
+    Only what is known at the start weighs them: the request and the attributes. `success`: the share that succeeded, by
+    weight; `cases`: the effective number with a known outcome (Kish 1965); `basis`: that of `SimilarCases`.
+    """
+
+    success: float
+    cases: float
+    basis: str
+
+    @classmethod
+    def of(cls, outcomes: Sequence[bool | None], weights: Sequence[float], basis: str) -> "StartOutcomes | None":
+        """Return what these cases tell; None where no outcome is known."""
+        known = [(bool(success), w) for success, w in zip(outcomes, weights, strict=True) if success is not None and w]
+        total = sum(w for _, w in known)
+        if not total > 0:
+            return None
+        share = sum(w for success, w in known if success) / total
+        return cls(min(1.0, share), total**2 / sum(w * w for _, w in known), basis)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Return the 95 % interval of the share (Wilson)."""
+        low, high = wilson(self.success * self.cases, self.cases)
+        return float(low), float(high)
+
+
 @dataclass(frozen=True)
 class SimilarCases:
     """Rows of wkg/cases with their weights, heaviest first (the largest is 1), and their consensus.
 
     `rows`: the cases that may be followed; `compared`, `compared_weights`: the failed cases among them, too, because
     outcomes are compared with and without them. `basis`: text, attributes, text and attributes, or all cases.
-    `nearest`: cosine of the most similar case; None without text.
+    `nearest`: cosine of the most similar case; None without text. `at_start`: how the cases ended that are like the
+    intake at the start.
     """
 
     rows: np.ndarray
@@ -252,6 +292,7 @@ class SimilarCases:
     consensus: Consensus
     compared: np.ndarray
     compared_weights: np.ndarray
+    at_start: "StartOutcomes | None" = None
 
 
 class IndustryCases:
@@ -298,6 +339,7 @@ class IndustryCases:
             began = intake.received_at.timestamp() if intake.received_at else None
             weights = weights * self._proximity.weights(attributes, began)
             basis += ["attributes"] if attributes else []
+        at_start = self._at_start(weights, " and ".join(basis) or ALL_CASES)
         if self._text is None and (named := self.steps_named(intake)):
             weights = self._drawn_to(named, weights)
             basis.append("named steps")
@@ -308,12 +350,23 @@ class IndustryCases:
         return SimilarCases(
             self._rows[order],
             followed,
-            " and ".join(basis) or "all cases",
+            " and ".join(basis) or ALL_CASES,
             nearest,
             consensus([self._traces[n] for n in order], followed),
             self._rows[of_all],
             compared,
+            at_start,
         )
+
+    def _at_start(self, weights: np.ndarray, basis: str) -> StartOutcomes | None:
+        """Return how the cases ended that are like an intake at the start; without any basis all cases count alike."""
+        counted = np.ones(len(weights)) if basis == ALL_CASES else weights
+        return StartOutcomes.of(self._outcomes, counted.tolist(), basis)
+
+    @cached_property
+    def _outcomes(self) -> list[bool | None]:
+        outcomes: list[bool | None] = self._cases["success"].take(pa.array(self._rows)).to_pylist()
+        return outcomes
 
     def attributes_of(self, intake: Intake) -> dict[str, str]:
         """Return the attributes of the intake that this history knows.
@@ -326,7 +379,27 @@ class IndustryCases:
         attributes |= {
             name: value for name, value in whose.items() if name in self._features.known and value is not None
         }
-        return attributes | {name: v for k, v in intake.attributes.items() if (name := _known(k, known))}
+        attributes |= {name: v for k, v in intake.attributes.items() if (name := _known(k, known))}
+        return self._with_amount(attributes, intake.elements)
+
+    def _with_amount(self, attributes: dict[str, str], elements: Sequence[Element]) -> dict[str, str]:
+        """Return the attributes with the amount of money that the client's prose states.
+
+        It is the value of the one attribute of these cases that is an amount. Where the prose states several amounts,
+        nothing says which of them is meant.
+        """
+        names = [name for name in self._features.known if is_amount_name(name)]
+        stated = attributes.get(names[0]) if len(names) == 1 else None
+        if len(names) != 1 or (stated is not None and _number(stated) is not None):
+            return attributes
+        text = "\n".join(e.text or "" for e in elements if e.role == "input") if stated is None else stated
+        amounts = amounts_in(text)
+        return attributes | {names[0]: self._as_written(names[0], amounts[0])} if len(amounts) == 1 else attributes
+
+    def _as_written(self, name: str, amount: float) -> str:
+        """Return an amount as the cases write it, where the attribute has so few values that each counts by itself."""
+        values = next((counts for key, _, counts in self._features.names if key == name), {})
+        return next((value for value in values if _number(value) == amount), str(amount))
 
     def steps_named(self, intake: Intake) -> frozenset[str]:
         """Return the work steps of these cases that the client's documents name.
@@ -443,6 +516,31 @@ def weights_by_text(cosines: np.ndarray) -> np.ndarray:
     if len(weights) > TEXT_CASES:
         weights[cosines < np.partition(cosines, -TEXT_CASES)[-TEXT_CASES]] = 0.0
     return np.asarray(weights)
+
+
+# the word for an amount of money in the names of attributes, in the languages of exports
+_AMOUNT_WORD = re.compile(
+    "amount|betrag|summe|preis|kosten|bedrag|prijs|price|sum|total|cost|value|montant|somme|prix|importe|precio|monto|"
+    "importo|prezzo|costo|belopp|beløb|kwota|valor|fee"
+)
+_BARE_AMOUNT = re.compile(
+    r"(?<![\w.,:/-])\d{1,3}(?:[.,]?\d{3})*[.,]\d{2}(?![\w/-]|[.,:]\d|\s*(?:uhr|h|am|pm|o'clock)\b)", re.I
+)
+
+
+def is_amount_name(name: str) -> bool:
+    """Return whether the name of an attribute says that its value is an amount of money."""
+    words = re.findall(r"[^\W\d_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name))
+    return any(_AMOUNT_WORD.fullmatch(word.casefold()) for word in words) or bool(
+        money_in(f"1 {words[-1]}" if words else "")
+    )
+
+
+def amounts_in(text: str) -> list[float]:
+    """Return the distinct amounts of money of a text; numbers with two decimals where none has a currency."""
+    amounts = [figure.amount for figure in money_in(text)]
+    bare = (number(match[0]) for match in _BARE_AMOUNT.finditer(text)) if not amounts else ()
+    return list(dict.fromkeys([*amounts, *(float(amount) for amount in bare if amount is not None)]))
 
 
 def _known(text: str, known: Mapping[str, str]) -> str | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import duckdb
 
 from opus_pipelines.core.errors import LakeError
-from opus_pipelines.core.formatting import clean
+from opus_pipelines.core.formatting import clean, is_offered
 from opus_pipelines.reporting.tasks import Row, rows
 from opus_pipelines.reporting.views import only_results_of
 from opus_pipelines.reporting.workflows import read_workflow
@@ -54,16 +54,9 @@ class ContractPage:
 
     @property
     def undecided(self) -> list[tuple[Row, Row | None]]:
-        """Rank-1 workflows that are undecided, each with the second rank; None where it is the only one.
-
-        They are undecided where the next rank may be better, or where any other rank may be the best one.
-        """
+        """Rank-1 workflows whose verdict is not clear, each with the second rank; None where it is the only one."""
         second = {row["intention_id"]: row for row in self.workflows if row["rank"] == 2}
-        return [
-            (row, second.get(row["intention_id"]))
-            for row in self.best
-            if "undecided" in (row["verdict"], row["ranking_verdict"])
-        ]
+        return [(row, second.get(row["intention_id"])) for row in self.best if row["verdict"] not in (None, "clear")]
 
     @property
     def judged(self) -> bool:
@@ -73,27 +66,22 @@ class ContractPage:
     @property
     def to_run(self) -> list[Row]:
         """The rank-1 workflows that keep every constraint, or that a person chose all the same."""
-        return [row for row in self.best if is_feasible(row)]
+        return [row for row in self.best if is_offered(row)]
 
     @property
     def infeasible(self) -> list[Row]:
         """Rank-1 workflows that violate a constraint, because no feasible one exists."""
-        return [row for row in self.best if not is_feasible(row)]
+        return [row for row in self.best if not is_offered(row)]
 
     @property
     def ranked(self) -> list[Row]:
         """The feasible workflows of the Intentions on the page."""
-        return [row for row in self.shown if is_feasible(row)]
+        return [row for row in self.shown if is_offered(row)]
 
     @property
     def outside(self) -> list[Row]:
         """The infeasible workflows of the Intentions on the page, which are in no ranking."""
-        return [row for row in self.shown if not is_feasible(row)]
-
-
-def is_feasible(row: Row) -> bool:
-    """Returns whether a ranked workflow keeps every constraint, or a person chose it all the same."""
-    return row["feasible"] is not False or row["decision"] is not None
+        return [row for row in self.shown if not is_offered(row)]
 
 
 def largest_intentions(workflows: Iterable[Row]) -> list[str]:

@@ -116,6 +116,7 @@ def environment() -> Environment:
         "is_far": formatting.is_far,
         "reward_of": _reward_of,
         "is_assumed": formatting.is_on_assumed_success,
+        "left_out": formatting.left_out,
         "assumed": formatting.assumed,
         "costs_of_unknown_kind": formatting.costs_of_unknown_kind,
         "total": total,

@@ -94,7 +94,7 @@ def test_the_same_rows_come_in_parts_and_are_published_whole(
         assert result.tables[dataset.name].sort_by(key).equals(by_one_server[0].tables[dataset.name].sort_by(key)), (
             dataset.name
         )
-    result.tables.update(report_tables(result, 0.8))
+    result.tables.update(report_tables(result))
     assert [c for c in check_result(result, 4) if not c.passed] == []
     lake = Lake(tmp_path / "lake")
     counted = result.counts

@@ -174,37 +174,35 @@ def test_the_outcomes_of_a_pair_bring_their_own_error() -> None:
 def test_every_rank_but_the_last_is_held_against_the_next() -> None:
     ranked = [candidate(A), candidate(A, B), candidate(A, B, C)]
     one, two, three = sure(ranked)
-    assert (one.beats_next, one.verdict, one.best_share) == (1.0, "clear", 1.0)
-    assert (two.beats_next, two.verdict) == (1.0, "clear")
-    assert (three.beats_next, three.verdict, three.best_share) == (None, None, 0.0)
+    assert (one.beats_next, one.best_share) == (1.0, 1.0)
+    assert two.beats_next == 1.0
+    assert (three.beats_next, three.best_share) == (None, 0.0)
     assert one.reward_usd_p05 < ranked[0].worth < one.reward_usd_p95
 
 
-def test_an_only_candidate_is_clear_and_none_is_nothing() -> None:
+def test_an_only_candidate_has_nothing_beside_it_and_none_is_nothing() -> None:
     (only,) = sure([candidate(A)])
-    assert (only.beats_next, only.verdict, only.best_share) == (None, "clear", 1.0)
+    assert (only.beats_next, only.best_share) == (None, 1.0)
     assert with_confidence(situation(), []) == []
 
 
-def test_a_ranking_that_flips_within_its_evidence_is_undecided() -> None:
+def test_the_shares_of_a_ranking_that_flips_within_its_evidence_add_up() -> None:
     pair = [candidate(replace(A, p=0.9)), candidate(replace(B, p=0.895))]
     first, second = sure(pair)
     assert 0.5 <= (first.beats_next or 0) < 0.7
-    assert first.verdict == "undecided"
     assert first.best_share + second.best_share == pytest.approx(1)
-    assert sure(pair, clear_share=0.5)[0].verdict == "clear"
 
 
 def test_a_rank_may_hold_against_the_next_and_not_against_all() -> None:
     better = candidate(replace(A, p=0.93))
     first, _, _ = sure([better, candidate(A, B), replace(better, id="z")])
-    assert (first.verdict, first.best_share) == ("clear", 0.5)
+    assert (first.beats_next, first.best_share) == (1.0, 0.5)
 
 
 def test_feasible_goes_first_whatever_it_earns() -> None:
     poor, rich = candidate(A, B, C), candidate(A, violations=("max_cost_usd",))
     first, second = sure([poor, rich])
-    assert (first.beats_next, first.verdict, first.best_share, second.best_share) == (1.0, "clear", 1.0, 0.0)
+    assert (first.beats_next, first.best_share, second.best_share) == (1.0, 1.0, 0.0)
     assert sure([rich, replace(poor, violations=("min_success",))])[0].best_share == 1.0
 
 
@@ -223,7 +221,6 @@ def test_without_a_gain_success_is_drawn_and_no_dollar_is_said() -> None:
     assert (first.reward_usd_p05, first.reward_usd_p95, last.reward_usd_p05) == (None, None, None)
     assert first.beats_next is not None
     assert first.beats_next > 0.99
-    assert first.verdict == "clear"
     assert first.best_share > 0.99
 
 

@@ -21,7 +21,7 @@ NO_GAIN = Ranking(0.0001, 0.01, has_gain=False)
 class Candidate:
     id: str
     worth: float = 1.0
-    feasible: bool = True
+    broken: int = 0
     transitions: int = 0
     penalty: float | None = None
     conformity: float | None = None
@@ -34,7 +34,7 @@ candidates = st.builds(
     Candidate,
     id=st.sampled_from("abcd"),
     worth=st.floats(-2, 2),
-    feasible=st.booleans(),
+    broken=st.integers(0, 2),
     transitions=st.integers(0, 2),
     penalty=st.sampled_from([None, 0.1, 0.2]),
 )
@@ -48,7 +48,7 @@ def test_feasible_then_reward_then_penalty_then_transitions_then_id() -> None:
         Candidate("w", 1.00001, transitions=9),
         Candidate("a", 1.00003, transitions=8),
         Candidate("b", 1.00001, transitions=8),
-        Candidate("0", 99.0, feasible=False),
+        Candidate("0", 99.0, broken=2),
     ]
     for shuffled in itertools.islice(itertools.permutations(best_first), 0, 5040, 97):
         assert BY_REWARD.rank(shuffled) == list(enumerate(best_first, start=1))
@@ -59,7 +59,7 @@ def test_where_outcomes_do_not_decide_conformity_goes_before_reward() -> None:
     found = [
         Candidate("a", 9.0, conformity=0.5),
         Candidate("b", 1.0, conformity=0.9),
-        Candidate("c", 99.0, False, conformity=1.0),
+        Candidate("c", 99.0, 2, conformity=1.0),
     ]
     assert [c.id for _, c in BY_SUPPORT.rank(found)] == ["b", "a", "c"]
     orders = [
@@ -69,11 +69,16 @@ def test_where_outcomes_do_not_decide_conformity_goes_before_reward() -> None:
     assert [c.id for _, c in BY_SUPPORT.rank(orders)] == ["b", "a"]
 
 
+def test_a_missed_deadline_comes_before_anything_else_that_is_broken() -> None:
+    found = [Candidate("without the step", 9.0, broken=2), Candidate("late", 1.0, broken=1), Candidate("kept", 0.5)]
+    assert [c.id for _, c in BY_REWARD.rank(found)] == ["kept", "late", "without the step"]
+
+
 def test_a_step_that_nothing_asks_for_does_not_lift_a_workflow() -> None:
     found = [
         Candidate("survey", 9.0, has_optional=True),
         Candidate("plain", 1.0),
-        Candidate("broken", 99.0, feasible=False),
+        Candidate("broken", 99.0, broken=2),
     ]
     assert [c.id for _, c in BY_REWARD.rank(found)] == ["plain", "survey", "broken"]
 

@@ -488,3 +488,12 @@ def test_what_a_clause_means_is_kept_for_the_same_tasks_and_for_known_vectors_al
             "Estimate Repair Cost",
             "Approve Settlement",
         ]
+
+
+def test_a_deadline_demands_its_step_where_such_cases_did_it() -> None:
+    late = settled("The payment must be issued within 5 working hours.").constraints
+    assert (late.must_contain, len(late.deadlines)) == (("Issue Payment",), 1)
+    never_done = settled("The satisfaction survey must be sent within 3 days.", ways=("rvfeap",)).constraints
+    assert (never_done.must_contain, len(never_done.deadlines)) == ((), 1)
+    unmet = settled("If the police report is missing, the payment must be issued within 3 days.").constraints
+    assert (unmet.must_contain, unmet.deadlines) == ((), ())

@@ -8,11 +8,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from opus_pipelines.core.schemas import CASES
 from opus_pipelines.intakes.elements import Element
 from opus_pipelines.intakes.intake import Intake
-from opus_pipelines.lwm.retrieval.similar_cases import Features, IndustryCases
+from opus_pipelines.lwm.retrieval.similar_cases import (
+    Features,
+    IndustryCases,
+    StartOutcomes,
+    amounts_in,
+    is_amount_name,
+)
 
 BEGAN = datetime(2024, 1, 1, tzinfo=UTC)
 
@@ -181,3 +189,67 @@ def test_where_the_latest_cases_still_run_what_they_are_expected_to_do_is_no_cha
     assert (
         found.support["b"] > 0.15
     )  # with the guesses as a change of the work it is 0: the latest cases alone would count
+
+
+@pytest.mark.parametrize(
+    ("text", "amounts"),
+    [
+        ("She would like to borrow EUR 12,000 over 60 months.", [12_000.0]),
+        ("über 71,25 EUR (Bewirtung), 8. November", [71.25]),
+        ("Fine of 36.00, noted on 30 March 2009 at 14:05.", [36.0]),
+        ("Montant : 36,00", [36.0]),
+        ("EUR 95.00 for the society and EUR 318 for the train.", [95.0, 318.0]),
+        ("version 3.10.2 of 12.04.2013, at 10.30 Uhr", []),
+    ],
+)
+def test_amounts_of_money_are_read_from_prose(text: str, amounts: list[float]) -> None:
+    assert amounts_in(text) == amounts
+
+
+@pytest.mark.parametrize(
+    ("name", "is_amount"),
+    [("Betrag EUR", True), ("RequestedAmount", True), ("case amount_usd", True), ("Article", False), ("Unit", False)],
+)
+def test_the_name_of_an_attribute_says_whether_it_is_an_amount(name: str, is_amount: bool) -> None:
+    assert is_amount_name(name) is is_amount
+
+
+def test_an_amount_of_the_prose_is_an_attribute_where_one_attribute_and_one_amount_are_meant() -> None:
+    history = scope(by_amount())
+    assert history.attributes_of(intake("Please pay EUR 1,800.00 to the hotel.")) == {"amount": "1800.0"}
+    assert history.attributes_of(intake("amount: EUR 1,800.00")) == {"amount": "1800.0"}
+    assert history.attributes_of(intake("EUR 95.00 for the fee, EUR 318 for the train.")) == {}
+    few = scope([case(n, "cp" if n % 2 else "c", {"Amount": "36.00" if n % 2 else "74.00"}) for n in range(40)])
+    assert few.attributes_of(intake("Fine of 36.00, nothing was paid.")) == {"Amount": "36.00"}
+
+
+def test_numbers_with_a_decimal_comma_are_numbers() -> None:
+    made = Features.of([{"Betrag": f"{n},{n % 10}5"} for n in range(1, 40)] + [{"Betrag": "1.430,63"}])
+    assert made.numbers == ["Betrag"]
+
+
+def test_what_happened_in_cases_like_it_at_the_start_is_no_matter_of_the_steps_that_they_did() -> None:
+    rows = [
+        case(n, "sp" if n % 4 == 0 else "s", {"amount": str(100 + n)}, success=n % 4 == 0, started_at=None)
+        for n in range(200)
+    ]
+    by_steps = scope(rows).similar(intake("Please pay the send appeal to the prefecture."), np.zeros(3)).at_start
+    assert by_steps == StartOutcomes(0.25, pytest.approx(200.0), "all cases")
+    like = scope(rows).similar(intake(amount="150"), np.zeros(3)).at_start
+    assert (like.basis, 0.1 < like.success < 0.4, 10 < like.cases < 200) == ("attributes", True, True)
+    low, high = by_steps.interval
+    assert (round(low, 3), round(high, 3)) == (0.195, 0.314)
+    assert StartOutcomes.of([None, True], [1.0, 0.0], "text") is None
+
+
+@given(st.lists(st.tuples(st.sampled_from([True, False, None]), st.floats(0.01, 5)), min_size=1, max_size=30))
+def test_the_share_at_the_start_is_counted_over_known_outcomes(cases: list[tuple[bool | None, float]]) -> None:
+    outcomes, weights = [success for success, _ in cases], [weight for _, weight in cases]
+    found = StartOutcomes.of(outcomes, weights, "text")
+    known = [(success, weight) for success, weight in cases if success is not None]
+    if found is None:
+        assert known == []
+        return
+    right = sum(weight for success, weight in known if success)
+    assert found.success == pytest.approx(right / sum(weight for _, weight in known))
+    assert 0 < found.cases <= len(known) + 1e-6

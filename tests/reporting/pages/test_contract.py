@@ -10,11 +10,14 @@ def test_what_is_best_undecided_and_infeasible(page: ContractPage) -> None:
     assert [(a["workflow_id"], b and b["workflow_id"]) for a, b in page.undecided] == [("f1", "f2")]
     clear = [row | {"verdict": "clear"} for row in page.workflows]
     assert replace(page, workflows=clear).undecided == []
-    third_may_be_best = replace(page, workflows=[row | {"ranking_verdict": "undecided"} for row in clear])
-    assert [a["workflow_id"] for a, _ in third_may_be_best.undecided] == ["f1", "f3"]
+    usual = replace(page, workflows=[row | {"verdict": "not answered"} for row in clear])
+    assert [a["workflow_id"] for a, _ in usual.undecided] == ["f1", "f3"]
     alone = replace(page, workflows=[row for row in page.workflows if row["workflow_id"] != "f2"])
     assert [(a["workflow_id"], b) for a, b in alone.undecided] == [("f1", None)]
     assert [r["workflow_id"] for r in page.infeasible] == ["f3"]
+    late = replace(page, workflows=[row | {"risks": row["violations"]} for row in page.workflows])
+    assert [r["workflow_id"] for r in late.to_run] == ["f1", "f3"]  # a missed deadline is shown with its step
+    assert [r["workflow_id"] for r in late.outside] == ["f2"]  # behind a workflow that breaks nothing
     assert page.judged
     assert largest_intentions(page.workflows) == ["f1", "f3"]
 

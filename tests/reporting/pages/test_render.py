@@ -207,7 +207,7 @@ def test_an_undecided_workflow_without_a_second_one_is_counted_and_what_it_lacks
     more = {"lacks": ["File it"], "conditional": ["Pay: if it is late"], "verdict_reason": "no history"}
     rows = [row | more for row in page.workflows]
     text = render(replace(page, workflows=[row for row in rows if row["workflow_id"] != "f2"]))
-    assert "<dt>Undecided</dt><dd>1<" in text
+    assert "<dt>Not clear</dt><dd>1<" in text
     assert [
         part
         for part in ("stands for it: File it", "not stated: Pay: if it is late", "<small>no history</small>")
