@@ -68,7 +68,7 @@ def train(options: Options, industry: tuple[str, ...], backend: str, fine_tune: 
     from opus_pipelines.language.embedding.cache import CachedEncoder
     from opus_pipelines.language.embedding.encoder import encoder_of
     from opus_pipelines.lwm.language_models.adapters import ADAPTERS
-    from opus_pipelines.lwm.pointer.store import POINTERS
+    from opus_pipelines.lwm.pointer.model import POINTERS
     from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
     from opus_pipelines.lwm.training.tracking import Tracking
     from opus_pipelines.lwm.training.train import TrainingOptions
@@ -122,8 +122,8 @@ def models(options: Options, champion: str | None, backend: str) -> None:
     from opus_pipelines.intakes.requirements.intention_encoder import ENCODERS
     from opus_pipelines.lake.layout import Lake
     from opus_pipelines.lwm.language_models.adapters import ADAPTERS
-    from opus_pipelines.lwm.pointer.store import POINTERS
-    from opus_pipelines.lwm.step_writing.store import WRITERS
+    from opus_pipelines.lwm.pointer.model import POINTERS
+    from opus_pipelines.lwm.step_writing.model import WRITERS
 
     kinds: dict[str, ModelKind[Any, Any]] = {
         "pointer": POINTERS,

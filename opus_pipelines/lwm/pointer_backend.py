@@ -15,9 +15,8 @@ from opus_pipelines.lwm.interface import ExpectedSequence
 from opus_pipelines.lwm.next_step import Written
 from opus_pipelines.lwm.pointer.candidates import EncodedRequest
 from opus_pipelines.lwm.pointer.memory import CaseMemory
-from opus_pipelines.lwm.pointer.model import POINTER_VERSION
-from opus_pipelines.lwm.pointer.store import POINTERS, Champion
-from opus_pipelines.lwm.step_writing.store import WRITER_VERSION, WRITERS, IndustryWriter, WriterChampion
+from opus_pipelines.lwm.pointer.model import POINTER_VERSION, POINTERS, Champion
+from opus_pipelines.lwm.step_writing.model import WRITER_VERSION, WRITERS, IndustryWriter, WriterChampion
 
 logger = logging.getLogger("opus_pipelines.lwm")
 

@@ -12,7 +12,7 @@ from opus_pipelines.generation.retrieve import expected_by_model
 from opus_pipelines.intakes.catalogues.entries import Catalogue, DeclaredTask
 from opus_pipelines.lwm.next_step import Written
 from opus_pipelines.lwm.pointer.memory import CaseMemory
-from opus_pipelines.lwm.pointer.store import Champion
+from opus_pipelines.lwm.pointer.model import Champion
 from opus_pipelines.lwm.pointer_backend import PointerBackend
 from opus_pipelines.lwm.retrieval.case_memory import ContractCatalogue, IndustryMemory
 from opus_pipelines.wkg.graph import Task

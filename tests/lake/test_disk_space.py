@@ -20,7 +20,7 @@ from opus_pipelines.generation.contracts import needed_for_contracts
 from opus_pipelines.intakes.intake import discover
 from opus_pipelines.lake import atomic_files
 from opus_pipelines.lake.layout import Lake, read_json, read_table, table_of, write_json, write_table
-from opus_pipelines.wkg.rebuild.disk_estimate import plan_within_disk_space
+from opus_pipelines.wkg.rebuild.steps import plan_within_disk_space
 
 Usage = namedtuple("Usage", "total used free")
 

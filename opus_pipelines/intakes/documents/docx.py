@@ -24,8 +24,7 @@ from opus_pipelines.intakes.documents.document import MAX_CHARACTERS, Document, 
 from opus_pipelines.intakes.documents.office import DRAWING as _A
 from opus_pipelines.intakes.documents.office import Theme, drawn, named, open_package, theme_of
 from opus_pipelines.intakes.visibility import unseen
-from opus_pipelines.intakes.visibility.colours import WHITE, Colour, is_like, tinted
-from opus_pipelines.intakes.visibility.unseen import Unseen
+from opus_pipelines.intakes.visibility.unseen import WHITE, Colour, Unseen, is_like, tinted
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _OFF = {"0", "false", "off", "none"}

@@ -16,7 +16,7 @@ from opus_pipelines.intakes.documents.document import (
     MIB,
     Document,
 )
-from opus_pipelines.intakes.visibility.colours import BLACK, WHITE, Colour, of_hex, tinted
+from opus_pipelines.intakes.visibility.unseen import BLACK, WHITE, Colour, of_hex, tinted
 
 DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 THEME = (

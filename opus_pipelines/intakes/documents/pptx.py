@@ -22,8 +22,7 @@ from opus_pipelines.intakes.documents.document import MAX_CHARACTERS, MAX_PAGES,
 from opus_pipelines.intakes.documents.office import DRAWING as _A
 from opus_pipelines.intakes.documents.office import Theme, drawn, open_package, theme_of
 from opus_pipelines.intakes.visibility import unseen
-from opus_pipelines.intakes.visibility.colours import BLACK, LEAST_OPACITY, WHITE, Colour, is_like, over
-from opus_pipelines.intakes.visibility.unseen import Unseen
+from opus_pipelines.intakes.visibility.unseen import BLACK, LEAST_OPACITY, WHITE, Colour, Unseen, is_like, over
 
 _P = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
 _LEAST_SIDE = 12_700  # EMU: one point

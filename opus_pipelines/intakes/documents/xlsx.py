@@ -27,8 +27,7 @@ from opus_pipelines.intakes.documents.document import MAX_CELLS, MAX_ROWS, MIB, 
 from opus_pipelines.intakes.documents.office import SHEET, THEME, Theme, open_package, theme_of
 from opus_pipelines.intakes.documents.tables import beyond, table_text
 from opus_pipelines.intakes.visibility import unseen
-from opus_pipelines.intakes.visibility.colours import BLACK, WHITE, Colour, is_like, of_hex, tinted
-from opus_pipelines.intakes.visibility.unseen import Unseen
+from opus_pipelines.intakes.visibility.unseen import BLACK, WHITE, Colour, Unseen, is_like, of_hex, tinted
 
 HIDDEN_ROW, HIDDEN_COLUMN = "in a hidden row", "in a hidden column"
 NO_FORMAT = "in a number format that shows nothing"

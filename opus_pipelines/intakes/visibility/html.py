@@ -23,7 +23,7 @@ from tinycss2.color4 import parse_color
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.intakes.visibility import unseen
-from opus_pipelines.intakes.visibility.colours import BLACK, LEAST_OPACITY, WHITE, Colour, is_like, over
+from opus_pipelines.intakes.visibility.unseen import BLACK, LEAST_OPACITY, WHITE, Colour, is_like, over
 from opus_pipelines.language.word_stems import word_set
 
 SCREEN = 1280  # pixels of width, for which media queries are answered

@@ -15,7 +15,7 @@ from typing import Any
 from PIL import Image, ImageChops, ImageDraw
 
 from opus_pipelines.intakes.visibility import unseen
-from opus_pipelines.intakes.visibility.colours import BLACK, LEAST_OPACITY, WHITE, Colour, grey, is_like, of_cmyk
+from opus_pipelines.intakes.visibility.unseen import BLACK, LEAST_OPACITY, WHITE, Colour, grey, is_like, of_cmyk
 
 Matrix = tuple[float, float, float, float, float, float]
 Box = tuple[float, float, float, float]  # left, bottom, right, top

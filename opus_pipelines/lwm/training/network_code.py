@@ -11,7 +11,7 @@ import numpy as np
 from mlflow.models import set_model
 from mlflow.pyfunc.model import PythonModel
 
-from opus_pipelines.lwm.pointer.store import read_network
+from opus_pipelines.lwm.pointer.model import read_network
 
 
 class NetworkScores(PythonModel):

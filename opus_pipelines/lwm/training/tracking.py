@@ -31,10 +31,8 @@ from opus_pipelines.lake.lock import is_alive, this_process
 from opus_pipelines.lwm.language_models import adapters
 from opus_pipelines.lwm.language_models.adapters import adapter_id
 from opus_pipelines.lwm.next_step import Network
-from opus_pipelines.lwm.pointer.model import PointerModel
-from opus_pipelines.lwm.pointer.store import WEIGHTS, model_id_of, save_pointer
-from opus_pipelines.lwm.step_writing.model import StepWriter
-from opus_pipelines.lwm.step_writing.store import writer_id
+from opus_pipelines.lwm.pointer.model import WEIGHTS, PointerModel, model_id_of, save_pointer
+from opus_pipelines.lwm.step_writing.model import StepWriter, writer_id
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

@@ -23,11 +23,17 @@ from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lwm.next_step import BATCH, DROPOUT, HIDDEN, LEARNING_RATE, WEIGHT_DECAY
 from opus_pipelines.lwm.pointer.candidates import EncodedRequest
 from opus_pipelines.lwm.pointer.learning import MOST_LISTS, NEW_SETS, POINTER_SEED
-from opus_pipelines.lwm.pointer.model import POINTER_VERSION, READER_WEIGHT, PointerModel
-from opus_pipelines.lwm.pointer.store import POINTERS, Champion, model_id_of
+from opus_pipelines.lwm.pointer.model import (
+    POINTER_VERSION,
+    POINTERS,
+    READER_WEIGHT,
+    Champion,
+    PointerModel,
+    model_id_of,
+)
 from opus_pipelines.lwm.retrieval.case_memory import LEAST_CASES, IndustryMemory, encoded_requests, memory_of
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
-from opus_pipelines.lwm.step_writing.store import WRITERS
+from opus_pipelines.lwm.step_writing.model import WRITERS
 from opus_pipelines.lwm.training.ahead import Ahead, NetworkJob, learn_reader
 from opus_pipelines.lwm.training.judging import HELD_OUT, Figures, HeldOut, Judged, Promotion, is_improvable, promotion
 from opus_pipelines.lwm.training.tracking import DataHash, Tracking, logged_pointer, logged_writer

@@ -16,8 +16,7 @@ from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lwm.retrieval.case_memory import RememberedVectors, text_cases
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.lwm.step_writing.memory import Encode, TextCase, TextMemory, encoded
-from opus_pipelines.lwm.step_writing.model import StepWriter, train_step_writer
-from opus_pipelines.lwm.step_writing.store import WRITERS, WriterChampion, writer_id
+from opus_pipelines.lwm.step_writing.model import WRITERS, StepWriter, WriterChampion, train_step_writer, writer_id
 from opus_pipelines.lwm.training.judging import Promotion, ServesBeyond, beyond, is_held_out
 from opus_pipelines.workflow.metrics.opus_metrics import best_matches
 from opus_pipelines.workflow.metrics.plan_scores import interval

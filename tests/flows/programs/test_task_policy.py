@@ -11,9 +11,15 @@ from opus_pipelines.flows.programs import planning_set
 from opus_pipelines.flows.programs.drafts import ALWAYS, Draft, Item, program_of, typed
 from opus_pipelines.flows.programs.executors import ToolExecutor
 from opus_pipelines.flows.programs.planning_set import MANUAL, PHRASES, bank, plan_score, tasks, toolbox
-from opus_pipelines.flows.programs.policies import TaskPolicy, mentioned_phrases, order_direction
 from opus_pipelines.flows.programs.rewards import INVALID, Harness
-from opus_pipelines.flows.programs.search import climb, improve, neighbours
+from opus_pipelines.flows.programs.search import (
+    TaskPolicy,
+    climb,
+    improve,
+    mentioned_phrases,
+    neighbours,
+    order_direction,
+)
 from opus_pipelines.workflow.blocks.formats.core_program import findings
 
 SELECT = planning_set.split(tasks())[0]

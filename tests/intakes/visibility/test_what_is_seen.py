@@ -4,9 +4,19 @@ import pytest
 from lxml import etree
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.intakes.visibility.colours import BLACK, WHITE, contrast, is_like, of_cmyk, of_hex
 from opus_pipelines.intakes.visibility.html import Styles, View, on_screen, pixels, view_of
-from opus_pipelines.intakes.visibility.unseen import COLOUR, SMALL, Unseen, without_invisible
+from opus_pipelines.intakes.visibility.unseen import (
+    BLACK,
+    COLOUR,
+    SMALL,
+    WHITE,
+    Unseen,
+    contrast,
+    is_like,
+    of_cmyk,
+    of_hex,
+    without_invisible,
+)
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,7 @@ from opus_pipelines.lwm.next_step import Written
 from opus_pipelines.lwm.pointer.candidates import EncodedRequest, clauses_of
 from opus_pipelines.lwm.pointer.learning import train_pointer
 from opus_pipelines.lwm.pointer.memory import CaseMemory
-from opus_pipelines.lwm.pointer.model import PointerModel, weighted
-from opus_pipelines.lwm.pointer.store import POINTERS, READER
+from opus_pipelines.lwm.pointer.model import POINTERS, READER, PointerModel, weighted
 from tests.lwm.fine_tuning.tiny_encoder import write_tiny_encoder
 from tests.lwm.language_models.tiny_model import write_tiny_model
 from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans

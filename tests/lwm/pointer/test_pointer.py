@@ -16,8 +16,7 @@ from opus_pipelines.lwm.next_step import Fitting, Network, TrainingError, fit_ne
 from opus_pipelines.lwm.pointer.candidates import FEATURES, clauses_of, plain
 from opus_pipelines.lwm.pointer.learning import examples_of, train_pointer
 from opus_pipelines.lwm.pointer.memory import CaseMemory, IndustryGraph
-from opus_pipelines.lwm.pointer.model import PointerModel, most_candidates
-from opus_pipelines.lwm.pointer.store import POINTERS, WEIGHTS, save_pointer
+from opus_pipelines.lwm.pointer.model import POINTERS, WEIGHTS, PointerModel, most_candidates, save_pointer
 from opus_pipelines.lwm.pointer_backend import PointerBackend
 from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans, request, vector
 
@@ -245,7 +244,7 @@ def test_a_hostile_file_is_named_and_the_champion_before_it_serves(
 
 def test_a_network_of_other_shapes_is_refused(model: PointerModel, tmp_path: Path) -> None:
     from opus_pipelines.core.errors import OpusError
-    from opus_pipelines.lwm.pointer.store import read_network
+    from opus_pipelines.lwm.pointer.model import read_network
 
     narrow = fit_network([np.array([[1.0, 2.0], [0.0, 1.0]])] * 2, [0, 0])
     save_pointer(PointerModel(narrow), tmp_path / WEIGHTS)
@@ -260,7 +259,7 @@ def test_a_network_of_other_shapes_is_refused(model: PointerModel, tmp_path: Pat
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
     from opus_pipelines.core.errors import OpusError
     from opus_pipelines.lake.models import LARGEST
-    from opus_pipelines.lwm.pointer.store import read_network
+    from opus_pipelines.lwm.pointer.model import read_network
 
     with (tmp_path / WEIGHTS).open("wb") as file:
         file.truncate(LARGEST + 1)

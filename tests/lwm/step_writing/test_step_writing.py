@@ -8,7 +8,7 @@ import pytest
 
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.next_step import TrainingError
-from opus_pipelines.lwm.pointer.store import WEIGHTS
+from opus_pipelines.lwm.pointer.model import WEIGHTS
 from opus_pipelines.lwm.pointer_backend import PointerBackend
 from opus_pipelines.lwm.step_writing.memory import (
     CLAUSE,
@@ -26,12 +26,12 @@ from opus_pipelines.lwm.step_writing.memory import (
 )
 from opus_pipelines.lwm.step_writing.model import (
     WRITER_WIDTH,
+    WRITERS,
     StepWriter,
     text_examples,
     text_features,
     train_step_writer,
 )
-from opus_pipelines.lwm.step_writing.store import WRITERS
 from tests.lwm.step_writing.household import WORDS, encode, household
 
 pytestmark = pytest.mark.long

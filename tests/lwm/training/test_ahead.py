@@ -8,7 +8,7 @@ import pytest
 
 from opus_pipelines.core.settings import Lwm
 from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
-from opus_pipelines.lwm.pointer.store import model_id_of
+from opus_pipelines.lwm.pointer.model import model_id_of
 from opus_pipelines.lwm.retrieval.case_memory import IndustryMemory
 from opus_pipelines.lwm.training.ahead import Ahead, NetworkJob
 from tests.lwm.pointer.pointer_fixtures import asks_for, memory, plans, request

@@ -10,8 +10,7 @@ from opus_pipelines.core.settings import MLflow
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.next_step import TrainingError
 from opus_pipelines.lwm.pointer.learning import train_pointer
-from opus_pipelines.lwm.pointer.model import PointerModel
-from opus_pipelines.lwm.pointer.store import model_id_of
+from opus_pipelines.lwm.pointer.model import PointerModel, model_id_of
 from opus_pipelines.lwm.training.tracking import DataHash, Tracking, TrackingError, logged_pointer
 from opus_pipelines.wkg.upkeep.retention import withdraw_models
 from tests.lwm.pointer.pointer_fixtures import asks_for, memory, plans, request

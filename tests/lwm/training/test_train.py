@@ -17,7 +17,7 @@ from opus_pipelines.intakes.requirements.intention_encoder import ENCODERS
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.cache import CachedEncoder
 from opus_pipelines.language.embedding.encoder import TextEncoder
-from opus_pipelines.lwm.pointer.store import POINTERS
+from opus_pipelines.lwm.pointer.model import POINTERS
 from opus_pipelines.lwm.pointer_backend import PointerBackend
 from opus_pipelines.lwm.retrieval.case_memory import memory_of
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex

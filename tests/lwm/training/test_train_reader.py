@@ -14,7 +14,7 @@ from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.encoder import Encoder
 from opus_pipelines.lwm.fine_tuning.task_reader import ReadCases
 from opus_pipelines.lwm.pointer.memory import CaseMemory
-from opus_pipelines.lwm.pointer.store import POINTERS
+from opus_pipelines.lwm.pointer.model import POINTERS
 from opus_pipelines.lwm.retrieval.case_memory import IndustryMemory
 from opus_pipelines.lwm.training.ahead import Ahead, joined, learn_reader
 from tests.lwm.fine_tuning.tiny_encoder import write_tiny_encoder

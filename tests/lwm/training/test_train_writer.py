@@ -11,8 +11,7 @@ from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lwm.next_step import Network
 from opus_pipelines.lwm.step_writing.memory import TextMemory
-from opus_pipelines.lwm.step_writing.model import StepWriter, train_step_writer
-from opus_pipelines.lwm.step_writing.store import WRITERS, WriterChampion, writer_id
+from opus_pipelines.lwm.step_writing.model import WRITERS, StepWriter, WriterChampion, train_step_writer, writer_id
 from opus_pipelines.lwm.training.judging import Promotion
 from opus_pipelines.lwm.training.tracking import DataHash, Tracking, logged_writer
 from opus_pipelines.lwm.training.train_writer import LearntWriter, WriterFigures, judged, publish_writer
