@@ -4,8 +4,8 @@ A demanded step that similar cases did not do, or that no case did together with
 where history did it. Where it is a critical task of those cases, all their critical tasks are demanded; otherwise only
 the step is. This is the project's own rule.
 
-Each demand has its own part of the WKG: the tasks that the cases with its goal did. The parts are joined by Algorithm 1
-of LWM. Which tasks the work holds is estimated twice, and the log-odds of both are averaged:
+Each demand has its own part of the WKG: the tasks that the cases with its goal did. Which tasks of all parts the work
+holds is estimated twice, and the log-odds of both are averaged:
 
 - from cases, by naive Bayes: log-odds(t | all demands) = log-odds(t) + Σ_k [log-odds(t | demand k) - log-odds(t)];
 - from the graph: the probability that a walk along its edges visits t, given that it visits the goals
@@ -13,8 +13,8 @@ of LWM. Which tasks the work holds is estimated twice, and the log-odds of both 
 
 The plan has the tasks with the highest expected F1 under these chances. Its order agrees best with what cases did
 before what (the dependency measure); for two tasks that no case did together, with the flow of data, and where there is
-none, with the precedence of walks in the joined graph: they meet in tasks that cases of both processes share. This is
-the project's own rule.
+none, with the precedence of walks in the graph of all parts: they meet in tasks that cases of both processes share.
+This is the project's own rule.
 
 Algorithm 2 adds nothing here: parts nearly always share tasks, and where they do not, joining them by the cosine of the
 texts or by a learnt scorer of edges is not shown to be better than leaving them apart (benchmarks/results/deleted.md).
@@ -46,10 +46,9 @@ from opus_pipelines.lwm.retrieval.rule_constraints import (
 from opus_pipelines.lwm.retrieval.similar_cases import latest
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.lwm.retrieval.task_names import TaskMatcher
-from opus_pipelines.lwm.workflow_graph import WFG, Dag, workflow_graph
+from opus_pipelines.lwm.workflow_graph import WFG
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.wkg.subgraphs import SubWKG, Walks, steiner
-from opus_pipelines.workflow.model import INPUT, OUTPUT
 
 _MOST_CASES = 5_000  # the latest ones
 
@@ -138,14 +137,13 @@ class Stitched:
     """The stitched plan.
 
     `tasks` are its work steps in order, `chances` the probability that the work holds a task, for all tasks that were
-    considered. `subgraphs` has one SWKG for each demand, `joined` the graph that joins their parts. `waits` are the
-    pairs (a, b) of the plan whose order is known from cases or from data; the order of the others may change.
+    considered. `subgraphs` has one SWKG for each demand. `waits` are the pairs (a, b) of the plan whose order is known
+    from cases or from data; the order of the others may change.
     """
 
     tasks: tuple[str, ...]
     chances: Mapping[str, float]
     subgraphs: tuple[SubWKG, ...]
-    joined: WFG
     waits: frozenset[tuple[str, str]] = frozenset()
 
     def consensus(self, cases: float, seed: int) -> Consensus:
@@ -177,8 +175,7 @@ def stitched(
     The plan holds the goals, and one task, the likeliest, of each group in `needed`.
     """
     parts = [_part(demand, graph) for demand in demands]
-    joined = workflow_graph({str(n): _dag(part, graph) for n, part in enumerate(parts)}, graph)
-    tasks = [task for task in joined.nodes if task not in (INPUT, OUTPUT)]
+    tasks = sorted({task for part in parts for task in part})
     walks = Walks.on(graph, tasks, counts.begun, counts.ended)
     chances = _chances(demands, counts, walks, tasks)
     goals = frozenset[str]().union(*(demand.goals for demand in demands)) & set(tasks)
@@ -194,7 +191,7 @@ def stitched(
     order = ordered(sorted(chosen), _score(counts, graph, walks))
     by_cases = _score(counts, graph, None)
     waits = frozenset((a, b) for a, b in combinations(order, 2) if by_cases(a, b) > MAY_CHANGE)
-    return Stitched(order, chances, subgraphs, joined, waits)
+    return Stitched(order, chances, subgraphs, waits)
 
 
 def _part(demand: Demand, graph: WorkGraph) -> list[str]:
@@ -202,11 +199,6 @@ def _part(demand: Demand, graph: WorkGraph) -> list[str]:
     shares, goals = demand.shares, demand.goals
     known = [t for t, share in shares.items() if t in graph.tasks and (share >= _LEAST_SHARE or t in goals)]
     return sorted(known, key=lambda task: (task not in goals, -shares[task], task))[:_MOST_TASKS]
-
-
-def _dag(part: Sequence[str], graph: WorkGraph) -> Dag:
-    inside = set(part)
-    return Dag(tuple(part), tuple((t, v) for t in part for v in graph.successors.get(t, ()) if v in inside and v != t))
 
 
 def _chances(
