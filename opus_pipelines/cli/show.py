@@ -5,6 +5,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 FORMATS = ("table", "csv", "json", "parquet", "xlsx")
 _GAP = "  "
 _BELOW = " " * 4
+_UNBROKEN = "\ue000"  # stands for a blank at which no line ends, as between a column's name and its value
 _WIDEST = 10_000  # characters of a line that no terminal folds
 format_option = click.option(
     "--format",
@@ -88,19 +90,22 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | No
     needs to be.
     """
     rows = [list(row) for row in rows]
+    is_terminal = sys.stdout.isatty()
+    width = shutil.get_terminal_size().columns
     if title:
-        click.echo(("" if title.startswith("Lake") else "\n") + title)
+        words = textwrap.fill(title, width, break_on_hyphens=False, break_long_words=False) if is_terminal else title
+        click.echo(("" if title.startswith("Lake") else "\n") + words)
     if not rows:
         return
     numeric = [
         all(isinstance(row[i], int | float | None) and not isinstance(row[i], bool) for row in rows)
         for i in range(len(columns))
     ]
-    cells = [[_cell(value) for value in row] for row in rows]
-    if sys.stdout.isatty() and not any("\n" in cell for line in cells for cell in line):
-        click.echo(fitted(columns, cells, numeric, shutil.get_terminal_size().columns))
+    cells = [[_cell(_to_the_second(value) if is_terminal else value) for value in row] for row in rows]
+    if is_terminal and not any("\n" in cell for line in cells for cell in line):
+        click.echo(fitted(columns, cells, numeric, width))
         return
-    plain = None if sys.stdout.isatty() else _plain(columns, cells, numeric)
+    plain = None if is_terminal else _plain(columns, cells, numeric)
     click.echo(_folded(columns, cells, numeric) if plain is None else plain)
 
 
@@ -118,9 +123,11 @@ def fitted(columns: Sequence[str], cells: Sequence[Sequence[str]], numeric: Sequ
     for row in cells:
         lines.append(_row(row[:beside], widths, numeric))
         rest = zip(columns[beside:], row[beside:], strict=True)
-        if below := [f"{name}: {cell}" for name, cell in rest if cell not in ("", "-")]:
-            fold = textwrap.TextWrapper(max(width, 20), initial_indent=_BELOW, subsequent_indent=_BELOW)
-            lines += fold.wrap("; ".join(below))
+        if below := [f"{name}:{_UNBROKEN}{cell}" for name, cell in rest if cell not in ("", "-")]:
+            fold = textwrap.TextWrapper(
+                max(width, 20), initial_indent=_BELOW, subsequent_indent=_BELOW, break_on_hyphens=False
+            )
+            lines += [line.replace(_UNBROKEN, " ") for line in fold.wrap("; ".join(below))]
     return "\n".join(lines)
 
 
@@ -173,6 +180,10 @@ def _folded(columns: Sequence[str], cells: list[list[str]], numeric: Sequence[bo
     with console.capture() as written:
         console.print(layout)
     return "\n".join(line.rstrip() for line in written.get().splitlines())
+
+
+def _to_the_second(value: Any) -> Any:
+    return value.replace(microsecond=0) if isinstance(value, datetime) else value
 
 
 def _cell(value: Any) -> str:

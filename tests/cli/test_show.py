@@ -80,6 +80,12 @@ def test_in_a_terminal_columns_that_do_not_fit_stand_below_their_row_and_nothing
     assert max(map(len, lines)) <= 36
 
 
+def test_a_line_ends_neither_at_a_hyphen_nor_between_a_name_and_its_value() -> None:
+    columns, cells = ("a", "model", "generated"), [["x" * 20, "quill-small-2", "4"]]
+    lines = click.unstyle(show.fitted(columns, cells, (False, False, True), 30)).splitlines()
+    assert lines[2:] == ["    model: quill-small-2;", "    generated: 4"]
+
+
 def test_a_wide_character_takes_two_columns_of_a_terminal() -> None:
     lines = click.unstyle(show.fitted(("a", "b"), [["日本", "x"], ["abcd", "y"]], (False, False), 80)).splitlines()
     assert lines[1:] == ["日本  x", "abcd  y"]
