@@ -67,6 +67,7 @@ def prompts(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Body]]:
     with serving(ChatServer(first_steps, lambda _, __: (1_000_000, 0))) as server:
         for name, value in {
             "GENERATION_LWM_BACKEND": "openai_compatible",
+            "LWM_PERCEPTRONS": "1",
             "OPENAI_COMPATIBLE_URL": server.url,
             "OPENAI_COMPATIBLE_MODEL": "small",
             "OPENAI_COMPATIBLE_USD_PER_MILLION_TOKENS_IN": "0.25",

@@ -10,6 +10,7 @@ import pytest
 from assets.training import train_pointer
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.settings import Encoder as EncoderSettings
 from opus_pipelines.core.settings import MLflow, Paths, Settings
 from opus_pipelines.core.settings_sections import Lwm
 from opus_pipelines.generation.records import ContractTerms, GenerationContext
@@ -30,6 +31,7 @@ from opus_pipelines.wkg.snapshot import Snapshot
 from opus_pipelines.workflow.metrics.plan_scores import Plan
 from resources.encoder import EncoderResource
 from resources.lake import LakeRun
+from tests.lwm.training.small_lake import Small
 
 LIGHT = Lwm(perceptrons=1, fine_tune=False)  # one of the three perceptrons: nothing here depends on their number
 
@@ -85,15 +87,15 @@ def test_the_model_serves_only_where_it_is_better_beyond_the_interval(
     assert (industry in champion.industries) == (trained.figures[industry].low > 0)
 
 
-def test_the_same_snapshot_gives_the_same_model(
-    trained: Trained, home: Lake, index: SnapshotIndex, industry: str, encoder: TextEncoder
-) -> None:
-    assert trained.promotion.promoted
-    options = TrainingOptions([industry], lwm=LIGHT)
-    again = train(home, index, CachedEncoder(encoder, home.root / "vectors"), options)
-    assert again.model_id == trained.model_id
+def test_the_same_snapshot_gives_the_same_model(small: Small, tmp_path: Path) -> None:
+    lake, options = Lake(tmp_path / "lake"), TrainingOptions(lwm=LIGHT)
+    shutil.copytree(small.lake.root, lake.root)
+    first = train(lake, small.index, small.encoder, options)
+    assert first.promotion.promoted
+    again = train(lake, small.index, small.encoder, options)
+    assert again.model_id == first.model_id
     assert not again.promotion.promoted, "it is the champion already"
-    assert [card.parent.name for card in POINTERS.store(home).folder.glob("*/card.json")] == [trained.model_id]
+    assert [card.parent.name for card in POINTERS.store(lake).folder.glob("*/card.json")] == [first.model_id]
 
 
 def test_the_encoder_recalls_the_tasks_of_held_out_cases_better_than_the_untrained_intention(
@@ -156,27 +158,23 @@ def test_the_training_is_in_the_record(trained: Trained, home: Lake, industry: s
     assert [d.dataset.name for d in run.inputs.dataset_inputs] == [industry]
 
 
-def test_nothing_is_written_where_the_snapshot_went_during_the_training(
-    tmp_path: Path, index: SnapshotIndex, industry: str, encoder: TextEncoder
-) -> None:
+def test_nothing_is_written_where_the_snapshot_went_during_the_training(small: Small, tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     with pytest.raises(InputError, match="forgotten"):
-        train(lake, index, CachedEncoder(encoder, tmp_path / "vectors"), TrainingOptions([industry], lwm=LIGHT))
+        train(lake, small.index, small.encoder, TrainingOptions(lwm=LIGHT))
     assert POINTERS.open(lake).stored == []
 
 
-def test_the_weekly_job_trains_and_says_what_came_of_it(
-    sample_lake: Lake, tmp_path: Path, industry: str, encoder: TextEncoder
-) -> None:
+def test_the_weekly_job_trains_and_says_what_came_of_it(small: Small, tmp_path: Path) -> None:
     lake = Lake(tmp_path / "lake")
-    shutil.copytree(sample_lake.root, lake.root)
-    settings = Settings(paths=Paths(lake=lake.root), lwm=LIGHT)
+    shutil.copytree(small.lake.root, lake.root)
+    settings = Settings(paths=Paths(lake=lake.root), lwm=LIGHT, encoder=EncoderSettings(model=str(small.model)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = dg.materialize(
             [train_pointer],
             resources={"run": LakeRun.of(settings), "encoder": EncoderResource.of(settings)},
-            run_config={"ops": {"train_pointer": {"config": {"industries": [industry]}}}},
+            run_config={"ops": {"train_pointer": {"config": {"industries": [small.industry]}}}},
             selection=["models/pointer"],
         )
     assert found.success

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from opus_pipelines.lwm.retrieval.case_memory import IndustryMemory
 from opus_pipelines.lwm.training.ahead import Ahead, joined, learn_reader
 from tests.lwm.fine_tuning.tiny_encoder import write_tiny_encoder
 from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans
+from tests.lwm.training.small_lake import Small
 
 
 def industry(encoder: Encoder, seed: int) -> IndustryMemory:
@@ -66,36 +68,16 @@ def test_one_reader_learns_the_tasks_of_all_industries_that_have_names(tmp_path:
     assert learn_reader({"free": replace(law, memory=free)}, encoder.name, told.append) is None
 
 
-SOURCE = """\
-format = "jsonl"
-industry = "law"
-[record]
-case = "id"
-description = "text"
-tasks = "steps"
-[task]
-activity = "tool"
-"""
-
-
 @pytest.mark.long
 @pytest.mark.filterwarnings("default")  # notices of MLflow
 def test_a_training_judges_the_reader_and_keeps_it_where_it_helps(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    small: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The texts of the tiny encoder are of few words, which the reader can tell apart as well as the network."""
-    source = tmp_path / "history" / "plans"
-    source.mkdir(parents=True)
-    (source / "source.toml").write_text(SOURCE)
-    rows = [
-        {"id": f"case-{n}", "text": asks_for(plan), "steps": [{"tool": tool} for tool in plan]}
-        for n, plan in enumerate(plans(160, 5))
-    ]
-    (source / "plans.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    monkeypatch.setenv("OPUS_ENCODER_MODEL", str(write_tiny_encoder(tmp_path / "encoder")))
+    monkeypatch.setenv("OPUS_ENCODER_MODEL", str(small.model))
     monkeypatch.setenv("OPUS_LWM_PERCEPTRONS", "1")
     lake = tmp_path / "lake"
-    assert main(["--lake", str(lake), "rebuild", "--history", str(tmp_path / "history")]) == 0
+    shutil.copytree(small.lake.root, lake)
     assert main(["--lake", str(lake), "train"]) == 0
     said = capsys.readouterr().err
     (told,) = re.findall(r"law: ([.\d]+) with the task reader, ([.\d]+) without it", said)
