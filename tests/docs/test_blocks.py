@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.views import write_views_sql
+from tests.docs.opus_server import served
 from tests.docs.pages import ROOT, blocks, pages
 
 pytestmark = [pytest.mark.spark, pytest.mark.model]
@@ -26,7 +28,17 @@ SCRIPTS = {
 
 
 @pytest.fixture(scope="module")
-def checkout(sample_files: Any, sample_lake: Lake, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A virtual environment like that of `make`, whose `opus` is run by a server."""
+    folder = tmp_path_factory.mktemp("venv")
+    (folder / "bin").mkdir()
+    (folder / "bin" / "activate").write_text(f'PATH="{folder / "bin"}:{sys.prefix}/bin:$PATH"\n')
+    with served(folder / "bin"):
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def checkout(sample_files: Any, sample_lake: Lake, environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder as the repository's is after `make run`, as far as the pages know it: build/sample, build/lake and
     .venv.
 
@@ -40,7 +52,7 @@ def checkout(sample_files: Any, sample_lake: Lake, tmp_path_factory: pytest.Temp
             shutil.rmtree(intake.parent)
     shutil.copytree(sample_lake.root, folder / "build" / "lake")
     write_views_sql(Lake(folder / "build" / "lake"))  # a rebuild that finds nothing new does not
-    (folder / ".venv").symlink_to(sys.prefix)
+    (folder / ".venv").symlink_to(environment)
     run(folder, SCRIPTS[FIRST])
     assert (folder / "build" / "lake" / "workflows" / "current").is_dir()
     return folder
