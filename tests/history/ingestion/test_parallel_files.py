@@ -175,9 +175,9 @@ def trace(case: str, *events: str) -> str:
 
 
 def long_log(letter: str = "c", bad: int = 57, again: int | None = None) -> str:
-    """A log of 300 traces; of one an event has no activity, and one may stand twice."""
+    """A log of a hundred traces; of one an event has no activity, and one may stand twice."""
     traces = [
-        trace(f"{letter}{i}", event("A"), event("" if i == bad else "B", "2020-01-02T00:00:00Z")) for i in range(300)
+        trace(f"{letter}{i}", event("A"), event("" if i == bad else "B", "2020-01-02T00:00:00Z")) for i in range(100)
     ]
     traces += [trace(f"{letter}{again}", event("C", "2020-01-03T00:00:00Z"))] if again is not None else []
     return f'<?xml version="1.0" encoding="UTF-8"?>\n<log xes.version="1.0">\n{"".join(traces)}</log>\n'
@@ -203,7 +203,7 @@ def test_executors_read_the_same(make_bench: Any, mortal: Any, spark: Any) -> No
     assert made[0] == made[1]
     files, rejects, rows, failed = made[1]
     counts = {row["path"]: row["implementations"] for row in rows if row["source"] == "d"}
-    assert counts == {"long.xes": 299, "packed.xes.gz": 299}
+    assert counts == {"long.xes": 99, "packed.xes.gz": 99}
     assert [r["position"] for key, found in rejects.items() if key[0] == "source_key=d" for r in found] == [
         115,
         116,

@@ -89,8 +89,8 @@ def part_of(lake: Lake, written: SimpleNamespace, keys: list[str], industry: str
 def test_both_engines_mine_the_same_bytes_of_ugly_cases(history: Any, spark: Any, tmp_path: Path) -> None:
     lakes = [Lake(tmp_path / name) for name in ("spark", "duckdb", "rows-travel")]
     parts = []
-    for seed, industry in enumerate(["claims", None, "claims", "payables", None]):
-        cases = ugly_cases(history, seed, 0 if seed == 4 else 60)
+    for seed, industry in enumerate(["claims", None, "payables", None]):
+        cases = ugly_cases(history, seed, 0 if seed == 3 else 60)
         written = history.write(lakes[0], f"s{seed}", cases, industry=industry)
         parts.append(part_of(lakes[0], written, KEYS[:-1], industry))
     assert mine_missing(lakes[0], parts, lambda: spark, ALWAYS_SPARK) == [part.source for part in parts]
@@ -107,7 +107,7 @@ def test_both_engines_mine_the_same_bytes_of_ugly_cases(history: Any, spark: Any
 
 @pytest.mark.spark
 @pytest.mark.model
-def test_both_engines_mine_the_same_bytes_of_the_sample(sample_lake: Any, spark: Any, tmp_path: Path) -> None:
+def test_both_engines_mine_the_same_bytes_of_the_largest_source(sample_lake: Any, spark: Any, tmp_path: Path) -> None:
     lake = sample_lake
     snapshot = lake.snapshot_folder(lake.current_snapshot())
     aliases = pq.read_table(snapshot / "task_aliases").to_pylist()
@@ -119,7 +119,9 @@ def test_both_engines_mine_the_same_bytes_of_the_sample(sample_lake: Any, spark:
             tuple((a["industry"], a["task_key"], a["task_id"]) for a in aliases if a["source"] == source["source"]),
         )
         for source in lake.manifest(lake.current_snapshot())["inputs"]["sources"]
+        if source["source"] == "harbourline_claims"
     ]
+    assert len(parts) == 1
     lakes = [Lake(tmp_path / name) for name in ("spark", "duckdb")]
     for made, session, rules in ((lakes[0], lambda: spark, ALWAYS_SPARK), (lakes[1], no_spark, AUTOMATIC)):
         mine_missing(made, parts, session, rules)
