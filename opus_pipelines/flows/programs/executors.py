@@ -4,8 +4,8 @@ Tools: a formal instruction (`workflow.blocks.formats.core_program`) says which 
 instruction in words the one tool is called whose name stands there, with the variables of the names that it takes. What
 neither is has no answer. Answers are kept by content: by the tool, its version and its arguments.
 
-A language model (AutoFlow 1.2) is asked per step: which notes matter (one question for each note, or one for all), the
-answer to the instruction, whether a tool is needed, which one, its arguments, and at a decision the number of the
+A language model (AutoFlow 1.2) is asked per step: which notes matter (one question for all of them), the answer to
+the instruction, whether a tool is needed, which one, its arguments, and at a decision the number of the
 branch. An answer that has not the asked form is asked for again at a higher temperature, up to 2.0. Texts of the task
 and answers of tools are data: they stand between two equal lines.
 """
@@ -16,7 +16,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
-from typing import Literal as OneOf
 
 from opus_pipelines.core.ids import digest
 from opus_pipelines.flows.programs.interpreter import Choice, Note, Outcome, Similarity, Situation, choose
@@ -286,21 +285,18 @@ _SYSTEM = (
 
 
 class LanguageExecutor:
-    """Answers by a language model, with the tools of a toolbox. `notes_by`: traverse asks of each note, direct once."""
+    """Answers by a language model, with the tools of a toolbox."""
 
     name = "language model"
 
-    def __init__(self, model: TextModel, toolbox: Toolbox, notes_by: OneOf["traverse", "direct"] = "direct") -> None:
-        self.model, self.toolbox, self._notes_by = model, toolbox, notes_by
-        self.version = f"{_LANGUAGE_VERSION}-{model.name}-{model.version}-{notes_by}-{digest(toolbox.version)[:8]}"
+    def __init__(self, model: TextModel, toolbox: Toolbox) -> None:
+        self.model, self.toolbox = model, toolbox
+        self.version = f"{_LANGUAGE_VERSION}-{model.name}-{model.version}-direct-{digest(toolbox.version)[:8]}"
         self._spent: list[TextAnswer] = []
 
     def notes(self, situation: Situation) -> tuple[str, ...]:
         """Returns the notes that the model wants to read; none where its answers have not the asked form."""
         notes = list(situation.notebook.values())
-        if self._notes_by == "traverse":
-            asked = [(n, f"Is this note needed for the step? {n.name}: {n.about}\nAnswer Yes or No.") for n in notes]
-            return tuple(n.name for n, text in asked if self._yes(situation, text))
         listed = "\n".join(f"{i}. {n.about}" for i, n in enumerate(notes, start=1))
         answer = self._ask(situation, f"Which notes are needed for the step? Answer their numbers, or 0.\n{listed}")
         numbers = {int(one) for one in re.findall(r"\d+", answer)}

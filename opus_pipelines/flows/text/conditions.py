@@ -65,7 +65,6 @@ class ConditionText:
     operator: Comparator | str = ""
     value: Scalar = None
     negated: bool = False
-    indefinite: bool = False
 
     def expression(self, variable: str) -> Expression:
         """Returns the condition on a variable."""
@@ -200,11 +199,9 @@ class _Reader:
         return [word for word in self.words[start:] if word.lower() not in _FILLERS and word.lower() not in _NEGATIONS]
 
     def _subject(self, words: Sequence[str], **about: object) -> ConditionText:
-        lower = [word.lower() for word in words]
         plain = [word for word in words if word.lower() not in _FILLERS | _PRONOUNS | {"there", "any", "all", "each"}]
         pronoun = not plain
-        indefinite = lower[:1] in (["a"], ["an"], ["any"])
-        return ConditionText(tuple(plain), pronoun, indefinite=indefinite, **about)  # type: ignore[arg-type]
+        return ConditionText(tuple(plain), pronoun, **about)  # type: ignore[arg-type]
 
     def _existence(self, text: str, match: re.Match[str]) -> ConditionText:
         negated = bool(_NEGATIONS & set(self.lower))
