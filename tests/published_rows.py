@@ -73,7 +73,10 @@ NOT_HELD = {  # the clock, a person's decisions, the differences of two results 
 # searched.
 OF_A_LATER_STAGE = {
     "planning": (
-        *(f"generation/intentions: constraints[].{field}" for field in ("effect", "status", "asks", "nearest[]")),
+        *(
+            f"generation/intentions: constraints[].{field}"
+            for field in ("effect", "status", "asks", "nearest[]", "why", "differs")
+        ),
         "generation/intentions: rules_not_applied",
     ),
 }

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.core.settings import Cost
+from opus_pipelines.generation.binding import Bound, with_bound, with_rules
 from opus_pipelines.generation.decisions import all_rejected, with_chosen
 from opus_pipelines.generation.planning.candidates import NEEDED, plan_candidates, rank_candidates
 from opus_pipelines.generation.planning.context import Candidate, Draft, RankingContext, Requirements
@@ -37,7 +38,7 @@ from opus_pipelines.lwm.retrieval.rule_constraints import (
     rule_constraints,
 )
 from opus_pipelines.lwm.retrieval.task_names import TaskMatcher
-from opus_pipelines.lwm.stitching import Stitched
+from opus_pipelines.lwm.stitching import Stitched, counts_of
 from opus_pipelines.lwm.workflow_graph import Dag, chain, join_components, linear_extensions, workflow_graph
 from opus_pipelines.workflow.evaluation.calendar import Calendar
 from opus_pipelines.workflow.files import Weights
@@ -75,6 +76,9 @@ def draft(retrieved: Retrieved, context: GenerationContext) -> Drafted:
     )
     written = context.model.generate(asked)
     usage = context.model.usage(asked)
+    bound = Bound(retrieved.named)
+    if bound.rules:
+        written = with_bound(written, bound, counts_of(index, request.intake.industry), graph)
     written = with_chosen(written, evidence.decided, subgraphs)
     sequences = {make_id("q", request.intention_id, s.subgraph, s.tasks): s for s in written}
     wfg = workflow_graph({name: _dag(s.tasks, retrieved.stitched) for name, s in sequences.items()}, graph)
@@ -84,7 +88,7 @@ def draft(retrieved: Retrieved, context: GenerationContext) -> Drafted:
     if industry is None and retrieved.unlike:
         industry = UNKNOWN_INDUSTRY
     steps = evidence.procedure.steps if evidence.procedure else ()
-    asked_for = {*evidence.completeness.consensus_tasks, *(step.task_id for step in steps)}
+    asked_for = {*evidence.completeness.consensus_tasks, *(step.task_id for step in steps), *bound.demanded}
     declared = context.history(industry).resolved.declared(asked_for)
     new = [step for step in steps if step.task_id not in declared]
     nearest = nearest_tasks(new, graph, index.index, like, context.encoder)
@@ -106,14 +110,21 @@ def plan(drafted: Drafted, context: GenerationContext) -> Planned:
     prices = Prices.of(drafted.graph, tasks, terms.cost, context.settings)
     order = required_precedence(procedure, retrieved.precedence, prices.execution_modes)
     lead_times = _lead_times(drafted, context, tuple(prices.nodes))
-    rules = _rules(drafted, order, lead_times, context)
+    bound, counts = Bound(retrieved.named), counts_of(context.index, request.intake.industry)
+    titles = {
+        task: drafted.graph.tasks[task].title
+        for rule in bound.rules
+        for task in rule.tasks
+        if task in drafted.graph.tasks
+    }
+    rules = with_rules(_rules(drafted, order, lead_times, context), bound, retrieved, titles)
     sequences = {name: first_occurrences(sequence.tasks) for name, sequence in drafted.sequences.items()}
     ranking = RankingContext(
         request.intake,
         request.intention_id,
         Draft(drafted.graph, drafted.wfg, sequences, prices, lead_times),
         retrieved.evidence,
-        Requirements(retrieved.critical, rules.precedence(order), rules, context.index.names),
+        Requirements(bound.critical(retrieved.critical, counts), rules.precedence(order), rules, context.index.names),
         terms.review,
         terms.cost,
         context.settings,

@@ -25,6 +25,7 @@ from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.language.embedding.texts import unit
 from opus_pipelines.lwm.interface import LargeWorkModel, ProcessDemand, TaskSequence, Usage
 from opus_pipelines.lwm.retrieval.case_memory import ContractCatalogue, IndustryMemory, memory_of
+from opus_pipelines.lwm.retrieval.named_rules import NamedRule
 from opus_pipelines.lwm.retrieval.requested_steps import History, required_groups
 from opus_pipelines.lwm.retrieval.routing import Routed
 from opus_pipelines.lwm.retrieval.similar_cases import StartOutcomes
@@ -139,6 +140,7 @@ class Retrieved:
             say by themselves what the work is.
         unlike: why no case of history is like the request; None where one is.
         stitched: the plan that joins the processes; None where the intake asks for one.
+        named: the rules of the intake's procedures that name their steps and hold for the request.
     """
 
     request: Request
@@ -150,6 +152,7 @@ class Retrieved:
     expected: tuple[str, ...] = ()
     unlike: str | None = None
     stitched: Stitched | None = None
+    named: tuple[NamedRule, ...] = ()
 
     @property
     def critical(self) -> list[frozenset[str]]:

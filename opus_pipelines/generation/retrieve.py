@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from opus_pipelines.core.ids import make_id
+from opus_pipelines.generation.binding import bound_rules
 from opus_pipelines.generation.decisions import (
     accepted_elsewhere,
     agreed_with,
@@ -109,6 +110,7 @@ def retrieve(request: Request, context: GenerationContext) -> Retrieved:
         alone.joined(critical_groups(processes), context.index.graph) if alone else (),
         unlike,
         plan,
+        bound_rules(request, cases, critical, context).rules,
     )
 
 

@@ -177,7 +177,9 @@ def constraint_lines(row: Row) -> list[str]:
 def _demand(demand: Row) -> list[str]:
     """Returns the text of a constraint, or of what was read as one, with its place and its sentence."""
     lines = [f"    {clean(demand['kind'])}: {clean(demand['value'])} ({clean(demand['place'])})"]
-    return [*lines, f"      “{clean(demand['sentence'])}”"] if demand["sentence"] else lines
+    lines += [f"      “{clean(demand['sentence'])}”"] if demand["sentence"] else []
+    lines += [f"      {demand['why']}"] if demand.get("why") else []
+    return lines + ([f"      differs from history: {clean(demand['differs'])}"] if demand.get("differs") else [])
 
 
 def _question(demand: Row) -> list[str]:

@@ -24,6 +24,8 @@ STRUCTS["demanded"] = (
     ("status", "string"),
     ("asks", "string"),
     ("nearest", "list<string>"),
+    ("why", "string"),
+    ("differs", "string"),
 )
 STRUCTS["resolved"] = (("part", "string"), ("implementation_ids", "list<string>"))
 STRUCTS["routed"] = (("task_id", "string"), ("similarity", "float"))

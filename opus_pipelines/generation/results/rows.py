@@ -141,6 +141,8 @@ def _intention(result: Ranked) -> Row:
                 "status": d.status,
                 "asks": d.unclear_phrase,
                 "nearest": list(d.nearest) if d.unclear_phrase else None,
+                "why": d.why,
+                "differs": d.differs,
             }
             for d in result.context.requirements.rules.rules
         ],

@@ -160,7 +160,8 @@ class ResolvedRule:
 
     `is_about_other_cases`: the intake's facts, or the answer of a person, say that the rule concerns other cases.
     `unclear_phrase`: a phrase for which no activity can be identified, with the titles of the `nearest` ones; it is
-    a question to a person, who answers it in contract.toml.
+    a question to a person, who answers it in contract.toml. `why`: why its condition holds for the intake. `differs`:
+    how most similar cases did it otherwise.
     """
 
     kind: str
@@ -174,6 +175,8 @@ class ResolvedRule:
     unclear_phrase: str | None = None
     nearest: tuple[str, ...] = ()
     figure: Figure | None = None
+    why: str | None = None
+    differs: str | None = None
 
     @property
     def status(self) -> str:
