@@ -23,8 +23,8 @@ ALGORITHM_VERSIONS: dict[str, int] = {
     "retrieval": 21,
     "lwm": 4,  # the history backend of the Large Work Model (generation/sequences); part of the model version
     # Workflow Graph, search, reviews, evaluation, ranking, confidence (generation/wfg_*, workflows/optimized)
-    "planning": 11,
-    "generation": 8,  # the chain from an intake to its rows, and all tables of a result that no other stage makes
+    "planning": 12,
+    "generation": 9,  # the chain from an intake to its rows, and all tables of a result that no other stage makes
     "reporting": 2,  # reports/cost and reports/reward
 }
 

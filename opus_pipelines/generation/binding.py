@@ -8,11 +8,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from opus_pipelines.generation.records import GenerationContext, Request, Retrieved
+from opus_pipelines.generation.refusals import wanted_hours
+from opus_pipelines.intakes.elements import Element
 from opus_pipelines.lwm.history_backend import first_occurrences
 from opus_pipelines.lwm.interface import SimilarCase, TaskSequence
 from opus_pipelines.lwm.precedence import Pair
 from opus_pipelines.lwm.retrieval.completeness import CRITICAL_SUPPORT
-from opus_pipelines.lwm.retrieval.named_rules import REPLACED, NamedRule, named_rules, requested_steps_of
+from opus_pipelines.lwm.retrieval.named_rules import REPLACED, REQUESTED, NamedRule, named_rules, requested_steps_of
 from opus_pipelines.lwm.retrieval.rule_constraints import IN_FORCE, IntakeStatements, ResolvedRule, RuleConstraints
 from opus_pipelines.lwm.stitching import IndustryCounts
 from opus_pipelines.wkg.graph import WorkGraph
@@ -222,6 +224,17 @@ def with_rules(
         ),
         (*read, *own),
     )
+
+
+def with_wanted_time(rules: RuleConstraints, elements: Sequence[Element]) -> RuleConstraints:
+    """Returns the constraints with the time within which the request wants to be done; a stated or read one decides."""
+    wanted = wanted_hours(elements)
+    if wanted is None or rules.constraints.max_lead_time_hours is not None:
+        return rules
+    value, sentence, document = wanted
+    kind, place = "max_lead_time_hours", f"{document}, {sentence.place}"
+    own = ResolvedRule(kind, f"{value:g}", IN_FORCE, place, sentence.text, sentence.element_id, why=REQUESTED)
+    return RuleConstraints(rules.constraints.model_copy(update={kind: value}), (*rules.rules, own))
 
 
 def _joined(stated: Sequence[str], own: Sequence[ResolvedRule], kind: str) -> tuple[str, ...]:

@@ -10,12 +10,13 @@ from dataclasses import replace
 
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.core.settings import Cost
-from opus_pipelines.generation.binding import Bound, with_bound, with_rules
+from opus_pipelines.generation.binding import Bound, with_bound, with_rules, with_wanted_time
 from opus_pipelines.generation.decisions import all_rejected, with_chosen
 from opus_pipelines.generation.planning.candidates import NEEDED, plan_candidates, rank_candidates
 from opus_pipelines.generation.planning.context import Candidate, Draft, RankingContext, Requirements
 from opus_pipelines.generation.planning.prices import LeadTimes, Prices
 from opus_pipelines.generation.records import Drafted, GenerationContext, Planned, Ranked, Refused, Request, Retrieved
+from opus_pipelines.generation.refusals import elsewhere, missing_data
 from opus_pipelines.generation.retrieve import retrieve
 from opus_pipelines.generation.search.costs import Baseline, baseline, task_baselines
 from opus_pipelines.generation.written_steps import with_written_steps
@@ -47,10 +48,14 @@ from opus_pipelines.workflow.files import Weights
 def read_requests(intake: Intake, context: GenerationContext) -> list[Request]:
     """Returns one request for each Intention of an intake, in the order of the documents.
 
-    Raises Refused where the intake lacks what is needed.
+    Raises Refused where the intake lacks what is needed, or is for another process by its own procedure.
     """
     if intake.refusal:
         raise Refused(intake.refusal)
+    if reason := missing_data(intake.elements):
+        raise Refused(reason)
+    if (other := elsewhere(intake.elements)) is not None and other.is_whole:
+        raise Refused(other.text)
     encoded = intentions(intake, context.index, context.encoder)
     return [
         Request(intake, make_id("n", intake.intake_id, number), intention, is_only=len(encoded) == 1)
@@ -118,6 +123,7 @@ def plan(drafted: Drafted, context: GenerationContext) -> Planned:
         if task in drafted.graph.tasks
     }
     rules = with_rules(_rules(drafted, order, lead_times, context), bound, retrieved, titles)
+    rules = with_wanted_time(rules, request.intake.elements)
     sequences = {name: first_occurrences(sequence.tasks) for name, sequence in drafted.sequences.items()}
     ranking = RankingContext(
         request.intake,

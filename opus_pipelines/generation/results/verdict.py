@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from opus_pipelines.generation.planning.context import Candidate
 from opus_pipelines.generation.records import Ranked
+from opus_pipelines.generation.refusals import elsewhere
 from opus_pipelines.intakes.elements import COMPARED_ONLY, READ_ONLY, Element
 from opus_pipelines.lwm.retrieval.similar_cases import ALL_CASES
 
@@ -63,7 +64,9 @@ class Verdict:
         `lacks` counts the statements of the intake's own procedure for which the workflow has no step.
         """
         usual = USUAL_PATH if result.evidence.completeness.basis == ALL_CASES else None
+        other = elsewhere(result.request.intake.elements)
         reasons = (
+            other.text if other else None,
             usual,
             *best.violations,
             result.evidence.completeness.undecided_reason,

@@ -1,0 +1,90 @@
+"""What a procedure does not take, and within which time a request wants to be done."""
+
+import pytest
+
+from opus_pipelines.generation.binding import with_wanted_time
+from opus_pipelines.generation.refusals import elsewhere, missing_data, wanted_hours
+from opus_pipelines.intakes.elements import FOREIGN_REQUEST, Element
+from opus_pipelines.lwm.retrieval.rule_constraints import RuleConstraints
+from opus_pipelines.workflow.constraints import Constraints
+
+LACKS = "A request that lacks the amount, the IBAN or the cost centre is not processed: the employee is asked for it."
+NEITHER = "A letter that names neither the number of the notice nor the number plate cannot be assigned."
+SCOPE = "Mortgages, business loans and overdraft limits are not covered: requests for them are passed on."
+OTHERS = "Residents' permits and abandoned vehicles are dealt with by other offices."
+
+
+def of(request: str | None, procedure: str, left_out: str | None = None) -> list[Element]:
+    return [
+        Element("e1", "contract", "document", "manual.md", "text/markdown", procedure, 1, "", None),
+        Element("e2", "input", "document", "mail.txt", "text/plain", request, 1, "", left_out),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("request_text", "procedure", "missing"),
+    [
+        ("Please pay the caterer.", LACKS, "amount, IBAN, cost centre"),
+        ("Please pay EUR 95.00, cost centre 4410-01.", LACKS, "IBAN"),
+        ("Pay EUR 95.00 to NL91 ABNA 0417 1643 00, cost centre 4410-01.", LACKS, None),
+        ("I got one of your fines last month!", NEITHER, "number of the notice, number plate"),
+        ("I appeal against notice PCN-06650.", NEITHER, None),  # one of them is enough
+        ("Nothing is said.", "Without legible receipts nothing is paid; the office asks.", None),  # who knows
+        ("Nothing is said.", "Without the amount nothing is paid; the office asks.", "amount"),
+        ("Please pay.", "A request that lacks the amount is a nuisance.", None),
+    ],
+)
+def test_data_that_the_procedure_asks_for_are_missing(request_text: str, procedure: str, missing: str | None) -> None:
+    found = missing_data(of(request_text, procedure))
+    assert (found or "").partition(" is missing")[0].partition(" are missing")[0] == (missing or "")
+    assert found is None or procedure.split(":")[0] in found  # with the sentence that says so
+
+
+def test_what_was_not_read_may_have_the_data() -> None:
+    assert missing_data(of(None, LACKS, "1 page without a text layer")) is None
+    assert missing_data(of("Merci de payer.", LACKS, FOREIGN_REQUEST.format(language="French"))) is None
+
+
+@pytest.mark.parametrize(
+    ("request_text", "procedure", "expected"),
+    [
+        ("Hello, we need a mortgage of about EUR 310,000.", SCOPE, ("Mortgages", True)),
+        ("A car loan, please. We have no mortgage.", SCOPE, None),
+        (
+            "1. I appeal, please forward it.\n2. My residents' permit ends, please extend it.",
+            OTHERS,
+            ("Residents' permits", False),
+        ),
+        ("My residents' permit ends, please extend it.", OTHERS, ("Residents' permits", True)),
+        ("The vehicle was abandoned by the driver.", OTHERS, None),
+        ("Please pay the fee.", "Loans are covered.", None),
+    ],
+)
+def test_a_request_or_a_part_of_it_is_for_another_process(
+    request_text: str, procedure: str, expected: tuple[str, bool] | None
+) -> None:
+    found = elsewhere(of(request_text, procedure))
+    assert (found and (found.what, found.is_whole)) == expected
+    assert found is None or found.sentence == procedure
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("We need this resolved within four hours.", 4.0),
+        ("She must have our decision within 24 hours.", 24.0),
+        ("Please answer within two days.", 48.0),
+        ("I got it within two days.", None),
+        ("Please answer.", None),
+    ],
+)
+def test_a_request_says_within_which_time_it_wants_to_be_done(text: str, expected: float | None) -> None:
+    found = wanted_hours(of(text, SCOPE))
+    assert (found and found[0]) == expected
+    rules = with_wanted_time(RuleConstraints(Constraints()), of(text, SCOPE))
+    assert rules.constraints.max_lead_time_hours == expected
+    assert [(rule.kind, rule.status) for rule in rules.rules] == [("max_lead_time_hours", "in force")] * (
+        expected is not None
+    )
+    stated = with_wanted_time(RuleConstraints(Constraints(max_lead_time_hours=9)), of(text, SCOPE))
+    assert stated.constraints.max_lead_time_hours == 9
