@@ -15,6 +15,7 @@ that imports and what a worker process loads once do not count.
 import argparse
 import json
 import os
+import shutil
 import sys
 import tempfile
 import threading
@@ -93,15 +94,18 @@ def rebuilt(history: Path, lake: Path) -> Any:
         return settings, steps.publish(rebuild, CLOCK)
 
 
-def one_log(folder: Path) -> Callable[[], object]:
-    """A CSV log of the sample to a published snapshot; a new lake at each call."""
-    import shutil
-
+def sample_with(folder: Path, source: str) -> Any:
+    """The sample, and beside it a folder of history with one of its sources."""
     from opus_pipelines.quality.sample import write_sample
 
     sample = write_sample(folder / "sample")
-    source = "brightwater_invoices"
     shutil.copytree(sample.history / source, folder / "history" / source)
+    return sample
+
+
+def one_log(folder: Path) -> Callable[[], object]:
+    """A CSV log of the sample to a published snapshot; a new lake at each call."""
+    sample_with(folder, "brightwater_invoices")
     lakes = iter(range(10))
     return lambda: rebuilt(folder / "history", folder / f"lake{next(lakes)}")
 
@@ -115,10 +119,9 @@ def one_intake(folder: Path) -> Callable[[], object]:
     from opus_pipelines.intakes.intake import discover, read_intake
     from opus_pipelines.intakes.stored import Inherited
     from opus_pipelines.language.embedding.encoder import encoder_of
-    from opus_pipelines.quality.sample import write_sample
 
-    sample = write_sample(folder / "sample")
-    settings, snapshot = rebuilt(sample.history, folder / "lake")
+    sample = sample_with(folder, "brightwater_expenses")  # the history of the first contract's industry
+    settings, snapshot = rebuilt(folder / "history", folder / "lake")
     contract = next(c for c in discover(sample.intakes_folder) if c.intakes)
     chosen, encoder = contract.settings, encoder_of(settings.encoder)
     state = WorkerState(GenerationSetup(settings.paths.lake, snapshot, settings))

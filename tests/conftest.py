@@ -3,16 +3,19 @@
 import fcntl
 import gc
 import os
+import re
 import shutil
 import signal
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling
 
 if TYPE_CHECKING:
     from opus_pipelines.language.embedding.encoder import TextEncoder
@@ -33,6 +36,8 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = "1"
 
 
+TESTS = Path(__file__).parent
+ASKS_FOR_SPARK = re.compile(r"\bspark: (?:Any|object)\b")
 MARKER_OF = {"spark": "spark", "encoder": "model", "sample_lake": "model"}  # fixtures of this file
 
 pytest_plugins = ["tests.distributions", "tests.history_fixtures", "tests.intention_fixtures", "tests.wkg_fixtures"]
@@ -57,7 +62,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The file that takes longest goes first, so that no worker is left alone with it at the end.
+    """What takes longest goes first, so that no worker is left alone with it at the end.
 
     Raises UsageError where a test asks for Spark or for the encoder without the marker by which `make test-fast`
     leaves it out.
@@ -71,7 +76,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     ]
     if unmarked:
         raise pytest.UsageError("; ".join(unmarked))
-    items.sort(key=lambda item: item.path.name != "test_kill.py")
+    with_spark = {item.path for item in items if "spark" in getattr(item, "fixturenames", ())}
+    items.sort(key=lambda item: item.path not in with_spark)
+
+
+class _OneSpark(LoadFileScheduling):
+    """Gives the files of tests that ask for Spark to one worker: a second JVM costs half a minute of compiling."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file: str = super()._split_scope(nodeid)
+        return "spark" if file in self.asks else file
+
+    @cached_property
+    def asks(self) -> set[str]:
+        """The files with a test that has the fixture `spark` among its arguments."""
+        return {
+            path.relative_to(TESTS.parent).as_posix()
+            for path in TESTS.rglob("test_*.py")
+            if ASKS_FOR_SPARK.search(path.read_text("utf-8"))
+        }
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _OneSpark | None:
+    """Distributes the files of tests over the workers, with `--dist loadfile`."""
+    return _OneSpark(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -124,9 +153,7 @@ def sample_files(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.fixture(scope="session")
-def sample_lake(
-    sample_files: Any, tmp_path_factory: pytest.TempPathFactory, encoder: "TextEncoder", request: pytest.FixtureRequest
-) -> Any:
+def sample_lake(sample_files: Any, tmp_path_factory: pytest.TempPathFactory, encoder: "TextEncoder") -> Any:
     """The sample's history mined once, with default settings. Shared: tests only read it, or publish results of
     contracts of their own.
 
@@ -135,29 +162,28 @@ def sample_lake(
     from opus_pipelines.lake.layout import Lake
 
     lake = Lake(tmp_path_factory.mktemp("lake"))
-    session = lambda: request.getfixturevalue("spark")
     if "PYTEST_XDIST_WORKER" not in os.environ:
-        mine_sample(lake, sample_files.history, session, encoder)
+        mine_sample(lake, sample_files.history, encoder)
         return lake
     mined = tmp_path_factory.getbasetemp().parent / "sample_lake"
     with mined.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not mined.exists():
-            mine_sample(lake, sample_files.history, session, encoder)
+            mine_sample(lake, sample_files.history, encoder)
             shutil.copytree(lake.root, mined)
             return lake
     shutil.copytree(mined, lake.root, dirs_exist_ok=True)
     return lake
 
 
-def mine_sample(lake: Any, history: Path, session: Any, encoder: "TextEncoder") -> None:
-    """Reads and mines a history, and publishes the snapshot. `session` starts Spark where so much is to be mined."""
+def mine_sample(lake: Any, history: Path, encoder: "TextEncoder") -> None:
+    """Reads and mines a history, and publishes the snapshot."""
     from opus_pipelines.core.settings import Settings
     from opus_pipelines.history.ingestion.ingest import read_history
     from opus_pipelines.language.embedding.cache import CachedEncoder
-    from tests.rebuilding import build_snapshot
+    from tests.rebuilding import build_snapshot, no_spark
 
     now = datetime(2026, 1, 31, tzinfo=UTC)
     state = read_history(lake, history, now)
     assert state.failed == []
-    build_snapshot(session, lake, Settings(), state, lambda: CachedEncoder(encoder, lake.kept / "embeddings"), now)
+    build_snapshot(no_spark, lake, Settings(), state, lambda: CachedEncoder(encoder, lake.kept / "embeddings"), now)

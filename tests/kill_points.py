@@ -33,7 +33,7 @@ from opus_pipelines.wkg.rebuild import steps
 from opus_pipelines.wkg.upkeep.retention import prune_results
 from opus_pipelines.wkg.upkeep.rollback import roll_back
 from opus_pipelines.wkg.upkeep.verify import verify
-from tests.rebuilding import build_snapshot
+from tests.rebuilding import build_snapshot, no_spark
 
 NOW = datetime(2026, 3, 1, 2, tzinfo=UTC)
 AT_ONCE = Retention(
@@ -56,8 +56,7 @@ class HashEncoder:
 def rebuild(
     lake: Lake,
     history: Path,
-    aggregates: Path | None,
-    session: Any = None,
+    aggregates: Path | None = None,
     now: datetime = NOW,
     retention: Retention = AT_ONCE,
 ) -> str:
@@ -68,7 +67,7 @@ def rebuild(
         write_views_sql(lake)
         state = read_history(lake, history, now)
         settings = Settings(paths=Paths(lake=lake.root), retention=retention)
-        return build_snapshot(lambda: session, lake, settings, state, HashEncoder, now).snapshot_id
+        return build_snapshot(no_spark, lake, settings, state, HashEncoder, now).snapshot_id
 
 
 def _mined(lake: Lake, part: Any, aggregates: Path) -> str:

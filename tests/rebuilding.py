@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.lake.layout import Lake
@@ -34,6 +34,11 @@ def resolved_history(
     """The first step after reading. `history`: with the sources that were read. `encoder`: None for the settings'."""
     record = HistoryRecord(tuple(history.sources), ())
     return steps.resolve(settings, lake, record, encoder and (lambda lake: encoder()), steps.Asked(**asked))
+
+
+def no_spark() -> Never:
+    """Stands for the session where so little is mined that none may be asked for."""
+    raise AssertionError("so small a rebuild starts no Spark")
 
 
 def make(rebuild: Rebuild, session: "Callable[[], SparkSession]", encoder: Callable[[], TextEncoder]) -> Rebuilt:

@@ -14,7 +14,7 @@ from opus_pipelines.lake.layout import Lake, dataset_folder, read_table, slug
 from tests.lwm.language_models.chat_server import Body, ChatServer, schema_of, serving
 from tests.test_privacy import found
 
-pytestmark = [pytest.mark.spark, pytest.mark.model, pytest.mark.filterwarnings("default")]  # notices of MLflow
+pytestmark = [pytest.mark.model, pytest.mark.filterwarnings("default")]  # notices of MLflow
 PLANTED, OTHER = "Kanarie Verzekeringen", "Bolt Underwriting"
 CANARIES = ("Kanarie", "Zilverfazant", "Goudvink", "Roodborst", "Winterkoning", "KVAT-0", "K-case-0")
 STEPS = ("Register claim", "Check claim", "Assess damage", "Pay claim")
@@ -90,7 +90,6 @@ def counted_steps(root: Path) -> int:
     return sum(row["transitions"] for row in contexts.to_pylist() if row["depth"] == 1)
 
 
-@pytest.mark.usefixtures("spark")
 def test_what_one_client_gave_reaches_no_other_and_goes_when_it_is_forgotten(
     tmp_path: Path, prompts: list[Body], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -25,7 +25,7 @@ from opus_pipelines.reporting.workflows import read_workflow
 from opus_pipelines.workflow.files import as_yaml
 from tests.generation.contracts import ContractGenerator
 
-pytestmark = [pytest.mark.spark, pytest.mark.model]
+pytestmark = pytest.mark.model
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 CLIENT, CONTRACT = "Harbourline Mutual", "Motor Claims"
 

@@ -24,7 +24,7 @@ from opus_pipelines.lwm.training.train_intention import asked_cases
 from opus_pipelines.quality.sample import write_sample
 from opus_pipelines.wkg.snapshot import Snapshot
 
-pytestmark = [pytest.mark.spark, pytest.mark.model]
+pytestmark = pytest.mark.model
 
 INDUSTRY = "insurance claims"
 

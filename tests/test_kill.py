@@ -50,15 +50,15 @@ def write_history(folder: Path, cases: int, source: str = "orders") -> Path:
 
 
 @pytest.fixture(scope="module")
-def published(tmp_path_factory: pytest.TempPathFactory, spark: Any) -> tuple[Path, Path, Path]:
+def published(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
     """A lake with a snapshot and a result, a changed history, and the aggregates that mining makes of it."""
     root = tmp_path_factory.mktemp("published")
     first, changed = write_history(root / "first", 3), write_history(write_history(root / "changed", 4), 2, "more")
     lake = Lake(root / "lake")
-    kill_points.rebuild(lake, first, None, spark)
+    kill_points.rebuild(lake, first)
     kill_points.generate(lake, "r1", kill_points.NOW)
     shutil.copytree(lake.root, root / "two")
-    kill_points.rebuild(Lake(root / "two"), changed, None, spark, kill_points.NOW + timedelta(days=1), Retention())
+    kill_points.rebuild(Lake(root / "two"), changed, now=kill_points.NOW + timedelta(days=1), retention=Retention())
     return root / "lake", changed, root / "two"
 
 
@@ -76,14 +76,13 @@ def killed_before_a_change_of_a_name(published: tuple[Path, Path, Path], step: s
     return int(tried["points"])
 
 
-@pytest.mark.spark
+@pytest.mark.long
 @pytest.mark.parametrize(("step", "at_least"), [("rebuild", 2), ("generate", 4), ("rollback", 1)])
 def test_killed_before_some_changes_of_a_name(published: tuple[Path, Path, Path], step: str, at_least: int) -> None:
     assert killed_before_a_change_of_a_name(published, step, 7) >= at_least
 
 
 @pytest.mark.nightly
-@pytest.mark.spark
 @pytest.mark.parametrize(("step", "at_least"), [("rebuild", 12), ("generate", 25), ("rollback", 1)])
 def test_killed_before_any_change_of_a_name(published: tuple[Path, Path, Path], step: str, at_least: int) -> None:
     assert killed_before_a_change_of_a_name(published, step, 1) >= at_least
@@ -95,12 +94,12 @@ class Opus:
     def __init__(self, root: Path) -> None:
         self.root, self.lake, self.cases = root, Lake(root / "lake"), 2
         self.seconds: dict[str, float] = {}  # what a command took when it last ran through
-        spark = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+        conf = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
         self.environment = os.environ | {
             "OPUS_LAKE": str(self.lake.root),
             "OPUS_HISTORY": str(root / "history"),
             "OPUS_INTAKES": str(root / "intakes"),
-            "OPUS_SPARK_CONF": json.dumps(spark),
+            "OPUS_SPARK_CONF": json.dumps(conf),
             "OPUS_SPARK_DRIVER_MEMORY": "512m",
         }
         for role, text in (
@@ -200,7 +199,6 @@ POINTERS: dict[str, Callable[[Lake], Any]] = {
 
 
 @pytest.mark.nightly
-@pytest.mark.spark
 @pytest.mark.model
 @pytest.mark.parametrize("command", ["rebuild", "generate"])
 def test_killed_at_twenty_random_moments(opus: Opus, command: str) -> None:

@@ -285,9 +285,7 @@ def write_two_clients(root: Path) -> None:
         (contract / "one" / "input" / "letter.txt").write_text("Please register my claim, check it and pay it.")
 
 
-@pytest.mark.spark
 @pytest.mark.model
-@pytest.mark.usefixtures("spark")
 def test_a_client_that_is_forgotten_is_found_nowhere(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

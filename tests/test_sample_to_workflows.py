@@ -37,7 +37,7 @@ from tests.generation.contracts import NOW, ContractGenerator
 from tests.generation.planning.chains import chain_workflow
 from tests.quality.sample.simulate import expected_reward, simulate_chain, step_of
 
-pytestmark = [pytest.mark.spark, pytest.mark.model]
+pytestmark = pytest.mark.model
 
 SETTINGS = Settings()
 HOSTILE = tomllib.loads((Path(__file__).parent / "hostile_documents.toml").read_text())

@@ -19,9 +19,9 @@ from opus_pipelines.language.embedding.cache import CachedEncoder
 from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.wkg.snapshot import Snapshot
 from tests.generation.contracts import ContractGenerator
-from tests.rebuilding import build_snapshot
+from tests.rebuilding import build_snapshot, no_spark
 
-pytestmark = [pytest.mark.spark, pytest.mark.model]
+pytestmark = pytest.mark.model
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 TAKEN = datetime(2024, 8, 27, tzinfo=UTC)  # when the export was made: its last cases are open
@@ -55,7 +55,7 @@ def course(number: Any, amount: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory: pytest.TempPathFactory, spark: Any, encoder: TextEncoder) -> Any:
+def lake(tmp_path_factory: pytest.TempPathFactory, encoder: TextEncoder) -> Any:
     folder = tmp_path_factory.mktemp("stranger")
     source = folder / "history" / "travel"
     source.mkdir(parents=True)
@@ -71,9 +71,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory, spark: Any, encoder: TextEnco
     made, now = Lake(tmp_path_factory.mktemp("stranger_lake")), NOW
     state = read_history(made, folder / "history", now)
     assert state.failed == []
-    build_snapshot(
-        lambda: spark, made, Settings(), state, lambda: CachedEncoder(encoder, made.kept / "embeddings"), now
-    )
+    build_snapshot(no_spark, made, Settings(), state, lambda: CachedEncoder(encoder, made.kept / "embeddings"), now)
     return made
 
 

@@ -39,7 +39,6 @@ def test_the_blocks_before_the_rebuild(
 
 
 @pytest.mark.nightly
-@pytest.mark.spark
 def test_every_block_in_order(tmp_path: Path) -> None:
     """In a shell, as a new user: the last `opus best` and `opus status` show the contract."""
     ugly.write(tmp_path / "export.csv", ugly.synthetic())

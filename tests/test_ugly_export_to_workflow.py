@@ -4,7 +4,6 @@ untouched.
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,18 +17,16 @@ from opus_pipelines.language.embedding.cache import CachedEncoder
 from opus_pipelines.language.embedding.encoder import TextEncoder
 from tests import ugly
 from tests.generation.contracts import ContractGenerator
-from tests.rebuilding import build_snapshot
+from tests.rebuilding import build_snapshot, no_spark
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 
 
-@pytest.mark.spark
 @pytest.mark.model
 def test_the_proposal_untouched_leads_to_a_plausible_plan(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    spark: Any,
     encoder: TextEncoder,
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -62,7 +59,7 @@ def test_the_proposal_untouched_leads_to_a_plausible_plan(
     state = read_history(lake, tmp_path / "history", NOW)
     assert state.failed == []
     cached = CachedEncoder(encoder, lake.kept / "embeddings")
-    build_snapshot(lambda: spark, lake, Settings(), state, lambda: cached, NOW)
+    build_snapshot(no_spark, lake, Settings(), state, lambda: cached, NOW)
     (contract,) = discover(tmp_path / "intakes")
     with ContractGenerator(lake, Settings(), cached, tmp_path / "generated") as generate:
         tables = generate(contract).tables

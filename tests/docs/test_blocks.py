@@ -15,7 +15,7 @@ from opus_pipelines.reporting.views import write_views_sql
 from tests.docs.opus_server import served
 from tests.docs.pages import ROOT, blocks, pages
 
-pytestmark = [pytest.mark.spark, pytest.mark.model]
+pytestmark = pytest.mark.model
 
 ELSEWHERE = ("docs/tutorial.md",)  # tests/test_tutorial.py runs it, on an export of its own
 FIRST = "docs/how-to/operator.md"  # it rebuilds and generates: the set-up runs it

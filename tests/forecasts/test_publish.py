@@ -173,7 +173,6 @@ def test_advice(following: list[tuple[str, float, float | None, int]], advised: 
     assert advice(steps) == advised
 
 
-@pytest.mark.spark
 @pytest.mark.model
 def test_the_sources_are_those_that_a_rebuild_names(sample_lake: Lake) -> None:
     folders = sources_of(sample_lake)

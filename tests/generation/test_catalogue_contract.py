@@ -18,7 +18,7 @@ from opus_pipelines.language.embedding.cache import CachedEncoder
 from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.reporting.contract_tables import report_tables
 
-pytestmark = [pytest.mark.spark, pytest.mark.model]
+pytestmark = pytest.mark.model
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 TOOLS = [

@@ -26,7 +26,7 @@ from tests.credentials import CREDENTIALS, found_below, secrets
 from tests.credentials import SETTINGS as ALERTS
 from tests.distributions import installed
 
-pytestmark = [pytest.mark.spark, pytest.mark.model]
+pytestmark = pytest.mark.model
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 CLIENT = "Brightwater Retail"

@@ -26,7 +26,7 @@ from tests.kill_points import complaints, leftovers
 from tests.postgres import PASSWORD, Server, server
 from tests.test_kill import write_history
 
-pytestmark = [pytest.mark.spark, pytest.mark.model]
+pytestmark = pytest.mark.model
 CLIENT = "Acme"
 
 
@@ -98,7 +98,7 @@ class Night:
 
 
 @pytest.fixture(scope="module")
-def nights(tmp_path_factory: pytest.TempPathFactory, postgres: Server, spark: object) -> tuple[Night, Night]:
+def nights(tmp_path_factory: pytest.TempPathFactory, postgres: Server) -> tuple[Night, Night]:
     """A rebuild and a contract with the record in SQLite, and with the record in Postgres.
 
     There the server is killed in the middle of the rebuild and started again. Dagster tries to connect for some

@@ -23,7 +23,7 @@ from opus_pipelines.wkg.checks import COUNTED, ORDER, QUANTILE_COLUMNS, REASONS
 from opus_pipelines.wkg.estimates.figures import NOT_COMPUTED
 from tests.nightly_jobs import run, write_history
 
-pytestmark = pytest.mark.spark
+pytestmark = pytest.mark.long
 CHECKED = sorted({spec.name for spec in (*MINED_CHECKS, *EMBEDDED_CHECKS)})
 
 
@@ -112,7 +112,7 @@ def instance() -> Iterator[dg.DagsterInstance]:
 
 
 @pytest.fixture(scope="module")
-def ready(tmp_path_factory: pytest.TempPathFactory, spark: object, instance: dg.DagsterInstance) -> Path:
+def ready(tmp_path_factory: pytest.TempPathFactory, instance: dg.DagsterInstance) -> Path:
     """A lake with a snapshot, and a second one that is staged whole."""
     root = tmp_path_factory.mktemp("ready")
     write_history(root / "history", 8)

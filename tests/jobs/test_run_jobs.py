@@ -22,7 +22,7 @@ from opus_pipelines.reporting.views import connect
 from opus_pipelines.wkg.rebuild.unchanged import unchanged_history
 from tests.staleness import observe, stale
 
-pytestmark = [pytest.mark.spark, pytest.mark.model]
+pytestmark = pytest.mark.model
 
 STEPS = (("Receive order", "code"), ("Check stock", "human"), ("Ship goods", "human"), ("Send invoice", "code"))
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
@@ -65,7 +65,7 @@ def span(first: str, last: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def built(
-    tmp_path_factory: pytest.TempPathFactory, spark: object
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[tuple[Settings, dg.DagsterInstance, dg.ExecuteInProcessResult]]:
     settings = write_inputs(tmp_path_factory.mktemp("job"))
     with dg.DagsterInstance.ephemeral() as instance:

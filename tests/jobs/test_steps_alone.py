@@ -27,7 +27,7 @@ from tests.nightly_jobs import (
     write_history,
 )
 
-pytestmark = pytest.mark.spark
+pytestmark = pytest.mark.long
 WHOLE = [
     "observe_history",
     "read_history",
@@ -58,7 +58,7 @@ def instance() -> Iterator[dg.DagsterInstance]:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory, spark: object) -> Settings:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     """A lake after the whole job."""
     root = tmp_path_factory.mktemp("whole")
     write_history(root / "history", 8)

@@ -22,7 +22,7 @@ from opus_pipelines.quality.task_set import Item, TaskSet, read_task_set
 from opus_pipelines.wkg.snapshot import Snapshot
 from opus_pipelines.workflow.metrics.plan_scores import Plan
 
-pytestmark = [pytest.mark.spark, pytest.mark.model]
+pytestmark = pytest.mark.model
 
 
 @pytest.fixture(scope="module")

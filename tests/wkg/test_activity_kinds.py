@@ -8,7 +8,7 @@ from opus_pipelines.core.schemas import TASKS
 from opus_pipelines.lake.layout import read_table
 from opus_pipelines.wkg.graph import load
 
-pytestmark = pytest.mark.spark
+pytestmark = pytest.mark.long
 
 
 def kinds(lake: Any, build: Any) -> dict[str, tuple[str, str]]:

@@ -11,7 +11,7 @@ from opus_pipelines.lake.layout import Lake, dataset_folder, read_table
 from opus_pipelines.wkg.checks import check_snapshot
 from opus_pipelines.wkg.snapshot import Snapshot
 
-pytestmark = pytest.mark.spark
+pytestmark = pytest.mark.long
 
 
 def rows(lake: Lake, dataset: Dataset) -> list[dict]:

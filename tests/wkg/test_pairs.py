@@ -42,7 +42,7 @@ def order_matters(history: Any) -> list[dict[str, Any]]:
     return cases
 
 
-@pytest.mark.spark
+@pytest.mark.long
 def test_the_outcomes_of_a_pair_are_counted_and_stand_in_the_graph(tmp_path: Path, history: Any, rebuild: Any) -> None:
     lake = Lake(tmp_path / "lake")
     cases = order_matters(history)
@@ -60,7 +60,7 @@ def test_the_outcomes_of_a_pair_are_counted_and_stand_in_the_graph(tmp_path: Pat
     assert graph.shifts[pair("Match")].duration_factor < 0.8
 
 
-@pytest.mark.spark
+@pytest.mark.long
 def test_a_snapshot_without_these_columns_opens_and_shifts_nothing(tmp_path: Path, history: Any, rebuild: Any) -> None:
     lake = Lake(tmp_path / "lake")
     rebuild(lake, history.write(lake, "only", order_matters(history)))

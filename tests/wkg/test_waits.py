@@ -10,7 +10,7 @@ from opus_pipelines.core.schemas import CASES, EDGES, TASK_IMPLEMENTATIONS, TASK
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_table
 from opus_pipelines.workflow.evaluation.lead_time import LEVELS
 
-pytestmark = pytest.mark.spark
+pytestmark = pytest.mark.long
 
 HOUR = 3_600_000.0
 

@@ -35,7 +35,7 @@ from tests.lwm.training.small_lake import Small
 
 LIGHT = Lwm(perceptrons=1, fine_tune=False)  # one of the three perceptrons: nothing here depends on their number
 
-pytestmark = [pytest.mark.spark, pytest.mark.model, pytest.mark.filterwarnings("default")]
+pytestmark = [pytest.mark.model, pytest.mark.filterwarnings("default")]
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,9 @@ from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.wkg_graph import snapshot_pictures
 from opus_pipelines.wkg.rebuild.records import EmbeddedRecord
 from opus_pipelines.wkg.rebuild.steps import check_embedded, check_mined, publish, require_passed
-from tests.rebuilding import make, resolved_history
+from tests.rebuilding import make, no_spark, resolved_history
 
-pytestmark = pytest.mark.spark
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture
@@ -75,9 +75,9 @@ def test_going_back_to_an_earlier_snapshot_is_drift_too(lake: Lake, rebuild: Any
     assert lake.current_snapshot() == both.snapshot_id
 
 
-def test_recall_below_the_least_blocks(lake: Lake, history: Any, spark: Any, sources: Any) -> None:
+def test_recall_below_the_least_blocks(lake: Lake, history: Any, sources: Any) -> None:
     night = resolved_history(lake, Settings(), history.of(sources[0]), history.encoder)
-    make(night, lambda: spark, history.encoder)
+    make(night, no_spark, history.encoder)
     checks = check_embedded(night).checks
     assert [c.passed for c in checks] == [True] * len(checks)
     tasks = night.embedded(["tasks"])
@@ -86,15 +86,13 @@ def test_recall_below_the_least_blocks(lake: Lake, history: Any, spark: Any, sou
         require_passed(check_embedded(night).checks)
 
 
-def test_the_pictures_of_a_run_lie_beside_the_manifest(
-    lake: Lake, rebuild: Any, history: Any, spark: Any, sources: Any
-) -> None:
+def test_the_pictures_of_a_run_lie_beside_the_manifest(lake: Lake, rebuild: Any, history: Any, sources: Any) -> None:
     claims, orders = sources
     rebuild(lake, claims, orders)
     drawn = []
     for _ in range(2):
         night = resolved_history(lake, Settings(), history.of(claims), history.encoder)
-        make(night, lambda: spark, history.encoder)
+        make(night, no_spark, history.encoder)
         drawn.append(snapshot_pictures(night, check_mined(night).drift))
     assert drawn[0] == drawn[1]
     assert sorted(drawn[0]) == ["changes.svg", "graph.svg"]

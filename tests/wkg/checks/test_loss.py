@@ -96,7 +96,6 @@ def test_a_refused_reading_leaves_no_trace(bench: Bench) -> None:
     assert [row["status"] for row in bench.read(accept=refuse).files] == ["unchanged"]
 
 
-@pytest.mark.spark
 @pytest.mark.model
 def test_a_night_with_an_empty_history_folder_publishes_nothing(
     sample_lake: Any, sample_files: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -15,7 +15,7 @@ from opus_pipelines.history.ingestion.ingest import read_history
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_table
 from opus_pipelines.wkg.checks import check_snapshot
 
-pytestmark = pytest.mark.spark
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture

@@ -29,9 +29,9 @@ from opus_pipelines.core.schemas import (
 from opus_pipelines.core.settings import Paths, Settings
 from opus_pipelines.history.ingestion.ingest import read_history
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_table
-from tests.rebuilding import Rebuilt, build_snapshot
+from tests.rebuilding import Rebuilt, build_snapshot, no_spark
 
-pytestmark = pytest.mark.spark
+pytestmark = pytest.mark.long
 STRICT = (TASKS, TASK_IMPLEMENTATIONS, EDGES, NEEDS, ALIASES, VARIANTS, CASES)
 VECTORS = (EMBEDDINGS, IMPLEMENTATION_VECTORS)
 NAMES = ("Register claim", "Check cover", "Verify coverage", "Pay claim", "Close file")
@@ -54,8 +54,8 @@ class LetterEncoder:
 class World:
     """A history folder that changes from night to night, and the lake that follows it."""
 
-    def __init__(self, folder: Path, spark: Any, seed: int, start: Any) -> None:
-        self.history, self.lake, self.spark, self.now = folder / "history", Lake(folder / "lake"), spark, start
+    def __init__(self, folder: Path, seed: int, start: Any) -> None:
+        self.history, self.lake, self.now = folder / "history", Lake(folder / "lake"), start
         self.history.mkdir(parents=True)
         self.random = random.Random(seed)
         self.settings = Settings(paths=Paths(lake=self.lake.root, history=self.history))
@@ -65,7 +65,7 @@ class World:
         lake = lake or self.lake
         self.now += timedelta(days=1)
         state = read_history(lake, self.history, self.now)
-        return build_snapshot(lambda: self.spark, lake, self.settings, state, LetterEncoder, self.now)
+        return build_snapshot(no_spark, lake, self.settings, state, LetterEncoder, self.now)
 
     def sources(self) -> list[Path]:
         return sorted(f for f in self.history.iterdir() if f.is_dir())
@@ -141,10 +141,8 @@ def assert_same(one: Lake, two: Lake) -> None:
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(1, 6))])
-def test_any_sequence_of_nights_ends_where_a_rebuild_from_nothing_ends(
-    tmp_path: Path, spark: Any, history: Any, seed: int
-) -> None:
-    world = World(tmp_path / "world", spark, seed, history.now)
+def test_any_sequence_of_nights_ends_where_a_rebuild_from_nothing_ends(tmp_path: Path, history: Any, seed: int) -> None:
+    world = World(tmp_path / "world", seed, history.now)
     world.add()
     world.add()
     world.night()
@@ -161,8 +159,8 @@ def test_any_sequence_of_nights_ends_where_a_rebuild_from_nothing_ends(
         assert set(tables(world.lake)[CASES.name]["source"].to_pylist()) == sources
 
 
-def test_one_changed_source_of_many_is_the_only_one_read_and_mined(tmp_path: Path, spark: Any, history: Any) -> None:
-    world = World(tmp_path, spark, 7, history.now)
+def test_one_changed_source_of_many_is_the_only_one_read_and_mined(tmp_path: Path, history: Any) -> None:
+    world = World(tmp_path, 7, history.now)
     for _ in range(8):
         world.add()
     assert len(world.night().mined) == 8
@@ -173,7 +171,7 @@ def test_one_changed_source_of_many_is_the_only_one_read_and_mined(tmp_path: Pat
     state = read_history(world.lake, world.history, world.now, progress=lines.append)
     assert {row["source"] for row in state.files if row["last_read"] == world.now} == {"source3"}
     assert all(line.startswith("source3/") for line in lines)
-    build = build_snapshot(lambda: world.spark, world.lake, world.settings, state, LetterEncoder, world.now)
+    build = build_snapshot(no_spark, world.lake, world.settings, state, LetterEncoder, world.now)
     assert set(build.mined) <= {"source3", *_sources_whose_aliases_changed(world, build)}
     assert "source3" in build.mined
     assert {name: _files(world, name) for name in untouched} == untouched

@@ -15,7 +15,7 @@ from opus_pipelines.wkg.upkeep.changes import write_changes
 from opus_pipelines.wkg.upkeep.retention import prune
 from opus_pipelines.wkg.upkeep.rollback import roll_back
 
-pytestmark = pytest.mark.spark
+pytestmark = pytest.mark.long
 
 
 def rows(lake: Lake, snapshot: str) -> dict[tuple[str, str | None, str], dict[str, Any]]:

@@ -11,7 +11,7 @@ from opus_pipelines.wkg.upkeep.client_traces import clients_of, find, words_of
 from opus_pipelines.wkg.upkeep.erasure import remove_history
 from opus_pipelines.wkg.upkeep.rollback import manifests_of
 
-pytestmark = pytest.mark.spark
+pytestmark = pytest.mark.long
 
 
 def of(history: Any, letter: str, client: str, *extra: str) -> list[dict]:

@@ -18,10 +18,10 @@ from opus_pipelines.language.embedding.cache import adopt_vectors
 from opus_pipelines.wkg.rebuild import steps
 from opus_pipelines.wkg.rebuild.records import HistoryRecord
 from opus_pipelines.wkg.upkeep import remake
-from tests.rebuilding import make
+from tests.rebuilding import make, no_spark
 
 
-def made_again(lake: Lake, history: Any, spark: Any, *sources: SimpleNamespace) -> str:
+def made_again(lake: Lake, history: Any, *sources: SimpleNamespace) -> str:
     """The steps of the job, with sources read into the scratch lake."""
     work = remake.begin_remake(lake)
     for source in sources:
@@ -31,7 +31,7 @@ def made_again(lake: Lake, history: Any, spark: Any, *sources: SimpleNamespace) 
     record: Any = HistoryRecord(tuple(sources), (), full=True)  # type: ignore[arg-type]
     night = steps.resolve(Settings(), lake, record, lambda _: history.encoder(), steps.Asked(publish=True))
     assert night.snapshot.is_new
-    make(night, lambda: spark, history.encoder)
+    make(night, no_spark, history.encoder)
     return steps.publish(night, history.now + timedelta(days=1))
 
 
@@ -41,39 +41,39 @@ def built(lake: Lake, history: Any, rebuild: Any) -> tuple[Lake, SimpleNamespace
     return lake, source, rebuild(lake, source).snapshot_id
 
 
-@pytest.mark.spark
+@pytest.mark.long
 def test_the_same_inputs_give_the_same_and_change_nothing(
-    built: Any, history: Any, spark: Any, caplog: pytest.LogCaptureFixture
+    built: Any, history: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     lake, source, snapshot = built
     before = {path: path.stat().st_mtime_ns for path in lake.root.rglob("*.parquet")}
-    assert made_again(lake, history, spark, source) == snapshot
+    assert made_again(lake, history, source) == snapshot
     assert {
         path: path.stat().st_mtime_ns for path in lake.root.rglob("*.parquet") if ".staging" not in path.parts
     } == before
     assert lake.current_snapshot() == snapshot
 
 
-@pytest.mark.spark
-def test_other_content_is_named_and_nothing_is_changed(built: Any, history: Any, spark: Any) -> None:
+@pytest.mark.long
+def test_other_content_is_named_and_nothing_is_changed(built: Any, history: Any) -> None:
     lake, source, snapshot = built
     path = lake.snapshot_folder(snapshot) / "tasks" / PART
     table = pq.ParquetFile(path).read()
     wrong = table.set_column(0, "task_id", pa.array(["t0"] * table.num_rows))
     pq.write_table(wrong, path)
     with pytest.raises(CheckFailed, match=f"in 1 files: wkg/{snapshot}/tasks/{PART}"):
-        made_again(lake, history, spark, source)
+        made_again(lake, history, source)
     assert pq.ParquetFile(path).read().equals(wrong)
 
 
-@pytest.mark.spark
-def test_what_is_new_is_published_with_its_parts(built: Any, history: Any, spark: Any) -> None:
+@pytest.mark.long
+def test_what_is_new_is_published_with_its_parts(built: Any, history: Any) -> None:
     lake, source, snapshot = built
     other = history.write(Lake(lake.root.parent / "other"), "second", history.claims()[:4])
     moved = lake.root / other.folder.relative_to(lake.root.parent / "other")
     scratch_only = SimpleNamespace(**vars(other) | {"folder": moved})
     shutil.copytree(other.folder, moved)
-    new = made_again(lake, history, spark, source, scratch_only)
+    new = made_again(lake, history, source, scratch_only)
     assert new != snapshot
     assert lake.current_snapshot() == new
     sources = lake.manifest(new)["inputs"]["sources"]

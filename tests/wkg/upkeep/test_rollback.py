@@ -98,7 +98,7 @@ def test_status_shows_the_rollback(nights: Lake, history: Any) -> None:
     assert "(rolled back from wb3: `opus rebuild --publish`" in title
 
 
-@pytest.mark.spark
+@pytest.mark.long
 def test_the_same_inputs_do_not_undo_a_rollback_and_new_ones_do(lake: Lake, history: Any, rebuild: Any) -> None:
     first = history.write(lake, "log", history.claims()[:5])
     second = history.write(lake, "log", history.claims())
