@@ -64,13 +64,28 @@ class Desk:
         return main(["--lake", str(self.lake.root), "decide", str(workflow), *words])
 
 
+@pytest.fixture(scope="module")
+def first_night(
+    sample_lake: Lake, sample_files: Any, encoder: TextEncoder, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """A folder with the lake after the first night, and the intakes of its contract."""
+    root, place = tmp_path_factory.mktemp("decisions"), Path("harbourline-mutual", "motor-claims")
+    shutil.copytree(sample_lake.root, root / "lake")
+    for name in (ROUNDABOUT, CAR_PARK, WINDSCREEN):
+        shutil.copytree(sample_files.intakes_folder / place / name, root / "intakes" / place / name)
+    for other in (sample_files.intakes_folder / place).iterdir():
+        if not (other / "intake.toml").is_file():
+            copy = shutil.copytree if other.is_dir() else shutil.copy
+            copy(other, root / "intakes" / place / other.name)
+    Desk(Lake(root / "lake"), root / "intakes", encoder).night()
+    return root
+
+
 @pytest.fixture
-def desk(sample_lake: Lake, sample_files: Any, encoder: TextEncoder, tmp_path: Path) -> Desk:
-    lake = tmp_path / "lake"
-    shutil.copytree(sample_lake.root, lake)
-    place = Path("harbourline-mutual", "motor-claims")
-    shutil.copytree(sample_files.intakes_folder / place, tmp_path / "intakes" / place)
-    return Desk(Lake(lake), tmp_path / "intakes", encoder)
+def desk(first_night: Path, encoder: TextEncoder, tmp_path: Path) -> Desk:
+    """A copy of it for one test."""
+    shutil.copytree(first_night, tmp_path, dirs_exist_ok=True)
+    return Desk(Lake(tmp_path / "lake"), tmp_path / "intakes", encoder)
 
 
 ROUNDABOUT, CAR_PARK, WINDSCREEN = (
@@ -81,7 +96,7 @@ ROUNDABOUT, CAR_PARK, WINDSCREEN = (
 
 
 def test_decisions_stand_beside_the_ranking_and_over_the_nights(desk: Desk, tmp_path: Path) -> None:
-    before = desk.night()
+    before = desk.ranked()
     accepted, rejected, changed = before[WINDSCREEN, 3], before[ROUNDABOUT, 1], before[CAR_PARK, 1]
     assert desk.decide(accepted["workflow_id"], "accept", "--why", "the clerks know it", "--by", "Ines") == 0
     assert desk.decide(rejected["workflow_id"], "reject") == 0
@@ -133,7 +148,7 @@ def test_decisions_stand_beside_the_ranking_and_over_the_nights(desk: Desk, tmp_
 
 
 def test_a_rejection_taken_back_gives_the_first_ranking_again(desk: Desk) -> None:
-    before = desk.night()
+    before = desk.ranked()
     first = before[ROUNDABOUT, 1]["workflow_id"]
     assert desk.decide(first, "reject") == 0
     assert desk.night()[ROUNDABOUT, 1]["workflow_id"] != first
@@ -145,7 +160,7 @@ def test_a_rejection_taken_back_gives_the_first_ranking_again(desk: Desk) -> Non
 def test_a_workflow_without_a_critical_task_is_ranked_when_a_person_wrote_it_and_says_what_it_lacks(
     desk: Desk, tmp_path: Path
 ) -> None:
-    first = desk.night()[WINDSCREEN, 1]
+    first = desk.ranked()[WINDSCREEN, 1]
     whole = yaml.safe_load(as_yaml(read_workflow(connect(desk.lake), str(first["workflow_id"])).file))
     file = tmp_path / "short.yaml"
     file.write_text(yaml.safe_dump(without_step(whole, "Verify Coverage")))

@@ -74,8 +74,9 @@ class Place:
         )
         for client in ("brightwater-retail", "meridian-clinics"):
             shutil.copytree(intakes / client, self.intakes / client)
-        for intake in sorted(self.intakes.glob("*/*/*/intake.toml"))[1::2]:  # one or two intakes a contract are enough
-            shutil.rmtree(intake.parent)
+        for contract in self.intakes.glob("*/*"):
+            for intake in sorted(contract.glob("*/intake.toml"))[1:]:  # one intake a contract is enough
+                shutil.rmtree(intake.parent)
 
     def opus(self, *arguments: str) -> int:
         return main(["--lake", str(self.lake.root), *arguments])
