@@ -22,7 +22,12 @@ from opus_pipelines.intakes.documents.document import (
     cut,
 )
 from opus_pipelines.intakes.documents.formats import preprocess
-from opus_pipelines.intakes.documents.natural_language import foreign_language, language_of_request, languages_of_parts
+from opus_pipelines.intakes.documents.natural_language import (
+    foreign_language,
+    language_of_request,
+    languages_of_parts,
+    steps_are_read,
+)
 from opus_pipelines.intakes.visibility.unseen import ASIDES
 
 INHERITED = "contract"  # the role of the contract's own documents
@@ -189,6 +194,11 @@ def foreign_reason(elements: Iterable[Element]) -> str | None:
     return "; ".join(dict.fromkeys(unread)) or None
 
 
+def is_foreign(element: Element) -> bool:
+    """Tells whether an element is a procedure in a language whose rules are not read."""
+    return any(part.endswith(READ_ONLY) for part in (element.left_out or "").split("; "))
+
+
 def _of_document(role: str, name: str, document: Document, budget: _ReadingBudget) -> Iterator[Element]:
     """Yields a document's element, then those of the documents inside it."""
     budget.documents -= 1
@@ -243,7 +253,8 @@ def _within_budget(reading: DocumentText, budget: _ReadingBudget) -> tuple[str |
 def _in_english(role: str, text: str | None, left_out: list[str]) -> tuple[str | None, list[str]]:
     """Returns the text as far as its language is read, and what was left out.
 
-    A procedure in another language is not read. Parts of one, and a request, stay in the text and are named.
+    A procedure in another language is not read, but where the reader has tables of the language: its steps can be told
+    then, and its rules cannot. Parts of one, and a request, stay in the text and are named.
     """
     if not text:
         return text, left_out
@@ -251,7 +262,7 @@ def _in_english(role: str, text: str | None, left_out: list[str]) -> tuple[str |
         language = language_of_request(text)
         return text, [*left_out, FOREIGN_REQUEST.format(language=language)] if language else left_out
     if language := foreign_language(text):
-        return None, [*left_out, FOREIGN.format(language=language)]
+        return text if steps_are_read(language) else None, [*left_out, FOREIGN.format(language=language)]
     languages = languages_of_parts(text)
     return text, [*left_out, FOREIGN_PART.format(languages=" and ".join(languages))] if languages else left_out
 

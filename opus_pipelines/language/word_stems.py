@@ -97,16 +97,6 @@ _IRREGULAR = {
 }
 
 
-_PARTICIPLES = {word for word in _IRREGULAR if not word.startswith("payment")} | word_set(
-    "done put set cut read shut left known lit run split been gone begun come become"
-)
-
-
-def is_irregular_participle(word: str) -> bool:
-    """Returns whether a word in lower case is a past participle that does not end in "ed"."""
-    return word in _PARTICIPLES
-
-
 @lru_cache(maxsize=1)
 def _stemmer() -> "EnglishStemmer":
     """Importing the package takes a third of a second, because it brings all languages."""

@@ -19,12 +19,11 @@ from opus_pipelines.generation.records import GenerationContext, Ranked
 from opus_pipelines.generation.results.rows import Row, Rows, edge_origin, node_origin
 from opus_pipelines.generation.results.verdict import ExpectedSuccess, Verdict, unread_documents
 from opus_pipelines.generation.search.costs import TaskBaselines, saving_usd, total
-from opus_pipelines.intakes.catalogues.facts import without_joint
-from opus_pipelines.intakes.catalogues.statements import Statement, prose_sentences, statements_of
 from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.intakes.procedures.names import words
 from opus_pipelines.intakes.procedures.reading import ParsedProcedure, ProcedureStep
 from opus_pipelines.language.embedding.texts import parts
+from opus_pipelines.language.reading.reader import SentenceReading, sentences_of
 from opus_pipelines.language.word_stems import same, stems, within
 from opus_pipelines.lwm.retrieval.completeness import OUTCOMES, SUPPORT, tasks_done
 from opus_pipelines.lwm.retrieval.requested_steps import procedure_text
@@ -45,29 +44,28 @@ MEANT = 0.5  # share of a statement's words above which a title with them stands
 
 
 def lacking_steps(text: str, procedure: ParsedProcedure | None, titles: Collection[str]) -> list[str]:
-    """Returns the statements of the procedure that no step of a workflow with these titles stands for, in their order.
+    """Returns what the procedure asks for and no step of a workflow with these titles stands for, in its order.
 
     `text` is the procedure, and `procedure` what was read of it, None where nothing could be: then all of it counts,
-    else the part that was read where it has a heading. A step stands for the clause that asks for it, and for one that
-    has all words of its title. What is forbidden, and when something is done, is no step. What holds only otherwise is
-    named, because a person has to say whether it does. Of a part without sentences, the heading is the statement.
+    else the part that was read where it has a heading, and the sentences that are for this request. A step stands for
+    the clause that asks for it, and for one that has all words of its title. What is forbidden, and when something is
+    done, is no step.
     """
     steps = [step for step in procedure.steps if step.name in titles] if procedure else []
-    names = [words(title) for title in titles]
+    names = [name for title in titles if (name := words(title))]
     found: dict[str, None] = {}
-    for sentence in _sentences(text, procedure):
-        statements = [s for s in statements_of(sentence) if s.asks or s.is_named or s.is_alternative]
-        statements = [s for s in statements if not s.is_negative and not s.is_fact]
+    for record in _records(text, procedure):
+        if not record.asks:
+            continue
+        sentence = record.passage.text
+        clauses = [clause for clause in record.passage.clauses if clause not in record.condition] or [sentence]
         lacking = [
-            s
-            for s in statements
-            if not any(_asks(step, s, len(statements)) for step in steps)
-            and not any(name and name <= words(s.full) for name in names)
+            clause
+            for clause in clauses
+            if not any(name <= words(clause) for name in names)
+            and not any(_asks(step, sentence, clause, len(clauses)) for step in steps)
         ]
-        if len(lacking) == len(statements) and any(s.asks for s in lacking):
-            found.setdefault(sentence)  # as a whole, in the words of its author
-        else:
-            found.update((s.text, None) for s in lacking)
+        found.update(dict.fromkeys([sentence] if len(lacking) == len(clauses) else lacking))
     return list(found)[:MOST]
 
 
@@ -77,10 +75,10 @@ def unsaid_steps(
     """Returns the same of an intake that is like cases of history: what no step and no rule stands for.
 
     `rules` are the sentences that were read as rules, whether they are applied or not: their effect is told with them.
-    A title stands for a statement also where it has more than half of its words. None without a procedure, and for one
+    A title stands for a sentence also where it has more than half of its words. None without a procedure, and for one
     of more than `MOST` sentences, which holds conditions and explanations more than steps.
     """
-    if not 0 < len(prose_sentences(text)) <= MOST:
+    if not 0 < sum(record.passage.shape != "heading" for record in sentences_of([text])) <= MOST:
         return None
     names = [stems(title) for title in titles]
     told = [" ".join(stems(rule)) for rule in rules]
@@ -99,42 +97,36 @@ def conditional_steps(text: str, procedure: ParsedProcedure | None, titles: Coll
 
     Each has the condition in the procedure's words: "change locks: where a key is lost". A condition counts as stated,
     and is left out, where `known`, the texts of the client, has all of its words; "unless" never does. A step that
-    another clause names without a condition is left out, too.
+    another sentence asks for without a condition is left out, too.
     """
     steps = [step for step in procedure.steps if step.name in titles] if procedure else []
-    told, found = stems(known), dict[str, str]()
-    always: set[str] = set()
-    for sentence in _sentences(text, procedure):
-        statements = [s for s in statements_of(sentence) if s.asks or s.may_name]
-        for statement, step in product(statements, steps):
-            is_named = words(step.name) <= words(statement.full)
-            if not statement.only_if and is_named:
-                always.add(step.name)
-            is_stated = (
-                within(stems(without_joint(statement.only_if)), told) and "unless" not in statement.only_if.lower()
-            )
-            if statement.only_if and not is_stated and (is_named or _asks(step, statement, len(statements))):
-                found.setdefault(step.name, f"{step.name}: {statement.only_if}")
+    told, found, always = stems(known), dict[str, str](), set[str]()
+    for record, step in product(_records(text, procedure), steps):
+        sentence, condition = record.passage.text, record.condition
+        if not record.asks or not (words(step.name) <= words(sentence) or _asks(step, sentence, sentence, 1)):
+            continue
+        if not condition:
+            always.add(step.name)
+        elif "unless" in condition.casefold() or not within(stems(condition)[1:], told):  # [1:]: without "if"
+            found.setdefault(step.name, f"{step.name}: {condition}")
     return [line for name, line in found.items() if name not in always][:MOST]
 
 
-def _sentences(text: str, procedure: ParsedProcedure | None) -> list[str]:
-    """Returns the sentences of the part that was read where it has a heading, else all of them."""
+def _records(text: str, procedure: ParsedProcedure | None) -> Sequence[SentenceReading]:
+    """Returns the records of the part that was read where it has a heading, else those of all sentences."""
+    if procedure and procedure.sentences:
+        return procedure.sentences
     head = procedure.head if procedure else ""
     read = [part for part in parts(text) if part.head == head] if head else []
-    if not read:
-        return prose_sentences(text)
     lines = [sentence.text for part in read for sentence in part.sentences] or [part.head or "" for part in read]
-    return [sentence for line in lines if line for sentence in prose_sentences(line) or [line]]
+    return sentences_of(["\n".join(f"- {line}" for line in lines)] if lines else [text])
 
 
-def _asks(step: ProcedureStep, statement: Statement, statements: int) -> bool:
-    """Tells whether a statement, one of several of a sentence, asks for a step."""
+def _asks(step: ProcedureStep, sentence: str, clause: str, clauses: int) -> bool:
+    """Tells whether a clause, one of several of a sentence, asks for a step."""
     asked = step.sentence or ""
-    if asked == statement.full:
-        return True
-    is_its_clause = statements == 1 or not set(stems(step.name)).isdisjoint(stems(statement.full))
-    return statement.text in asked and is_its_clause
+    is_its_clause = clauses == 1 or not set(stems(step.name)).isdisjoint(stems(clause))
+    return bool(asked) and (asked in (sentence, clause) or clause in asked) and is_its_clause
 
 
 PROCEDURE, CONSTRAINT, DECISION = "procedure", "constraint", "decision"

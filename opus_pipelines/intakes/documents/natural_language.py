@@ -107,6 +107,15 @@ def language_of_request(text: str) -> str | None:
     return foreign_language("\n".join(_prose(line) for line in text.split("\n")))
 
 
+def steps_are_read(language: str) -> bool:
+    """Tells whether the reader of procedures has tables of a language, by its name."""
+    from opus_pipelines.language.reading.languages import (
+        languages,  # it loads PyArrow, which most documents do not need
+    )
+
+    return any(_NAMES.get(code) == language for code in languages())
+
+
 def languages_of_parts(text: str) -> list[str]:
     """Returns the names of the languages in which paragraphs and lists of a document are, if they are not English.
 

@@ -33,6 +33,7 @@ from opus_pipelines.intakes.procedures.relevant_parts import (
     relevant_part,
 )
 from opus_pipelines.language.embedding.texts import Part, Sentence, object_of, plain, verb_of
+from opus_pipelines.language.reading.reader import SentenceReading
 
 LIKELY = 0.5  # probability from which a sentence asks for a task, or a tool
 
@@ -146,7 +147,8 @@ class ParsedProcedure:
 
     `explained_share`: the share of the part's sentences that history or the name of a task explains.
     `similar_share`: the share that is similar to a sentence of history. `is_of_request`: no procedure asks for the
-    steps, the words of the request alone do.
+    steps, the words of the request alone do. `sentences`: the record of each sentence, where the texts were read with
+    the contract's catalogue.
     """
 
     head: str
@@ -154,6 +156,7 @@ class ParsedProcedure:
     explained_share: float
     similar_share: float = 1.0
     is_of_request: bool = False
+    sentences: tuple[SentenceReading, ...] = ()
 
     @property
     def has_goal(self) -> bool:

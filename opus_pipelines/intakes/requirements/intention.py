@@ -34,7 +34,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from opus_pipelines.intakes.elements import Element, is_complete
+from opus_pipelines.intakes.elements import Element, is_complete, is_foreign
 from opus_pipelines.intakes.requirements.rules import Rule, rule_clauses, rules_of
 from opus_pipelines.intakes.requirements.sentences import Sentence, is_request, sentences_of
 from opus_pipelines.language.embedding.encoder import TextEncoder
@@ -192,6 +192,7 @@ def passages_of(elements: Sequence[Element], max_words: int) -> list[Passage]:
     texts = [
         Passage(e.element_id, part, text)
         for e in elements
+        if not is_foreign(e)  # the encoder knows English only
         for part in [_PARTS[e.role]]
         for text in cut[part](e.text, max_words)
     ]

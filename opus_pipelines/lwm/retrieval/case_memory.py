@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from opus_pipelines.intakes.catalogues.entries import NO_CATALOGUE, Catalogue
-from opus_pipelines.intakes.catalogues.prose import Candidates
+from opus_pipelines.intakes.catalogues.reading import Candidates
 from opus_pipelines.intakes.catalogues.resolution import Owner, Resolved, ResolvedCatalogue, resolve
 from opus_pipelines.intakes.elements import Element
 from opus_pipelines.language.embedding.encoder import TextEncoder

@@ -19,7 +19,7 @@ import numpy as np
 
 from opus_pipelines.core.statistics import wilson
 from opus_pipelines.intakes.catalogues.entries import DeclaredTask
-from opus_pipelines.intakes.catalogues.prose import (
+from opus_pipelines.intakes.catalogues.reading import (
     Candidates,
     IntakeTexts,
     read_with_catalogue,
@@ -73,7 +73,7 @@ def texts_to_encode(elements: Sequence[Element], industry: str | None, history: 
     """
     procedures, tools = history.procedures, history.tools(elements)
     if tools:
-        return texts_to_read(_text(elements, ("input",)), procedure_parts(elements), procedure_text(elements), tools)
+        return texts_to_read(_text(elements, ("input",)), procedure_parts(elements), procedure_texts(elements), tools)
     is_read = procedures.model(industry) is not None or not procedures.knows(industry)
     return texts_to_embed(procedure_parts(elements)) if is_read else []
 
@@ -117,12 +117,14 @@ def _without_model(
     could not be joined to theirs, and the intake would be refused.
     """
     tools, knowledge = history.tools(elements), history.procedures.step_knowledge
-    parts, text = procedure_parts(elements), procedure_text(elements)
+    parts = procedure_parts(elements)
     if not tools:
         return read_listed_steps(request, parts, industry, knowledge, encode)
     if history.procedures.knows(industry):
         return None
-    return read_with_catalogue(IntakeTexts(request, parts, text), tools, industry, knowledge, encode)
+    return read_with_catalogue(
+        IntakeTexts(request, parts, procedure_texts(elements)), tools, industry, knowledge, encode
+    )
 
 
 def _text(elements: Sequence[Element], roles: Collection[str]) -> str:
@@ -238,6 +240,11 @@ def _as_new_mode(like: ExecutionMode) -> ExecutionMode:
 def procedure_text(elements: Sequence[Element]) -> str:
     """Return the text of an intake's procedures, the documents of its contract included."""
     return _text(elements, PROCEDURAL)
+
+
+def procedure_texts(elements: Sequence[Element]) -> list[str]:
+    """Return the texts of an intake's procedures, one for each document."""
+    return [e.text for e in elements if e.role in PROCEDURAL and e.text]
 
 
 def procedure_parts(elements: Sequence[Element]) -> list[Part]:

@@ -6,16 +6,7 @@ import numpy as np
 import pytest
 
 from opus_pipelines.intakes.catalogues.entries import Catalogue, DeclaredTask
-from opus_pipelines.intakes.catalogues.prose import (
-    MOST_COMPARED,
-    Candidates,
-    IntakeTexts,
-    by_data_flow,
-    named_tools,
-    read_prose,
-    read_request,
-    read_with_catalogue,
-)
+from opus_pipelines.intakes.catalogues.reading import MOST_COMPARED, Candidates, IntakeTexts, read_with_catalogue
 from opus_pipelines.intakes.catalogues.resolution import Owner, resolve
 from opus_pipelines.intakes.procedures.models import StepKnowledge, StepScorer
 from opus_pipelines.intakes.procedures.names import words
@@ -52,16 +43,13 @@ def titles(procedure: ParsedProcedure | None) -> list[str]:
     return [step.name for step in procedure.steps] if procedure else []
 
 
+def parsed(request: str, procedure: str = "", tools: Sequence[DeclaredTask] = TOOLS) -> ParsedProcedure | None:
+    texts = IntakeTexts(RequestText(request, encode([request])[0]), parts(procedure), [procedure])
+    return read_with_catalogue(texts, tools, "post", KNOWLEDGE, encode)
+
+
 def read(request: str, procedure: str = "", tools: Sequence[DeclaredTask] = TOOLS) -> list[str]:
-    texts = IntakeTexts(RequestText(request, encode([request])[0]), parts(procedure), procedure)
-    return titles(read_with_catalogue(texts, tools, "post", KNOWLEDGE, encode))
-
-
-def test_a_sentence_names_a_tool_by_all_of_its_words_and_one_word_only_where_it_is_marked() -> None:
-    tools = {t.plain: t for t in (*TOOLS, tool("archive"))}
-    assert titles_of(named_tools("Call write_letter, then Stamp Letter.", tools)) == ["write_letter", "stamp_letter"]
-    assert titles_of(named_tools("Put it in the archive.", tools)) == []
-    assert titles_of(named_tools("Call `archive`.", tools)) == ["archive"]
+    return titles(parsed(request, procedure, tools))
 
 
 def titles_of(tools: Sequence[DeclaredTask]) -> list[str]:
@@ -73,39 +61,23 @@ def titles_of(tools: Sequence[DeclaredTask]) -> list[str]:
     [
         ("First call write_letter. Then call stamp_letter.", ["write_letter", "stamp_letter"]),
         ("Write a letter to the customer. Never call stamp_letter. Store the file.", ["write_letter", "archive_file"]),
-        ("The weather is fine today.", []),
-        ("The stamp of a letter is a duty. Write a letter to him. Stamp the letter.", ["write_letter", "stamp_letter"]),
-        ("If it is late, write a letter. If not, archive the file. Store his file.", ["write_letter"]),
-        ("Stamp it after the letter is written.", ["write_letter", "stamp_letter"]),
-        ("The letter must be written before the file is archived.", ["write_letter", "archive_file"]),
+        ("# Purpose\n\nStamp the letter.\n\n# Steps\n\nWrite a letter to the customer.", ["write_letter"]),
         ("The letter is written and stamped.", ["write_letter", "stamp_letter"]),
-        ("# Stamp letter\n\nWrite a letter to the customer.", ["write_letter"]),
-        ("Write a letter to the customer; otherwise stamp the letter.", ["write_letter"]),
-        ("Write a letter to the customer and do not stamp the letter.", ["write_letter"]),
         ("What | Who\nWrite the letter | clerk\nStamp the letter | clerk", ["write_letter", "stamp_letter"]),
     ],
-)  # fmt: skip
-def test_prose_asks_for_tools_by_name_or_meaning_in_its_order(procedure: str, steps: list[str]) -> None:
-    assert titles(read_prose(procedure, TOOLS, encode)) == steps
+)
+def test_a_procedure_asks_for_tools_by_name_or_meaning_in_its_order(procedure: str, steps: list[str]) -> None:
+    found = parsed("Miller moved.", procedure)
+    assert titles(found) == steps
+    assert found is not None
+    assert not found.is_of_request
 
 
-def test_a_request_alone_asks_for_the_tools_that_fit_it_and_data_flow_orders_them() -> None:
-    found = read_request("Please stamp the letter and write a letter to the customer.", TOOLS, encode)
+def test_a_request_decides_where_the_procedure_asks_for_no_tool() -> None:
+    found = parsed("Please stamp the letter and write a letter to the customer.", "The weather is fine today.")
     assert found is not None
     assert found.is_of_request
-    assert titles(found) == ["write_letter", "stamp_letter"]
-
-
-def test_what_one_step_gives_comes_before_the_step_that_takes_it_and_circles_keep_their_order() -> None:
-    steps = [ProcedureStep(t.name, t.name, "s", 1.0) for t in (TOOLS[2], TOOLS[0], TOOLS[1])]
-    assert [s.name for s in by_data_flow(steps, {t.plain: t for t in TOOLS})] == [
-        "write_letter",
-        "stamp_letter",
-        "archive_file",
-    ]
-    circle = [tool("a b", inputs="x", outputs="y"), tool("c d", inputs="y", outputs="x")]
-    steps = [ProcedureStep(t.name, t.name, "s", 1.0) for t in circle]
-    assert [s.name for s in by_data_flow(steps, {t.plain: t for t in circle})] == ["a b", "c d"]
+    assert titles(found) == ["write_letter", "stamp_letter"]  # data flow orders them
 
 
 def test_a_list_of_steps_without_its_tools_is_read_with_those_of_the_catalogue() -> None:

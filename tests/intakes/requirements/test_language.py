@@ -8,6 +8,7 @@ import pytest
 
 from opus_pipelines.intakes.documents.natural_language import foreign_language
 from opus_pipelines.intakes.elements import FOREIGN, Element, foreign_reason, read_elements
+from opus_pipelines.intakes.requirements.intention import passages_of
 from opus_pipelines.intakes.requirements.rules import rules_of
 
 GERMAN = "Die Verwaltung muss die Reisekostenabrechnung prüfen, bevor der Vorgesetzte sie endgültig freigibt."
@@ -48,19 +49,26 @@ def test_no_english_sentence_is_taken_for_another_language(part: str) -> None:
     assert [s for s in (json.loads(line)["sentence"] for line in lines) if foreign_language(s)] == []
 
 
-def test_a_procedure_in_another_language_is_named_and_not_read(tmp_path: Path) -> None:
+ITALIAN = "L'amministrazione deve controllare la nota spese prima che il responsabile la approvi definitivamente."
+
+
+@pytest.mark.parametrize(("text", "language", "is_read"), [(GERMAN, "German", True), (ITALIAN, "Italian", False)])
+def test_of_a_procedure_in_another_language_no_rule_is_read_and_that_is_said(
+    text: str, language: str, is_read: bool, tmp_path: Path
+) -> None:
     (tmp_path / "i" / "input").mkdir(parents=True)
     (tmp_path / "i" / "process").mkdir()
     (tmp_path / "i" / "input" / "mail.txt").write_text(
         "Bitte erstatten Sie mir die Kosten meiner Reise nach Wien.", encoding="utf-8"
     )
-    (tmp_path / "i" / "process" / "sop.md").write_text(f"# Reisekosten\n\n{GERMAN}\n", encoding="utf-8")
+    (tmp_path / "i" / "process" / "sop.md").write_text(f"# Reisekosten\n\n{text}\n", encoding="utf-8")
     request, procedure = read_elements(tmp_path / "i", tmp_path / "none")
     assert request.text is not None
     assert "German" in (request.left_out or "")
-    assert procedure.text is None
-    assert "German" in (procedure.left_out or "")
-    assert rules_of([request, procedure]) == []
+    assert (procedure.text is not None) == is_read  # its steps can be told by the reader's tables
+    assert language in (procedure.left_out or "")
+    assert [[d.kind for d in rule.demands] for rule in rules_of([request, procedure])] == [["none"]] * is_read
+    assert passages_of([procedure], 100) == []  # the encoder of Intentions knows English only
 
 
 def test_a_sentence_in_another_language_among_english_ones_is_a_rule_that_is_not_applied(
@@ -85,16 +93,15 @@ def test_a_sentence_in_another_language_among_english_ones_is_a_rule_that_is_not
         ("process", "The clerk checks the claim.\n\n- Open the file\n- Call Mr Müller", []),
     ],
 )
-def test_what_is_not_understood_stays_in_the_text_and_is_a_reason_against_a_clear_verdict(
+def test_what_is_not_understood_stays_in_the_text_and_is_named(
     role: str, text: str, languages: list[str], tmp_path: Path
 ) -> None:
     (tmp_path / role).mkdir()
     (tmp_path / role / "a.md").write_text(text, encoding="utf-8")
     (element,) = read_elements(tmp_path, tmp_path / "none")
     assert element.text is not None
-    reason = foreign_reason([element])
-    assert [name for name in ("German", "Dutch", "Italian") if name in (reason or "")] == languages
-    assert (reason is None) == (not languages)
+    assert [name for name in ("German", "Dutch", "Italian") if name in (element.left_out or "")] == languages
+    assert (element.left_out is None) == (not languages)
 
 
 def test_a_procedure_in_another_language_is_a_reason_against_a_clear_verdict() -> None:
