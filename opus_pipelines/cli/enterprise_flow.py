@@ -46,8 +46,7 @@ def outline(requirement: str, catalogue: Path | None, learn: Path | None, inputs
     text = sys.stdin.read() if requirement == "-" else requirement
     if learn is not None:
         found, rejected = read_examples(learn)
-        for line in rejected[:5]:
-            show.note(f"left out: {line}")
+        show.left_out(rejected)
         flows = [example.flow for example in found]
     else:
         flows = [] if catalogue is not None else [flow for _, flow in known(world_examples())]
@@ -168,8 +167,7 @@ def compare(
         raise InputError("--examples and --catalogue belong together")
     catalogue = world_catalogue() if catalogue_file is None else read_platform_catalogue(catalogue_file)
     found, rejected = (list(world_examples()), []) if file is None else read_examples(file)
-    for line in rejected[:5]:
-        show.note(f"left out: {line}")
+    show.left_out(rejected)
     held_out = sorted((e for e in found if e.part == HELD_OUT), key=lambda e: (e.kind, digest(e.id)))
     kinds = dict.fromkeys(example.kind for example in held_out)
     asked = [example for kind in kinds for example in [e for e in held_out if e.kind == kind][:limit]]

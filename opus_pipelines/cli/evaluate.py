@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from opus_pipelines.quality.utterances import UtteranceSet
 
 
-MAX_REASONS = 5
+_MOST_REASONS, _MOST_ROWS = 5, 15
+_FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command()
@@ -103,10 +104,7 @@ def evaluate(
     if strange := sorted(set(ablate) - {"all", *ABLATIONS}):
         raise click.UsageError(f"no ablation {strange[0]!r}; there are: {', '.join(ABLATIONS)}, all")
     items = _limited(read_task_set(task_set, catalogue), limit)
-    for line in items.rejected[:MAX_REASONS]:
-        note(f"left out: {line}")
-    if len(items.rejected) > MAX_REASONS:
-        note(f"left out: {len(items.rejected) - MAX_REASONS:,} more lines")
+    show.left_out(items.rejected)
     settings = options.settings(**({"generation__lwm_backend": backend} if backend else {}))
     context = _context(settings)
     names = [n for n in ABLATIONS if ("all" in ablate or n in ablate) and applies(n, context.model)]
@@ -143,8 +141,7 @@ def _evaluate_utterances(
     if len(named) > 1:
         raise click.UsageError("--learn, --cross-domain and --no-learning exclude each other")
     given = limited(read_set(path, catalogue), limit)
-    for line in given.rejected[:MAX_REASONS]:
-        note(f"left out: {line}")
+    show.left_out(given.rejected)
     settings = options.settings()
     backend, lake = chosen(settings, how["backend"] or RANKER), Lake(settings.paths.lake)
     with lake.lock():
@@ -174,7 +171,7 @@ def _print_utterances(evaluation: "Evaluation", given: "UtteranceSet") -> None:
             columns = ("tag", "utterances", "exact", "exact up to names", "activity F1")
             show.table(columns, tags, f"By tag: {system}" if len(systems) > 2 else "By tag")
     reasons = [f"{r['item']}: {r['reason']}" for r in evaluation.rows if r["system"] == first and r["reason"]]
-    for reason in reasons[:MAX_REASONS]:
+    for reason in reasons[:_MOST_REASONS]:
         note(f"no flow: {reason}")
     note(f"rows by utterance: evaluation {evaluation.id} in the view evaluations_utterances")
 
@@ -251,10 +248,10 @@ def _print(evaluation: "Evaluation", task_set: "TaskSet") -> None:
         "Paired differences; an interval that holds 0 shows nothing",
     )
     reasons = [f"{row['item']}: {row['reason']}" for row in rows if row["system"] == systems[0] and row["reason"]]
-    for reason in reasons[:MAX_REASONS]:
+    for reason in reasons[:_MOST_REASONS]:
         note(f"no workflow: {reason}")
-    if len(reasons) > MAX_REASONS:
-        note(f"no workflow: {len(reasons) - MAX_REASONS:,} more items; the view evaluations_items has their reasons")
+    if len(reasons) > _MOST_REASONS:
+        note(f"no workflow: {len(reasons) - _MOST_REASONS:,} more items; the view evaluations_items has their reasons")
     note(f"rows by item: evaluation {evaluation.id} in the view evaluations_items")
 
 
@@ -263,10 +260,6 @@ def _cell(mean: "Mean | None", signed: bool = False) -> str:
         return "-"
     form = "+.3f" if signed else ".3f"
     return f"{mean.mean:{form}} [{mean.low:{form}}, {mean.high:{form}}]"
-
-
-MOST_REASONS, MOST_ROWS = 5, 15
-_FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command()
@@ -297,10 +290,7 @@ def errors(samples: Path, gold: Path | None, history: Path | None, scores: tuple
     if history is not None and gold is None:
         raise InputError("--history needs --gold, the plans that were wanted")
     found, rejected = prediction_samples(samples, gold, history) if gold else read_samples(samples)
-    for line in rejected[:MOST_REASONS]:
-        show.note(f"left out: {line}")
-    if len(rejected) > MOST_REASONS:
-        show.note(f"left out: {len(rejected) - MOST_REASONS:,} more lines")
+    show.left_out(rejected)
     named = list(scores) or scores_of(found)[:1]
     if not named:
         raise InputError(f"{samples}: no sample has a score")
@@ -316,7 +306,7 @@ def errors(samples: Path, gold: Path | None, history: Path | None, scores: tuple
                 f"{e.difference:+.3f} [{e.low:+.3f}, {e.high:+.3f}]",
                 f"{e.q:.3f}",
             )
-            for e in analysis.effects[:MOST_ROWS]
+            for e in analysis.effects[:_MOST_ROWS]
         ]
         title = f"{analysis.score}: {analysis.mean:.3f} over {analysis.n:,} samples; * q < 0.05"
         show.table(("feature", "theme", "samples", "with", "without", "difference", "q"), rows, title)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from opus_pipelines.cli import show
-from opus_pipelines.cli.options import Options
+from opus_pipelines.cli.options import Options, history_option
 from opus_pipelines.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ MS_PER_HOUR = 3_600_000.0
 @click.command()
 @click.argument("export", required=False, type=click.Path(path_type=Path))
 @click.option("--source", help="Source of history to learn from. Default: the only one, or with no EXPORT all.")
-@click.option("--history", type=click.Path(path_type=Path), help="Folder of history (or OPUS_HISTORY).")
+@history_option("Folder of history")
 @click.option(
     "--open",
     "open_rule",

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 from opus_pipelines.cli import show
-from opus_pipelines.cli.options import Options
+from opus_pipelines.cli.options import Options, history_option, intakes_option
 from opus_pipelines.cli.show import note
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.settings import Settings
@@ -36,16 +36,8 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--client", required=True, help="The client, as it is written in history and intakes.")
-@click.option(
-    "--history",
-    type=click.Path(path_type=Path),
-    help="Folder of history, with one folder for each source (or OPUS_HISTORY).",
-)
-@click.option(
-    "--intakes",
-    type=click.Path(path_type=Path),
-    help="Folder of intakes, to report which are the client's (or OPUS_INTAKES).",
-)
+@history_option("Folder of history, with one folder for each source")
+@intakes_option("Folder of intakes, to report which are the client's")
 @click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from opus_pipelines.cli import show
-from opus_pipelines.cli.options import Options
+from opus_pipelines.cli.options import Options, history_option
 from opus_pipelines.core.errors import CheckFailed, InputError
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.settings_files import toml_quoted
@@ -95,9 +95,7 @@ def init(
 
 @click.command()
 @click.argument("source")
-@click.option(
-    "--history", type=click.Path(path_type=Path), help="Folder of history, where SOURCE is a name (or OPUS_HISTORY)."
-)
+@history_option("Folder of history, where SOURCE is a name")
 @click.pass_obj
 def check(options: Options, source: str, history: Path | None) -> None:
     """Show what a rebuild would read from a source (its folder, or its name in the history folder), in seconds.
@@ -133,9 +131,7 @@ def check(options: Options, source: str, history: Path | None) -> None:
 
 @click.command()
 @click.argument("log")
-@click.option(
-    "--history", type=click.Path(path_type=Path), help="Folder of history, where LOG is a name (or OPUS_HISTORY)."
-)
+@history_option("Folder of history, where LOG is a name")
 @click.option("--timezone", help="Zone of the file's times that state none, e.g. Europe/Berlin. Default: UTC")
 @click.option("--case", help="Column of the case's id, where it is not detected.")
 @click.option("--activity", help="Column of the activity.")

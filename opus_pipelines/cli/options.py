@@ -1,10 +1,11 @@
 """Turns the options that every command shares into settings and a lake."""
 
 import difflib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -13,6 +14,8 @@ from opus_pipelines.core.settings import Settings, load
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.object_store.folders import is_remote, local_root, root_without_store
 from opus_pipelines.lake.version import recorded_inputs
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -92,3 +95,13 @@ class NearestCommand(click.Group):
             hint = f" Did you mean '{nearest[0]}'?" if nearest else ""
             ctx.fail(f"No such command '{name}'.{hint}")
         return super().resolve_command(ctx, args)
+
+
+def history_option(about: str) -> Callable[[_Command], _Command]:
+    """Returns the option --history; `about` stands between its name and its variable in the help."""
+    return click.option("--history", type=click.Path(path_type=Path), help=f"{about} (or OPUS_HISTORY).")
+
+
+def intakes_option(about: str) -> Callable[[_Command], _Command]:
+    """Returns the option --intakes; `about` stands between its name and its variable in the help."""
+    return click.option("--intakes", type=click.Path(path_type=Path), help=f"{about} (or OPUS_INTAKES).")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from opus_pipelines.cli import show
-from opus_pipelines.cli.options import Options
+from opus_pipelines.cli.options import Options, intakes_option
 from opus_pipelines.core.registry import declared
 
 if TYPE_CHECKING:
@@ -207,9 +207,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 @click.command()
-@click.option(
-    "--intakes", type=click.Path(path_type=Path), help="Folder of intakes, client/contract/intake (or OPUS_INTAKES)."
-)
+@intakes_option("Folder of intakes, client/contract/intake")
 @show.format_option
 @click.pass_obj
 def status(options: Options, intakes: Path | None, form: str) -> None:

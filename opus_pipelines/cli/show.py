@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("table", "csv", "json", "parquet", "xlsx")
 _GAP = "  "
+_REASONS = 5
 _BELOW = " " * 4
 _UNBROKEN = "\ue000"  # stands for a blank at which no line ends, as between a column's name and its value
 _WIDEST = 10_000  # characters of a line that no terminal folds
@@ -211,6 +212,14 @@ def file(content: bytes, out: Path | None, what: str = "") -> None:
         raise InputError(f"{out.absolute().parent}: no such folder for {what or out.name}")
     out.write_bytes(content)
     note(f"written: {out}")
+
+
+def left_out(lines: Sequence[str]) -> None:
+    """Writes to stderr why lines of a file were left out: the first reasons, and how many more lines there are."""
+    for line in lines[:_REASONS]:
+        note(f"left out: {line}")
+    if len(lines) > _REASONS:
+        note(f"left out: {len(lines) - _REASONS:,} more lines")
 
 
 def note(text: str) -> None:

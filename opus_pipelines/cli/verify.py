@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from opus_pipelines.cli import show
-from opus_pipelines.cli.options import Options
+from opus_pipelines.cli.options import Options, history_option, intakes_option
 from opus_pipelines.cli.show import note
 from opus_pipelines.core.errors import LakeError, OpusError
 from opus_pipelines.core.settings import Settings
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--repair", is_flag=True, help="Restore what has a copy, and make the rest again.")
-@click.option("--history", type=click.Path(path_type=Path), help="Folder of history, for --repair (or OPUS_HISTORY).")
-@click.option("--intakes", type=click.Path(path_type=Path), help="Folder of intakes, for --repair (or OPUS_INTAKES).")
+@history_option("Folder of history, for --repair")
+@intakes_option("Folder of intakes, for --repair")
 @click.pass_obj
 def verify(options: Options, repair: bool, history: Path | None, intakes: Path | None) -> None:
     """Check every published file by its size and hash; exit with 1 where one is damaged.

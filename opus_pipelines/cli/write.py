@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from opus_pipelines.cli import show
-from opus_pipelines.cli.options import Options
+from opus_pipelines.cli.options import Options, history_option, intakes_option
 from opus_pipelines.cli.read import scoped
 from opus_pipelines.cli.show import note
 from opus_pipelines.core.errors import InputError
@@ -49,11 +49,7 @@ def sample(directory: Path, seed: int, incomplete: bool) -> None:
 
 
 @click.command()
-@click.option(
-    "--history",
-    type=click.Path(path_type=Path),
-    help="Folder of history, with one folder for each source (or OPUS_HISTORY).",
-)
+@history_option("Folder of history, with one folder for each source")
 @click.option(
     "--full", is_flag=True, help="Read, mine and embed everything again, and compare it with what is published."
 )
@@ -100,9 +96,7 @@ def rebuild(
 
 @click.command()
 @scoped
-@click.option(
-    "--intakes", type=click.Path(path_type=Path), help="Folder of intakes, client/contract/intake (or OPUS_INTAKES)."
-)
+@intakes_option("Folder of intakes, client/contract/intake")
 @click.option("--intake", help="Only the contracts that have this intake (its folder's name).")
 @click.option(
     "--retry-failed",
@@ -148,9 +142,7 @@ def generate(
 
 @click.command()
 @scoped
-@click.option(
-    "--intakes", type=click.Path(path_type=Path), help="Folder of intakes, client/contract (or OPUS_INTAKES)."
-)
+@intakes_option("Folder of intakes, client/contract")
 @click.option(
     "--backend",
     type=click.Choice(["ranker", "causal_lm", "openai_compatible"]),
