@@ -21,7 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, cross_val_predict
 
 from opus_pipelines.intakes.elements import Element
-from opus_pipelines.intakes.requirements.sentences import sentences_of
+from opus_pipelines.intakes.requirements.rules import sentences_of
 from opus_pipelines.language.embedding.encoder import Encoder
 from opus_pipelines.quality.sample.sources import all_contracts
 

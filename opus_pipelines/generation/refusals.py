@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from opus_pipelines.intakes.elements import Element, foreign_reason
-from opus_pipelines.intakes.requirements.sentences import Sentence, sentences_of
+from opus_pipelines.intakes.requirements.rules import Sentence, sentences_of
 from opus_pipelines.language.grammar.figures import figure_of, hours, with_tokens
 from opus_pipelines.language.word_stems import stems, within
 from opus_pipelines.lwm.retrieval.similar_cases import amounts_in

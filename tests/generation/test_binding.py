@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opus_pipelines.generation.binding import Bound, difference_from_history, keeping, with_bound
-from opus_pipelines.intakes.requirements.sentences import Sentence
+from opus_pipelines.intakes.requirements.rules import Sentence
 from opus_pipelines.lwm.interface import SimilarCase, TaskSequence
 from opus_pipelines.lwm.retrieval.named_rules import REPLACED, NamedRule
 from opus_pipelines.lwm.stitching import IndustryCounts

@@ -35,8 +35,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from opus_pipelines.intakes.elements import Element, is_complete, is_foreign
-from opus_pipelines.intakes.requirements.rules import Rule, rule_clauses, rules_of
-from opus_pipelines.intakes.requirements.sentences import Sentence, is_request, sentences_of
+from opus_pipelines.intakes.requirements.rules import Rule, Sentence, is_request, rule_clauses, rules_of, sentences_of
 from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.language.embedding.texts import (
     CONTEXT_WEIGHT,

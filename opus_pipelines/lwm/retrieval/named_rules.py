@@ -18,7 +18,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from opus_pipelines.intakes.elements import Element
-from opus_pipelines.intakes.requirements.sentences import Sentence, sentences_of, split_sentences
+from opus_pipelines.intakes.requirements.rules import Sentence, sentences_of, split_sentences
 from opus_pipelines.language.grammar.figures import money_in
 from opus_pipelines.language.word_stems import same, stems, within
 from opus_pipelines.lwm.precedence import Pair

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from opus_pipelines.intakes.intake import Intake
-from opus_pipelines.intakes.requirements.rules import Rule, RuleDemand, without_agent
-from opus_pipelines.intakes.requirements.sentences import Sentence, split_sentences
+from opus_pipelines.intakes.requirements.rules import Rule, RuleDemand, Sentence, split_sentences, without_agent
 from opus_pipelines.language.grammar.figures import NUMBER, Figure, figure_of, hours, money_in, number, with_tokens
 from opus_pipelines.language.grammar.statements import Condition
 from opus_pipelines.language.word_stems import same, stem, stem_set, stems, within

@@ -6,7 +6,7 @@ from pypdf import PdfReader, PdfWriter
 
 from opus_pipelines.intakes.documents.document import Document
 from opus_pipelines.intakes.documents.pdf import read as read_pdf
-from opus_pipelines.intakes.requirements.sentences import sentences_of
+from opus_pipelines.intakes.requirements.rules import sentences_of
 
 
 def test_pages_with_text_are_read_and_those_without_are_named(read: Any, pdf: Any) -> None:

@@ -3,8 +3,7 @@ from typing import Any
 
 import pytest
 
-from opus_pipelines.intakes.requirements.rules import RuleDemand, rule_of, rules_of
-from opus_pipelines.intakes.requirements.sentences import Sentence
+from opus_pipelines.intakes.requirements.rules import RuleDemand, Sentence, rule_of, rules_of
 from opus_pipelines.language.grammar.figures import money_in
 from opus_pipelines.language.grammar.reader import statements_of
 from opus_pipelines.language.grammar.statements import Condition

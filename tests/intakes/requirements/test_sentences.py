@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opus_pipelines.intakes.requirements.sentences import sentences_of, split_sentences
+from opus_pipelines.intakes.requirements.rules import sentences_of, split_sentences
 
 SOP = """\
 # Motor claims
