@@ -49,10 +49,9 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # in the background of a 
     signal.signal(signal.SIGINT, signal.default_int_handler)
 # how fast examples are drawn says more of a busy machine than of a test
 settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=50)
-settings.register_profile("inner loop", settings.get_profile("busy machine"), max_examples=25)
-settings.register_profile(
-    "nightly", settings.get_profile("busy machine"), max_examples=100
-)  # `tests.campaigns.examples` looks for it
+_usual = settings.get_profile("busy machine")
+settings.register_profile("inner loop", _usual, max_examples=25)
+settings.register_profile("nightly", _usual, max_examples=100)  # `tests.campaigns.examples` looks for it
 settings.load_profile("busy machine")
 gc.disable()  # what is collected stays: to look for garbage in thousands of tests costs a sixth of the time
 
