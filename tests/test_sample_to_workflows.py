@@ -5,6 +5,7 @@ import math
 import shutil
 import tomllib
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -510,7 +511,7 @@ def test_ranks_and_figures_hang_together(results: Any) -> None:
             mine = [t for t in tasks if t["workflow_id"] == row["workflow_id"] and t["kind"] == "task"]
             assert row["tasks"] == len(mine)
             assert row["cost_usd"] == pytest.approx(sum(t["cost_usd"] for t in mine))
-            assert row["reward_usd"] == pytest.approx(row["gain_usd"] * row["success_probability"] - row["cost_usd"])
+            assert row["reward_usd"] == pytest.approx(row["gain_usd"] * row["success_of_steps"] - row["cost_usd"])
             assert row["duration_ms"] == pytest.approx(sum(t["duration_ms"] for t in mine))
             assert 0 <= row["observed_share"] <= 1
             assert row["baseline_cost_usd"] is None or row["baseline_cost_usd"] > 0
@@ -683,6 +684,11 @@ def test_every_ranking_says_how_sure_it_is(results: Any) -> None:
             if best["verdict"] == "clear":
                 assert best["best_share"] >= SETTINGS.reward.clear_share
             assert (best["verdict_reason"] is None) == (best["verdict"] == "clear")
+            for row, behind in pairwise(ranked):
+                assert row["ahead_by"] in (*row["ranked_by"], "transitions", "id")
+                if behind["reward_usd"] > row["reward_usd"] + SETTINGS.reward.quantum_usd:
+                    first = row["ranked_by"].index("Reward")
+                    assert row["ahead_by"] in row["ranked_by"][:first]  # what overrides the Reward is said
 
 
 def test_every_intention_has_as_many_workflows_as_asked_for_that_differ_in_more_than_one_step(results: Any) -> None:

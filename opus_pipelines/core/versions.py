@@ -23,7 +23,7 @@ ALGORITHM_VERSIONS: dict[str, int] = {
     "retrieval": 21,
     "lwm": 4,  # the history backend of the Large Work Model (generation/sequences); part of the model version
     # Workflow Graph, search, reviews, evaluation, ranking, confidence (generation/wfg_*, workflows/optimized)
-    "planning": 12,
+    "planning": 13,
     "generation": 9,  # the chain from an intake to its rows, and all tables of a result that no other stage makes
     "reporting": 2,  # reports/cost and reports/reward
 }

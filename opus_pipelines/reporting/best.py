@@ -63,6 +63,7 @@ SHORT_COLUMNS = (
     "lead time",
     "steps",
 )
+_OVERRIDES = ("constraints", "steps that nothing asks for", "conformity", "decision")  # criteria before the Reward
 _SHOWN_ID = 10  # characters of an id in the short table: commands take the beginning of one
 
 
@@ -189,9 +190,13 @@ def _line(r: dict[str, Any], first: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _criteria(r: dict[str, Any]) -> str:
-    """Returns the criteria of the ranking where there is no Reward, and the one that decides against the next rank."""
+    """Returns the criteria of the ranking where there is no Reward, and the one that decides against the next rank.
+
+    Where there is a Reward, it returns what overrides it.
+    """
     if r["gain_usd"] is not None:
-        return ""
+        is_overridden = r["ahead_by"] in _OVERRIDES
+        return f"ahead by {r['ahead_by']}" if is_overridden else ""
     return ", ".join(r["ranked_by"] or []) + (f" (ahead by {r['ahead_by']})" if r["ahead_by"] else "")
 
 

@@ -23,7 +23,8 @@ OPTIMIZED = result_dataset(
     rank                  int64         1..n, feasible first, then those without steps that nothing asks for, then by
                                         ranked_by
     ranked_by             list<string>  criteria of the ranking, first to last: Reward, Penalty, success, conformity,
-                                        lead time
+                                        lead time; before them what overrides them where ranks differ in it: decision,
+                                        constraints, steps that nothing asks for
     ahead_by              string        the criterion that puts it ahead of the next rank; of the last rank NULL
     backend               string        LWM backend behind it
     sequence_ids          list<string>  sequences behind it

@@ -121,6 +121,11 @@ class Ranking:
             return *first, REWARD, PENALTY
         return *(first or (SUCCESS, CONFORMITY)), LEAD_TIME, PENALTY
 
+    def applied(self, candidates: Sequence[Rankable]) -> tuple[str, ...]:
+        """Returns the criteria, before them those that override them, where candidates differ in these."""
+        overrides = (n for n in (CONSTRAINTS, OPTIONAL) if len({_KEYS[n](c, self) for c in candidates}) > 1)
+        return *overrides, *self.criteria
+
     def order(self, candidate: Rankable) -> tuple[Any, ...]:
         """Returns the sort key of the ranking, least first."""
         return tuple(_KEYS[name](candidate, self) for name in self._names)

@@ -320,17 +320,19 @@ def _judged(rank: int, candidate: Candidate, result: Ranked, own: Row) -> Row:
 
 
 def _ranked_by(rank: int, candidate: Candidate, result: Ranked) -> Row:
-    """The criteria of the ranking, and which of them puts it ahead of the next rank."""
+    """The criteria of the ranking, with what overrides them, and which puts it ahead of the next rank."""
     behind = next((c for place, c in result.ranked if place == rank + 1), None)
     is_chosen = candidate.decision is not None and candidate.decision.kind is not None
     ahead_by = (
         None
         if behind is None
-        else "decision"
+        else DECISION
         if is_chosen
         else result.context.ranking.deciding_criterion(candidate, behind)
     )
-    return {"ranked_by": list(result.context.ranking.criteria), "ahead_by": ahead_by}
+    ranked = [candidate for _, candidate in result.ranked]
+    decided = [DECISION] if any(c.decision is not None and c.decision.kind is not None for c in ranked) else []
+    return {"ranked_by": [*decided, *result.context.ranking.applied(ranked)], "ahead_by": ahead_by}
 
 
 def _evidence(candidate: Candidate, result: Ranked, index: SnapshotIndex) -> Row:

@@ -69,6 +69,13 @@ def test_where_outcomes_do_not_decide_conformity_goes_before_reward() -> None:
     assert [c.id for _, c in BY_SUPPORT.rank(orders)] == ["b", "a"]
 
 
+def test_what_overrides_the_criteria_is_stated_where_candidates_differ_in_it() -> None:
+    plain, survey, broken = Candidate("a"), Candidate("b", has_optional=True), Candidate("c", broken=2)
+    assert BY_REWARD.applied([plain, plain]) == ("Reward", "Penalty")
+    assert BY_REWARD.applied([plain, survey]) == ("steps that nothing asks for", "Reward", "Penalty")
+    assert BY_REWARD.applied([plain, broken]) == ("constraints", "Reward", "Penalty")
+
+
 def test_a_missed_deadline_comes_before_anything_else_that_is_broken() -> None:
     found = [Candidate("without the step", 9.0, broken=2), Candidate("late", 1.0, broken=1), Candidate("kept", 0.5)]
     assert [c.id for _, c in BY_REWARD.rank(found)] == ["kept", "late", "without the step"]
