@@ -68,7 +68,11 @@ def killed_before_a_change_of_a_name(published: tuple[Path, Path, Path], step: s
     start = two if step == "rollback" else lake
     places = [str(start), str(changed), str(two / "aggregates")]
     command = [sys.executable, "-m", "tests.kill_points", step, *places, str(stride)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False, cwd=HERE.parent)
+    # a command that ran in this process may have left a variable that hides the folder `tests`
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=900, check=False, cwd=HERE.parent, env=environment
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     tried = json.loads(done.stdout)
     assert tried["wrong"] == []
