@@ -76,11 +76,11 @@ class Alignment:
         """Returns the scores [texts, candidates], and the score of none [texts]."""
         if not texts:
             return np.zeros((0, len(self.candidates))), np.zeros(0)
-        ways = [self._by_words(texts, self.code)]
-        if self.code != ENGLISH:
-            ways = [self._by_characters(texts)]
-            if self.of_names == ENGLISH:
-                ways.append(self._by_words([gloss(text, self.code) or text for text in texts], ENGLISH))
+        if self.code == ENGLISH:
+            return self._by_words(texts, self.code)
+        ways = [self._by_characters(texts)]
+        if self.of_names == ENGLISH:
+            ways.append(self._by_words([gloss(text, self.code) or text for text in texts], ENGLISH))
         # ways differ in their level: each is held against its own none, and a task has its best margin
         margins = np.max([scores - none[:, None] for scores, none in ways], axis=0)
         none = ways[0][1]

@@ -133,6 +133,11 @@ def _language(documents: Sequence[str], request: str) -> str:
     return language_of("\n".join(documents) or request)
 
 
+def _describes(section: Section, language: Language) -> bool:
+    """Tells whether the heading of a section says that it describes; the text before the first heading does not."""
+    return bool(section) and language.has("background", section[-1])
+
+
 def _texts(passage: Passage) -> tuple[str, ...]:
     """Returns the texts of a passage that are compared: its clauses, but the shortest, and all of it."""
     return (*(clause for clause in passage.clauses if len(clause.split()) >= LEAST_COMPARED), passage.text)
@@ -166,11 +171,8 @@ class _Reader:
     @cached_property
     def _background(self) -> np.ndarray:
         """Whether each passage stands in a section that describes; none does where all do."""
-        found = np.array([self._describes(p.own_section[-1:]) for p in self._passages], bool)
+        found = np.array([_describes(p.own_section, self._language) for p in self._passages], bool)
         return np.zeros(len(found), bool) if found.all() else found
-
-    def _describes(self, names: Section) -> bool:
-        return any(self._language.has("background", name) for name in names)
 
     @cached_property
     def _aligned(self) -> np.ndarray:
@@ -336,7 +338,7 @@ class _Reader:
     ) -> Iterator[list[Section]]:
         """Yields the sections that are alternatives of each other, the outermost first."""
         for group in children.values():
-            sections = [section for section in group if not self._describes(section[-1:])]
+            sections = [section for section in group if not _describes(section, self._language)]
             if len(sections) < 2:
                 continue
             called = [section for section in sections if self._language.has("cases", section[-1])]
@@ -412,7 +414,7 @@ def sentences_of(documents: Sequence[str]) -> tuple[SentenceReading, ...]:
     language = tables_of(_language(documents, ""))
     found = []
     for passage in passages_of(tuple(documents)):
-        background = any(language.has("background", name) for name in passage.own_section[-1:])
+        background = _describes(passage.own_section, language)
         kind, condition = _kind(passage, language, has_task=False, is_background=background)
         found.append(SentenceReading(passage, kind, (), 0.0, background, True, condition))
     return tuple(found)
@@ -420,8 +422,6 @@ def sentences_of(documents: Sequence[str]) -> tuple[SentenceReading, ...]:
 
 _CONDITION_ENDS = re.compile(r"[,;:.](?:\s|$)")
 _PASSIVE = re.compile(r"\b(?:is|are|be|being|been)\s+(?:\w+ly\s+)?(?P<participle>\w+)", re.IGNORECASE)
-
-
 _STATES = frozenset({"based", "called", "defined", "described", "known", "located", "made", "named", "used"})
 
 
