@@ -26,14 +26,7 @@ MOSTLY = 0.5  # share of the similar cases from which they mostly did something
 
 @dataclass(frozen=True)
 class Bound:
-    """What the rules demand of each workflow for one Intention.
-
-    Attributes:
-        rules: the rules that hold, each once.
-        demanded: steps that it must have.
-        forbidden: steps that it must not have.
-        order: pairs of steps of which the first comes first.
-    """
+    """What the rules that hold demand of each workflow for one Intention."""
 
     rules: tuple[NamedRule, ...] = ()
 

@@ -16,7 +16,7 @@ from opus_pipelines.lwm.interface import version_of
 def is_current(lake: Lake, contract: ContractFolder, snapshot: str, settings: Settings) -> bool:
     """True when there is nothing to do for this contract. Hashes files; loads no model and no graph.
 
-    A file that cannot be read is not found out here: the run does, and says so for this contract alone.
+    An unreadable file is not detected here. The run detects it and fails this contract alone, with the reason.
     """
     pointer = lake.result_pointer(contract.client, contract.contract)
     if contract.problem is not None or pointer is None:

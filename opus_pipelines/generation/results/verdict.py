@@ -87,8 +87,10 @@ def unread_documents(elements: Sequence[Element]) -> list[str]:
 
 def _why_unread(element: Element) -> str | None:
     for part in (element.left_out or "").split("; "):
-        if part.endswith((READ_ONLY, COMPARED_ONLY)) or (language := _LANGUAGE.search(part)):
-            return language[1] if (language := _LANGUAGE.search(part)) else "another language"
+        if language := _LANGUAGE.search(part):
+            return language[1]
+        if part.endswith((READ_ONLY, COMPARED_ONLY)):
+            return "another language"
         if _NO_TEXT_LAYER in part:
             return "scan"
     return "not readable" if element.left_out and element.text is None else None
