@@ -1,20 +1,19 @@
 """Requests that the procedure itself does not take: data are missing that it asks for, or they are for another process.
 
-Both are said with the sentence of the procedure that says so. A part of a request (an item of its list) that is for
-another process is told, and the rest is planned. The rules are this project's own, for English.
+Each reason quotes the sentence of the procedure on which it rests. A part of a request (an item of its list) that is
+for another process is told, and the rest is planned. The rules are this project's own, for English.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from opus_pipelines.intakes.elements import Element, foreign_reason
+from opus_pipelines.intakes.elements import PROCEDURAL, Element, foreign_reason
 from opus_pipelines.intakes.requirements.rules import Sentence, sentences_of
 from opus_pipelines.language.grammar.figures import figure_of, hours, with_tokens
 from opus_pipelines.language.word_stems import stems, within
 from opus_pipelines.lwm.retrieval.similar_cases import amounts_in
 
-_SPEAKING = ("process", "contract")
 _LACKS = re.compile(
     r"\b(?:that|which|who) "
     r"(?P<how>lacks?|names? neither|states? neither|has neither|has no|does not (?:state|name|have))\s+"
@@ -44,7 +43,14 @@ _PLAIN_STEMS = frozenset(("number", "name", "date", "refer", "valid"))  # of a d
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """What of a request is for another process: its name, the sentence that says so, and whether it is all of it."""
+    """What of a request is for another process.
+
+    Attributes:
+        what: its name in the procedure.
+        sentence: the sentence of the procedure that excludes it.
+        place: where that stands.
+        is_whole: whether it is the whole request.
+    """
 
     what: str
     sentence: str
@@ -146,5 +152,5 @@ def wanted_hours(elements: Sequence[Element]) -> tuple[float, Sentence, str] | N
 
 def _sentences(elements: Iterable[Element]) -> Iterator[tuple[Element, Sentence]]:
     for element in elements:
-        if element.role in _SPEAKING and element.text:
+        if element.role in PROCEDURAL and element.text:
             yield from ((element, sentence) for sentence in sentences_of(element) if sentence.shape != "heading")

@@ -15,6 +15,7 @@ from opus_pipelines.generation.decisions import (
 )
 from opus_pipelines.generation.planning.context import Evidence
 from opus_pipelines.generation.records import GenerationContext, Part, Refused, Request, Retrieved
+from opus_pipelines.intakes.elements import PROCEDURAL
 from opus_pipelines.intakes.procedures.reading import ParsedProcedure
 from opus_pipelines.intakes.requirements.intention import missing_part
 from opus_pipelines.lwm.interface import ProcessDemand, SimilarCase
@@ -32,7 +33,6 @@ from opus_pipelines.lwm.retrieval.consensus import Consensus, Trace, consensus
 from opus_pipelines.lwm.retrieval.expected_tasks import ExpectedWork, Told, expected_tasks, stretches_of
 from opus_pipelines.lwm.retrieval.intentions import UNKNOWN_INDUSTRY, likeness_of, with_missing_part
 from opus_pipelines.lwm.retrieval.requested_steps import (
-    PROCEDURAL,
     procedure_parts,
     requested_steps,
     with_unanimous_steps,

@@ -7,7 +7,7 @@ import numpy as np
 
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.generation.records import GenerationContext, Part, Retrieved
-from opus_pipelines.intakes.elements import Element
+from opus_pipelines.intakes.elements import PROCEDURAL, Element
 from opus_pipelines.intakes.procedures.reading import ParsedProcedure, ProcedureStep
 from opus_pipelines.language.embedding.texts import plain
 from opus_pipelines.lwm.interface import LargeWorkModel, ProcessDemand
@@ -17,8 +17,6 @@ from opus_pipelines.lwm.retrieval.consensus import Trace, consensus
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.lwm.step_writing.memory import SIMILAR, TextMemory
 from opus_pipelines.lwm.step_writing.model import WrittenSteps
-
-BESIDE = ("process", "contract")  # roles of the documents that may list steps
 
 
 def with_written_steps(retrieved: Retrieved, context: GenerationContext) -> Retrieved:
@@ -76,7 +74,7 @@ def _written(retrieved: Retrieved, context: GenerationContext) -> WrittenSteps |
 
 
 def _beside(elements: Sequence[Element]) -> str:
-    return "\n".join(element.text for element in elements if element.role in BESIDE and element.text)
+    return "\n".join(element.text for element in elements if element.role in PROCEDURAL and element.text)
 
 
 def _procedure(written: WrittenSteps, industry: str | None, context: GenerationContext) -> ParsedProcedure:

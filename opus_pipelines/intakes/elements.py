@@ -32,6 +32,7 @@ from opus_pipelines.intakes.visibility.unseen import ASIDES
 
 INHERITED = "contract"  # the role of the contract's own documents
 ROLES = ("input", "output", "process")
+PROCEDURAL = ("process", INHERITED)  # the roles of documents that say how work is done
 READ_ONLY = "procedures are read in English only"
 FOREIGN = f"it is written in {{language}}, and {READ_ONLY}; translate it, or state its rules in contract.toml"
 FOREIGN_PART = f"parts of it are written in {{languages}}, and {READ_ONLY}; translate them"
@@ -114,7 +115,7 @@ def is_complete(elements: Sequence[Element]) -> bool:
     The contract's documents are process context.
     """
     readable = _readable_roles(elements)
-    return {"input", "output"} <= readable and bool(readable & {"process", "contract"})
+    return {"input", "output"} <= readable and not readable.isdisjoint(PROCEDURAL)
 
 
 def _readable_roles(elements: Sequence[Element]) -> set[str]:
@@ -258,7 +259,7 @@ def _in_english(role: str, text: str | None, left_out: list[str]) -> tuple[str |
     """
     if not text:
         return text, left_out
-    if role not in ("process", INHERITED):
+    if role not in PROCEDURAL:
         language = language_of_request(text)
         return text, [*left_out, FOREIGN_REQUEST.format(language=language)] if language else left_out
     if language := foreign_language(text):

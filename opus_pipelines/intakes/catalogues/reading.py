@@ -13,13 +13,12 @@ from dataclasses import dataclass, replace
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.intakes.catalogues.entries import Catalogue, DeclaredTask
 from opus_pipelines.intakes.procedures.list_reading import read_listed_steps, read_steps_of_list
-from opus_pipelines.intakes.procedures.listed_steps import Encode
 from opus_pipelines.intakes.procedures.models import StepKnowledge
 from opus_pipelines.intakes.procedures.names import words
 from opus_pipelines.intakes.procedures.reading import ParsedProcedure, ProcedureStep, texts_to_embed
 from opus_pipelines.intakes.procedures.relevant_parts import RequestText
 from opus_pipelines.language.embedding.texts import Part
-from opus_pipelines.language.reading.alignment import Candidate
+from opus_pipelines.language.reading.alignment import Candidate, Encode
 from opus_pipelines.language.reading.reader import Reading, read, texts_of
 
 MOST_COMPARED = 400  # tools that are compared by vector; a catalogue of up to so many is taken whole

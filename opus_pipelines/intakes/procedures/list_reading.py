@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from opus_pipelines.core.ids import make_id
-from opus_pipelines.intakes.procedures.listed_steps import Encode, ListedSteps, lists_steps
+from opus_pipelines.intakes.procedures.listed_steps import ListedSteps, lists_steps
 from opus_pipelines.intakes.procedures.models import StepKnowledge
 from opus_pipelines.intakes.procedures.reading import DEPTH, LIKELY, SAME_MEANING, ParsedProcedure, ProcedureStep
 from opus_pipelines.intakes.procedures.relevant_parts import (
@@ -20,6 +20,7 @@ from opus_pipelines.intakes.procedures.relevant_parts import (
     relevant_part,
 )
 from opus_pipelines.language.embedding.texts import Part, plain
+from opus_pipelines.language.reading.alignment import Encode
 
 FIRST_SENTENCE = 0.5  # share of a step's highest probability with which a sentence is the first that asks for it
 

@@ -11,15 +11,14 @@ there is a record and "get licence details" reads it; "get vehicle details" does
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
 
 from opus_pipelines.intakes.procedures.names import WORDS_WEIGHT, NameCoverage, text_words, words
 from opus_pipelines.language.embedding.texts import Part, object_of, plain, verb_of
-
-Encode = Callable[[Sequence[str]], np.ndarray]
+from opus_pipelines.language.reading.alignment import Encode
 
 LEAST_STEPS = 3  # headings of steps from which a procedure lists steps
 STEPS_SHARE = 0.5  # least share of the headings that must look like names of steps

@@ -16,7 +16,6 @@ import numpy as np
 
 from opus_pipelines.core.ids import SameObject, make_id
 from opus_pipelines.intakes.procedures.listed_steps import (
-    Encode,
     ListedSteps,
     are_of_one_record,
     counterparts,
@@ -33,6 +32,7 @@ from opus_pipelines.intakes.procedures.relevant_parts import (
     relevant_part,
 )
 from opus_pipelines.language.embedding.texts import Part, Sentence, object_of, plain, verb_of
+from opus_pipelines.language.reading.alignment import Encode
 from opus_pipelines.language.reading.reader import SentenceReading
 
 LIKELY = 0.5  # probability from which a sentence asks for a task, or a tool

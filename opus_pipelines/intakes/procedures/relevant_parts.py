@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opus_pipelines.intakes.procedures.listed_steps import Encode
 from opus_pipelines.intakes.procedures.names import named_share, text_words, words
 from opus_pipelines.language.embedding.texts import Part, Sentence, part_similarity
+from opus_pipelines.language.reading.alignment import Encode
 
 SAME_REQUEST = 0.85  # cosine from which an old request shows which part a new one asks for
 NAMED_WEIGHT = 0.05  # weight of the words that heading and request share: it decides between headings that are alike

@@ -23,7 +23,7 @@ from functools import lru_cache
 from itertools import accumulate
 
 from opus_pipelines.intakes.documents.natural_language import foreign_language
-from opus_pipelines.intakes.elements import Element
+from opus_pipelines.intakes.elements import PROCEDURAL, Element
 from opus_pipelines.language.grammar.figures import Figure, hours
 from opus_pipelines.language.grammar.modality import MUST, NEVER, PERMISSION, PROHIBITED, REQUIRED, REQUIRES
 from opus_pipelines.language.grammar.reader import QUOTED, activity_column, statements_of, statements_of_row
@@ -409,7 +409,6 @@ def _number(text: str) -> float:
     return float(_WORDS[text]) if text in _WORDS else float(text.replace(",", ""))
 
 
-SPEAKING = ("process", "contract")  # roles whose sentences may bind
 LONGEST = 600  # characters of a sentence beyond which its grammar is not to be trusted
 UNREAD = "it obliges, but what it asks for could not be read"
 DOUBTFUL = "not understood for sure ({}); say it in a plain sentence of its own, or state it in contract.toml"
@@ -489,7 +488,10 @@ def rules_of(elements: Iterable[Element]) -> list[Rule]:
     A contract's documents are read once and then kept.
     """
     return [
-        rule for e in elements if e.role in SPEAKING for rule in (_shared(e) if e.role == "contract" else read_rules(e))
+        rule
+        for e in elements
+        if e.role in PROCEDURAL
+        for rule in (_shared(e) if e.role == "contract" else read_rules(e))
     ]
 
 

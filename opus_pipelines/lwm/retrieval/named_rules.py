@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from opus_pipelines.intakes.elements import Element
+from opus_pipelines.intakes.elements import PROCEDURAL, Element
 from opus_pipelines.intakes.requirements.rules import Sentence, sentences_of, split_sentences
 from opus_pipelines.language.grammar.figures import money_in
 from opus_pipelines.language.word_stems import same, stems, within
@@ -34,7 +34,6 @@ REPLACED = "another step takes its place"
 DENIED = 0.4  # share from which a sentence with a negation denies it
 NEARLY = 0.95  # share of the highest rarity from which a word counts as one of the rarest
 _LEAST_WORDS = 2  # content words of a title that a sentence may name without its exact words
-_SPEAKING = ("process", "contract")
 # "when" tells a moment that comes in every case: it is no condition
 _CUE = r"only for|only where|only if|if|where|in case"
 _TEXT = r"(?:[^,(]|,(?=\d))*"
@@ -257,7 +256,7 @@ def named_rules(
     tasks, asked, rules = NamedTasks(titles, times), RequestText(request), list[NamedRule]()
     always: set[str] = set()
     for element in elements:
-        if element.role not in _SPEAKING or not element.text:
+        if element.role not in PROCEDURAL or not element.text:
             continue
         sentences = [s for s in sentences_of(element) if s.shape != "heading"]
         rarity = _rarity(sentences)

@@ -27,9 +27,8 @@ from opus_pipelines.intakes.catalogues.reading import (
     with_declared,
 )
 from opus_pipelines.intakes.catalogues.resolution import NOTHING_DECLARED, ResolvedCatalogue
-from opus_pipelines.intakes.elements import Element
+from opus_pipelines.intakes.elements import PROCEDURAL, Element
 from opus_pipelines.intakes.procedures.list_reading import read_listed_steps
-from opus_pipelines.intakes.procedures.listed_steps import Encode
 from opus_pipelines.intakes.procedures.models import ProcedureIndex
 from opus_pipelines.intakes.procedures.reading import (
     ParsedProcedure,
@@ -41,13 +40,13 @@ from opus_pipelines.intakes.procedures.relevant_parts import RequestText
 from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.language.embedding.index import VectorIndex
 from opus_pipelines.language.embedding.texts import Part, parts, plain
+from opus_pipelines.language.reading.alignment import Encode
 from opus_pipelines.lwm.precedence import Pair
 from opus_pipelines.lwm.retrieval.routing import Router
 from opus_pipelines.wkg.graph import ExecutionMode, Task, WorkGraph
 
 EXPLAINED_SHARE = 0.3  # least share of a part's sentences that are understood where the part decides
 SIMILAR_SHARE = 0.5  # least share of the sentences of prose that are similar to history's where the prose counts
-PROCEDURAL = ("process", "contract")
 
 
 @dataclass(frozen=True)
