@@ -6,7 +6,7 @@ another task.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
@@ -14,7 +14,7 @@ from lxml import etree
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import canonical
-from opus_pipelines.history.formats.drawn_flows import ModelMap
+from opus_pipelines.history.formats.drawn_flows import CONNECTIONS_LOST, ModelMap
 from opus_pipelines.history.formats.whole_file import read_xml
 from opus_pipelines.history.records.assembler import Assembler
 from opus_pipelines.history.records.source_settings import SourceSettings
@@ -27,6 +27,7 @@ TASK_KINDS = {
     **dict.fromkeys(("serviceTask", "scriptTask", "businessRuleTask", "sendTask"), "code"),
 }
 SUB_PROCESSES = frozenset({"subProcess", "transaction", "adHocSubProcess"})
+_STEPS = SUB_PROCESSES | TASK_KINDS.keys()  # the innermost of them: a sub-process without any of them is one step
 FOLDED = frozenset(
     (
         "startEvent endEvent intermediateCatchEvent intermediateThrowEvent intermediateEvent boundaryEvent "
@@ -41,6 +42,12 @@ def plain(text: str | None) -> str:
     return words[1:-1].strip() if len(words) > 2 and words[0] == words[-1] == "'" else words
 
 
+def referred(reference: str | None, known: Container[str]) -> str:
+    """Returns the id that a reference names: as it is written, else without the prefix of the target namespace."""
+    ident = (reference or "").strip()
+    return ident if ident in known else ident.rpartition(":")[2]
+
+
 def documentation(element: Any) -> str:
     """Returns the text of the element's own documentation."""
     return "\n".join(text for d in children(element, "documentation") if (text := "".join(d.itertext()).strip()))
@@ -52,7 +59,8 @@ def lanes_of(process: Any) -> dict[str, str]:
     Inner lanes follow outer ones in the file.
     """
     lanes = [(plain(e.get("name")), e) for e in process.iter() if local(e) == "lane"]
-    return {(ref.text or "").strip(): name for name, lane in lanes if name for ref in children(lane, "flowNodeRef")}
+    ids = {e.get("id", "") for e in process.iter()}
+    return {referred(ref.text, ids): name for name, lane in lanes if name for ref in children(lane, "flowNodeRef")}
 
 
 def assignee_of(element: Any) -> str | None:
@@ -99,6 +107,7 @@ class ProcessFlow:
         self.nodes: list[Raw | None] = []
         self.links: list[tuple[int, int]] = []
         self.noted: set[str] = set()
+        self.lost = 0  # flows that lead from or to nothing
         self._notes = notes
         self._ends: dict[str, tuple[int, int]] = {}
         self._lanes = lanes_of(process)
@@ -122,7 +131,7 @@ class ProcessFlow:
         self._scopes.append(scope)
         for child in element:
             kind = local(child)
-            if kind in SUB_PROCESSES and any(local(e) in TASK_KINDS for e in child.iter()):
+            if kind in SUB_PROCESSES and any(local(e) in _STEPS for e in child.iterdescendants()):
                 ends = self._add_scope(child, self._inherited(child, inherited))
             elif kind in TASK_KINDS or kind in SUB_PROCESSES:
                 ends = (self._node(self._task(child, kind, inherited)),) * 2
@@ -173,8 +182,17 @@ class ProcessFlow:
         return inherited | {k: v for k, v in own.items() if v}
 
     def _named(self, element: Any, association: str, end: str) -> list[str]:
-        refs = ((ref.text or "").strip() for a in children(element, association) for ref in children(a, end))
+        refs = (referred(ref.text, self._data) for a in children(element, association) for ref in children(a, end))
         return list(dict.fromkeys(name for ref in refs if (name := self._data.get(ref))))
+
+    def _end_of(self, reference: str | None) -> tuple[int, int] | None:
+        return self._ends.get(referred(reference, self._ends))
+
+    def _add_events_of_steps(self, process: Any) -> None:
+        """Adds the boundary events that a tool places inside of the step that they belong to."""
+        for element in process.iter():
+            if local(element) == "boundaryEvent" and (ident := element.get("id", "")) not in self._ends:
+                self._ends[ident] = (self._node(),) * 2
 
     def _link(self, process: Any) -> None:
         """Adds the links of sequence flows and boundary events, and the links of each scope.
@@ -184,13 +202,17 @@ class ProcessFlow:
         """
         thrown: list[tuple[str | None, int]] = []
         caught: dict[str | None, int] = {}
+        self._add_events_of_steps(process)
+        ids = {e.get("id", "") for e in process.iter()}
         for element in process.iter():
             kind = local(element)
             if kind == "sequenceFlow":
-                src, dst = self._ends.get(element.get("sourceRef", "")), self._ends.get(element.get("targetRef", ""))
+                src, dst = self._end_of(element.get("sourceRef")), self._end_of(element.get("targetRef"))
                 self.links += [(src[1], dst[0])] if src and dst else []
-            elif kind == "boundaryEvent" and (host := self._ends.get(element.get("attachedToRef", ""))):
-                self.links.append((host[1], self._ends[element.get("id", "")][0]))
+                self.lost += any(referred(element.get(end), ids) not in ids for end in ("sourceRef", "targetRef"))
+            elif kind == "boundaryEvent" and (own := self._ends.get(element.get("id", ""))):
+                host = self._end_of(element.get("attachedToRef")) or self._end_of(element.getparent().get("id"))
+                self.links += [(host[1], own[0])] if host else []
             elif kind == "linkEventDefinition" and (at := self._ends.get(element.getparent().get("id", ""))):
                 if local(element.getparent()) == "intermediateThrowEvent":
                     thrown.append((element.get("name"), at[0]))
@@ -221,7 +243,8 @@ def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Asse
 class _BpmnReader:
     def __init__(self, root: Any, settings: SourceSettings, sink: Assembler) -> None:
         pools = [p for c in children(root, "collaboration") for p in children(c, "participant")]
-        self._pools = {p.get("processRef", "").rpartition(":")[2]: plain(p.get("name")) for p in pools}
+        ids = {p.get("id", "") for p in children(root, "process")}
+        self._pools = {referred(p.get("processRef"), ids): plain(p.get("name")) for p in pools}
         self._texts, self._notes = _annotations(root)
         # texts that belong to every process
         self._free = self._free_texts(e for c in children(root, "collaboration") for e in c)
@@ -247,6 +270,7 @@ class _BpmnReader:
             "name": plain(process.get("name")) or pool,
             "participant": pool,
             "documentation": "\n".join(filter(None, texts)),
+            CONNECTIONS_LOST: flow.lost,
         }
         raw = self._sink.redactor.flat({k: v for k, v in own.items() if v})
         case_id = f"{self._sink.path}#{ident or position}"
@@ -282,9 +306,9 @@ def _annotations(root: Any) -> tuple[dict[str, str], dict[str, list[str]]]:
     texts = {e.get("id", ""): plain("".join(e.itertext())) for e in root.iter() if local(e) == "textAnnotation"}
     texts = {ident: text for ident, text in texts.items() if text}
     notes: defaultdict[str, list[str]] = defaultdict(list)
-    tied = set()
+    tied, ids = set(), {e.get("id", "") for e in root.iter()}
     for association in (e for e in root.iter() if local(e) == "association"):
-        ends = association.get("sourceRef", ""), association.get("targetRef", "")
+        ends = referred(association.get("sourceRef"), ids), referred(association.get("targetRef"), ids)
         for note, about in (ends, ends[::-1]):
             if note in texts and about not in texts:
                 notes[about].append(texts[note])

@@ -17,6 +17,7 @@ from opus_pipelines.history.records.raw import Case
 from opus_pipelines.history.records.source_settings import CaseNames, EventNames, SourceSettings
 from opus_pipelines.history.records.values import BadValueError, TimeParser
 
+CONNECTIONS_LOST = "connections_lost"  # the attribute of a model with the number of its links that lead to nothing
 LINKS = 500_000  # folding n branches into m makes n * m links: a file of a few megabytes could ask for billions
 
 

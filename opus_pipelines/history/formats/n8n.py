@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import canonical
-from opus_pipelines.history.formats.drawn_flows import ModelMap
+from opus_pipelines.history.formats.drawn_flows import CONNECTIONS_LOST, ModelMap
 from opus_pipelines.history.formats.whole_file import not_too_deep, read_json
 from opus_pipelines.history.records.assembler import Assembler
 from opus_pipelines.history.records.formats import log_formats
@@ -69,8 +69,10 @@ class _N8nReader:
             self._quarantine(export["nodes"], first, case_id, cause)
             return
         places: dict[str, int] = {}
-        for place, node in enumerate(nodes):
-            places.setdefault(node["name"], place)
+        for name in ("name", "id"):  # some tools and older exports connect nodes by their ids
+            for place, node in enumerate(nodes):
+                if node.get(name) not in (None, ""):
+                    places.setdefault(str(node[name]), place)
         links, lost = [], 0
         steps = [None if node.get("disabled") is True else _step(node) for node in nodes]
         for src, dst, kind in _connections(export.get("connections")):
@@ -86,7 +88,7 @@ class _N8nReader:
         own = {k: export[k] for k in _OWN if isinstance(export.get(k), str | list) and export[k] != []}
         description = "\n\n".join(filter(None, (_text(export.get("description")), *notes)))
         own |= {"name": _text(export.get("name")).strip(), "documentation": description} | (
-            {"connections_lost": lost} if lost else {}
+            {CONNECTIONS_LOST: lost} if lost else {}
         )
         try:
             self._sink.case(self._model.case(case_id, {k: v for k, v in own.items() if v != ""}, steps, links))

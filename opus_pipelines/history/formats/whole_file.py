@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
@@ -11,6 +12,8 @@ from lxml import etree
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.formatting import SAFE_XML
 
+_DECLARED = re.compile(rb"""(\sxmlns:?[\w.-]*\s*=\s*["'])([^"'<]+)""")
+_URI = re.compile(rb"(?:[A-Za-z][A-Za-z0-9+.-]*:)?[\w/.?=&;~+-]*#?[\w/.?=&;~+-]*")
 XML_BYTES = 1 << 23  # real models have up to one or two MiB; a parsed document takes ten to twenty times its size
 
 
@@ -60,7 +63,7 @@ def read_xml(open_file: Callable[[], BinaryIO], root_name: str, advice: str) -> 
 
     Raises InputError if the XML is malformed or declares a document type.
     """
-    content = io.BytesIO(read_bytes(open_file, XML_BYTES, advice))
+    content = io.BytesIO(with_plain_namespaces(read_bytes(open_file, XML_BYTES, advice)))
     parsed = etree.iterparse(content, events=("start",), tag="{*}" + root_name, **SAFE_XML)
     try:
         # the first is the root; a document type comes before it and is not expanded yet
@@ -70,6 +73,13 @@ def read_xml(open_file: Callable[[], BinaryIO], root_name: str, advice: str) -> 
         raise broken_xml(error) from None
     root = parsed.root
     return root if root is not None and etree.QName(root).localname == root_name else None
+
+
+def with_plain_namespaces(xml: bytes) -> bytes:
+    """Returns XML in which each declared namespace is a URI: it may be any text, and libxml2 stops at other text."""
+    return _DECLARED.sub(
+        lambda found: found[0] if _URI.fullmatch(found[2]) else found[1] + re.sub(rb"[^\w/]", b"_", found[2]), xml
+    )
 
 
 def broken_xml(error: etree.XMLSyntaxError) -> InputError:

@@ -31,7 +31,7 @@ from opus_pipelines.core.formatting import SAFE_XML
 from opus_pipelines.core.ids import canonical
 from opus_pipelines.history.columns.cases import CaseBlocks, Maps, TooLongError
 from opus_pipelines.history.columns.values import NO_TIME, Coded, Level, UnusualError, microseconds
-from opus_pipelines.history.formats.whole_file import broken_xml, refuse_doctype
+from opus_pipelines.history.formats.whole_file import broken_xml, refuse_doctype, with_plain_namespaces
 from opus_pipelines.history.records.arrow_arrays import Bools, Ints, array, booleans, indices, numbers, strings
 from opus_pipelines.history.records.assembler import Assembler
 from opus_pipelines.history.records.column_mapping import CaseMap, EventMap, case_names
@@ -299,6 +299,7 @@ def _character(match: re.Match[str]) -> str:
 
 
 _BLOCK = 1 << 22  # bytes that are read at once
+_HEAD = 1 << 12  # where the log declares its namespaces
 _LARGEST = 1 << 24  # a trace that is longer is read as it comes
 SMALLEST = 1 << 16  # traces that are not all plain are parted down to this
 _BEGIN, _END = b"<trace>", b"</trace>"
@@ -321,9 +322,11 @@ def read_stream(
 
 
 def _cut(file: BinaryIO, stream: "_Stream", size: int) -> None:
-    held = b""
+    held, is_head = b"", True
     while block := file.read(size):
         held += block
+        if is_head:
+            held, is_head = with_plain_namespaces(held[:_HEAD]) + held[_HEAD:], False
         start = held.find(_BEGIN)
         end = held.rfind(_END) + len(_END)
         if start < 0:
@@ -494,6 +497,7 @@ class XesReader:
         self._events = EventMap(event_names, own_map, settings, TimeParser(settings.timezone, settings.time_format))
         self._sink = sink
         self._position = sink.skipped
+        self._has_numbers = settings.columns.case is None  # cases without a name are numbered
         self._time_format = settings.time_format
         self._blocks = CaseBlocks(settings, Maps(self._trace_map, own_map, self._events, self._id_key), sink)
         self._by_columns = self._blocks.usable and not self._events.combines
@@ -528,7 +532,7 @@ class XesReader:
         """Reads one trace."""
         raw = self._sink.redactor.flat(_attributes(element))
         events = [child for child in element if _is_event(child)]
-        case_id = raw.get(self._id_key)
+        case_id = raw.get(self._id_key) or (self._number_of(events) if self._has_numbers else None)
         if not case_id:
             self._reject_all(
                 events, "no_case", f"its trace has no {self._id_key}; [columns] case in source.toml names the id"
@@ -546,6 +550,10 @@ class XesReader:
             return None if cause is None else self._sink.case(Case(case_id, {}, []), cause)
         case = Case(case_id, fields, [])
         return self._sink.case(case, self._read_events(events, case, self._trace_map.currency(raw)))
+
+    def _number_of(self, events: list[Any]) -> str | None:
+        """Returns an id for a trace without a name, which is a case as well: the position of its first event."""
+        return f"{self._sink.path}#{self._position + 1}" if events else None
 
     def stray(self, element: Any) -> None:
         """Rejects an event outside of all traces."""

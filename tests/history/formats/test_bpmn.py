@@ -79,6 +79,57 @@ def test_gateways_and_events_are_folded(bench: Any, prefix: str) -> None:
     assert (row["format"], row["records"], row["records_used"], row["task_implementations"]) == ("bpmn", 1, 1, 4)
 
 
+@pytest.mark.parametrize("kind", ["subProcess", "transaction", "adHocSubProcess", "task"])
+@pytest.mark.parametrize("host", ['attachedToRef="pack"', 'attachedToRef="x:pack"', ""])
+def test_a_boundary_event_may_stand_inside_of_its_step(bench: Any, kind: str, host: str) -> None:
+    timer = node("boundaryEvent", "late", more=host)
+    content = process(
+        node("task", "a", "Prüfen"),
+        node(kind, "pack", "Packen", timer),
+        node("task", "b", "Mahnen"),
+        flows("a>pack late>b"),
+    )
+    case = bench.one("a.bpmn", definitions(content))[0]["a.bpmn#P"]
+    assert drawn(case) == {"Prüfen": [], "Packen": ["Prüfen"], "Mahnen": ["Packen"]}
+
+
+@pytest.mark.parametrize("kind", ["subProcess", "transaction"])
+def test_the_innermost_sub_processes_are_steps(bench: Any, kind: str) -> None:
+    inner = node(kind, "p", "Pick") + node(kind, "q", "Pack", node(kind, "r", "Seal")) + flows("p>q")
+    content = process(node("task", "a", "Order"), node(kind, "s", "Fulfil", inner), flows("a>s"))
+    assert drawn(bench.one("a.bpmn", definitions(content))[0]["a.bpmn#P"]) == {
+        "Order": [],
+        "Pick": ["Order"],
+        "Seal": ["Pick"],
+    }
+
+
+def test_references_may_have_the_prefix_of_the_target_namespace(bench: Any) -> None:
+    content = process(
+        '<laneSet><lane name="Clerk"><flowNodeRef>t:a</flowNodeRef></lane></laneSet>',
+        node("task", "a", "Check"),
+        node("boundaryEvent", "e", more='attachedToRef="t:a"'),
+        node("task", "b", "Remind"),
+        '<sequenceFlow id="f" sourceRef="t:e" targetRef="t:b"/>',
+        '<textAnnotation id="n"><text>By hand</text></textAnnotation><association sourceRef="t:n" targetRef="t:a"/>',
+    )
+    case = bench.one("a.bpmn", definitions(content))[0]["a.bpmn#P"]
+    assert drawn(case) == {"Check": [], "Remind": ["Check"]}
+    assert (case["tasks"][0]["actor"], case["tasks"][0]["description"]) == ("Clerk", "By hand")
+    assert "connections_lost" not in dict(case["attributes"])
+
+
+def test_flows_that_lead_nowhere_are_counted(bench: Any) -> None:
+    case = bench.one("a.bpmn", definitions(process(node("task", "a", "A"), flows("a>gone lost>a"))))[0]["a.bpmn#P"]
+    assert dict(case["attributes"])["connections_lost"] == "2"
+
+
+@pytest.mark.parametrize("space", ["http://x/Initial Import/Process", "urn:a b", "Geschäft"])
+def test_a_namespace_may_be_any_text(bench: Any, space: str) -> None:
+    content = definitions(process(node("task", "a", "A"))).replace("xmlns:bpmndi", f'xmlns:own="{space}" xmlns:bpmndi')
+    assert drawn(bench.one("a.bpmn", content)[0]["a.bpmn#P"]) == {"A": []}
+
+
 def test_settings_decide_kind_and_key(bench: Any, keys: Any) -> None:
     case = bench.one("order.bpmn", definitions(ORDER), 'kind = "executed"\nactivity = "{type} {name}"')[0][
         "order.bpmn#P"

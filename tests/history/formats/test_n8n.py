@@ -32,6 +32,13 @@ def note(text: str) -> Any:
     return node("Sticky Note", "n8n-nodes-base.stickyNote", parameters={"content": text})
 
 
+def test_nodes_may_be_connected_by_their_ids(bench: Any) -> None:
+    nodes = [node("Start", id="1"), node("Get", id="2"), node("1", id="3")]
+    case = bench.one("a.json", export(nodes, links("Start>2", "2>3")))[0]["a.json"]
+    assert drawn(case) == {"Start": [], "Get": ["Start"], "1": ["Get"]}
+    assert "connections_lost" not in dict(case["attributes"])
+
+
 def test_an_export_is_one_case(bench: Any) -> None:
     nodes = [
         node("Hook", "n8n-nodes-base.webhook"),

@@ -120,7 +120,7 @@ def test_events_that_cannot_be_used_are_rejected_and_the_rest_goes_on(bench: Any
         '<event><string key="concept:name" value="G"/></event>',
     )
     cases, rejects, state = bench.one("log.xes", content)
-    assert {case_id: keys(case) for case_id, case in cases.items()} == {"c3": ["H"]}
+    assert {case_id: keys(case) for case_id, case in cases.items()} == {"log.xes#7": ["F"], "c3": ["H"]}
     assert [(r["position"], r["reason_code"], r["cause_position"]) for r in rejects] == [
         (1, "case_quarantined", 2),
         (2, "no_timezone", None),
@@ -128,14 +128,13 @@ def test_events_that_cannot_be_used_are_rejected_and_the_rest_goes_on(bench: Any
         (4, "not_finite", None),
         (5, "case_quarantined", 2),
         (6, "case_quarantined", 2),
-        (7, "no_case", None),
         (8, "no_activity", None),
         (10, "no_case", None),
     ]
     assert all(r["position_unit"] == "record" and r["path"] == "log.xes" for r in rejects)
     assert '"concept:name":"B"' in rejects[1]["record"]
     row = state.files[0]
-    assert (row["records"], row["records_used"], row["records_rejected"], row["cases_quarantined"]) == (10, 1, 9, 2)
+    assert (row["records"], row["records_used"], row["records_rejected"], row["cases_quarantined"]) == (10, 2, 8, 2)
     assert state.failed == []
 
 
@@ -192,3 +191,24 @@ def test_a_cut_gzip_file_is_refused_whole(bench: Any) -> None:
     assert bench.rejects() == []
     assert all("gzip file is broken" in line for line in state.failed)
     assert [r["status"] for r in state.files] == ["rejected", "rejected"]
+
+
+NO_NAME = '<trace><event><string key="concept:name" value="{}"/></event></trace>'
+
+
+def test_traces_without_a_name_are_numbered(bench: Any, keys: Any) -> None:
+    bench.put("s/a.xes", log(NO_NAME.format("A"), "<trace/>", NO_NAME.format("B")))
+    bench.put("s/b.xes", log(NO_NAME.format("C")))
+    cases = {row["case_id"]: keys(row) for row in bench.cases().values()}
+    assert cases == {"a.xes#1": ["A"], "a.xes#2": ["B"], "b.xes#1": ["C"]}
+
+
+def test_a_stated_name_of_the_case_is_needed(bench: Any) -> None:
+    cases, rejects, _ = bench.one("log.xes", log(NO_NAME.format("A")), '[columns]\ncase = "id"')
+    assert (cases, [r["reason_code"] for r in rejects]) == ({}, ["no_case"])
+
+
+@pytest.mark.parametrize("space", ["http://x/My Log", "C:\\logs", "{}", "1a:b", "a#b#c", "Prozess Ü"])
+def test_a_namespace_may_be_any_text(bench: Any, keys: Any, space: str) -> None:
+    content = log(trace("c1", event("A")), open_tag=f"<log xmlns=\"{space}\" xmlns:x='{space}'>")
+    assert keys(bench.one("log.xes", content)[0]["c1"]) == ["A"]

@@ -10,8 +10,14 @@ from typing import TYPE_CHECKING
 
 from opus_pipelines.core.formatting import grid, share
 from opus_pipelines.core.settings_files import toml_lines, toml_listed, toml_quoted
+from opus_pipelines.history.formats.drawn_flows import CONNECTIONS_LOST
 from opus_pipelines.history.ingestion.ingest import more_activities, unpriced_steps
-from opus_pipelines.history.ingestion.onboarding.trial import Findings, Trial, outcome_candidates
+from opus_pipelines.history.ingestion.onboarding.trial import (
+    Findings,
+    Trial,
+    attribute_values,
+    outcome_candidates,
+)
 from opus_pipelines.history.records.activity_kinds import KINDS, Classified, classify_source
 from opus_pipelines.history.records.money import remark
 from opus_pipelines.history.records.values import FALSE, TRUE
@@ -312,6 +318,10 @@ def _missing_costs(trial: Trial, findings: Findings, is_stated: bool) -> str | N
 def _doubts(trial: Trial, findings: Findings) -> list[tuple[str, str]]:
     """Returns what was read without an error and may yet be wrong."""
     rows: list[tuple[str, str]] = []
+    if not trial.whole.cases and (models := findings.case_attributes.get(CONNECTIONS_LOST)):
+        which = f"{models:,} models" if models > 1 else "one model"
+        total = sum(map(int, attribute_values(trial.folder, CONNECTIONS_LOST).elements())) if trial.folder else 0
+        rows.append(("doubt", f"{total:,} connections of {which} lead to no node and are left out; is the file whole?"))
     if names := findings.ids_as_activities:
         which = f"{_few(names)}: both a case and an activity"
         rows.append(("doubt", f"{which}; are the columns of case and activity exchanged in one of the files?"))
