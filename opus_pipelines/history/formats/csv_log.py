@@ -20,7 +20,7 @@ from opus_pipelines.history.columns.csv_blocks import CsvColumns, CsvSplitter, R
 from opus_pipelines.history.columns.flat_log import ColumnLog, Refusal
 from opus_pipelines.history.columns.flat_rows import Rows
 from opus_pipelines.history.columns.values import UnusualError
-from opus_pipelines.history.formats.encoding_detection import Encoding, detect_delimiter, detect_encoding
+from opus_pipelines.history.formats.encoding_detection import Encoding, detect_encoding, table_head
 from opus_pipelines.history.formats.table_log import ColumnLogOf, TableLog, column_names
 from opus_pipelines.history.records.arrow_arrays import array, strings
 from opus_pipelines.history.records.assembler import Assembler
@@ -45,6 +45,7 @@ class TextLines:
             self._detected is not None and self._detected.mixed and not self._names[0].startswith("utf-8")
         )
         self._delimiter = settings.delimiter
+        self.above = 0  # lines above the header
 
     def lines(self, file: BinaryIO) -> Iterator[str]:
         """Yields every line with its line end. Bytes that cannot be decoded become lone surrogates."""
@@ -89,11 +90,14 @@ class TextLines:
                 yield part.encode("utf-8", "surrogatepass")
 
     def delimiter(self, open_file: Callable[[], BinaryIO]) -> str:
-        """Returns the delimiter of the columns."""
-        if self._delimiter is None:
-            with open_file() as file:
-                self._delimiter = detect_delimiter("".join(islice(self.lines(file), _SAMPLE_LINES)))
+        """Returns the delimiter of the columns, and finds the header."""
+        with open_file() as file:
+            self.above, self._delimiter = table_head("".join(islice(self.lines(file), _SAMPLE_LINES)), self._delimiter)
         return self._delimiter
+
+    def rows(self, file: BinaryIO) -> Iterator[Row]:
+        """Yields the header and every row below it; `delimiter` was asked for before."""
+        return rows_of(islice(self.lines(file), self.above, None), self._delimiter or ",", self.above + 1)
 
     def misread(self, text: str) -> str | None:
         """Returns why a text was decoded wrongly, or None.
@@ -173,15 +177,15 @@ def read_by_columns(
     sink.encoding, sink.mixed_encodings = text.encoding, text.mixed
     delimiter = text.delimiter(open_file)
     with open_file() as file:
-        first = next(rows_of(text.lines(file), delimiter), None)
+        first = next(text.rows(file), None)
     table = TableLog(_header(first, text), settings, sink)
-    table.times.day_first = _day_first(open_file, text, delimiter, table.time_columns, sink)
+    table.times.day_first = _day_first(open_file, text, table.time_columns, sink)
     reader = _RowReader(table, text, delimiter, sink)
     header_lines = 0 if first is None else first.position + first.lines - 1
     if first is not None and _by_columns(open_file, reader, log_of(table), header_lines, sizes):
         return True
     with open_file() as file:
-        for number, row in enumerate(rows_of(text.lines(file), delimiter)):
+        for number, row in enumerate(text.rows(file)):
             if number:
                 reader.take(row)
                 sink.report_progress(number)
@@ -298,14 +302,14 @@ def _header(first: Row | None, text: TextLines) -> list[str]:
 
 
 def _day_first(
-    open_file: Callable[[], BinaryIO], text: TextLines, delimiter: str, time_columns: list[int], sink: Assembler
+    open_file: Callable[[], BinaryIO], text: TextLines, time_columns: list[int], sink: Assembler
 ) -> bool | None:
     """Returns whether the day comes first in dates such as 03/04/2020.
 
     It reads the whole file, but only if one of the first rows has a date of that form.
     """
     with open_file() as file:
-        rows = rows_of(text.lines(file), delimiter)
+        rows = text.rows(file)
         next(rows)
         first = list(islice(rows, _LOOKED_AT))
         if not any(is_numeric_date(value) for row in first for value in _times(row, time_columns)):

@@ -8,8 +8,10 @@ detects the delimiter from the first lines.
 
 import codecs
 import csv
+import io
 import re
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -131,7 +133,72 @@ def detect_file_delimiter(path: Path, encoding: str | None = None) -> str:
     """Detects the delimiter of a file with the given encoding, which is detected if it is None."""
     name = encoding or detect_file_encoding(path).name
     with open_data(path) as file:
-        return detect_delimiter(file.read(8 * _DIALECT_CHARACTERS).decode(name, "replace"))
+        return table_head(file.read(8 * _DIALECT_CHARACTERS).decode(name, "replace"))[1]
+
+
+_STATED = re.compile(r"""\ufeff?"?sep=(\\t|[^\s"]|\t)[\s"]*""", re.IGNORECASE)  # the first line of CSV made for Excel
+_MOST_ABOVE = 30  # rows above a header
+_ALIKE = 0.8  # share of a table's rows that have as many columns as most
+
+
+def table_head(text: str, delimiter: str | None = None) -> tuple[int, str]:
+    """Returns the number of lines above the header of a table, and the delimiter, detected if it is None.
+
+    `text` is the begin of a file. Above the header may stand titles, comments, and `sep=;`, which states the delimiter.
+    """
+    lines = list(io.StringIO(text[:_DIALECT_CHARACTERS], newline=""))
+    first = _STATED.match(lines[0]) if lines else None
+    if first is not None and not lines[0][first.end() :].strip(first[1] + '\r\n"'):
+        delimiter = delimiter or first[1].replace("\\t", "\t")
+        above, _ = table_head("".join(lines[1:]), delimiter)
+        return above + 1, delimiter
+    usual = delimiter or detect_delimiter(text)
+    above, width = _table(lines, usual)
+    for sign in DELIMITERS if delimiter is None else "":
+        other = _table(lines, sign)
+        if other[0] and other[1] > max(2, width):  # a title misled
+            (above, width), usual = other, sign
+    return above, usual
+
+
+def _table(lines: list[str], sign: str) -> tuple[int, int]:
+    """Returns how many lines stand above the header by this delimiter, and the number of columns, 0 if there are none.
+
+    A header is the first row that names most columns. It is looked for where the first row does not do so.
+    """
+    rows, places = [], []
+    reader = csv.reader(lines, delimiter=sign)
+    before = 0
+    try:
+        for row in reader:
+            if any(map(str.strip, row)):
+                rows.append([cell.strip() for cell in row])
+                places.append(before)
+            before = reader.line_num
+    except csv.Error:
+        return 0, 0
+    below = rows[1:-1] or rows[1:]
+    width = max(Counter(map(len, below)).items(), key=lambda found: (found[1], found[0]))[0] if below else 0
+    if width < 2 or sum(len(row) == width for row in below[_MOST_ABOVE:] or below[-5:]) < _ALIKE * min(5, len(below)):
+        return 0, 0
+    if all(rows[0]) and len(rows[0]) >= width and not rows[0][0].startswith("#"):
+        return 0, width
+    named = 0 if rows[0][0].startswith("#") else sum(map(bool, rows[0]))
+    found = [
+        (row[0].startswith("#"), -sum(map(bool, row)), place)
+        for place, row in zip(places[1:_MOST_ABOVE], rows[1:], strict=False)
+        if len(row) == width and sum(map(bool, row)) > named and is_header([cell for cell in row if cell])
+    ]
+    return min(found, default=(False, 0, 0))[2], width
+
+
+def is_header(cells: Sequence[str]) -> bool:
+    """Tells whether the cells of a row may be names of columns: several, all different, and none is a value."""
+    return len(cells) > 1 and len(set(cells)) == len(cells) and not any(_shows_data(cell) for cell in cells)
+
+
+def _shows_data(cell: str) -> bool:
+    return len(cell) > 100 or bool(re.search(r"\d{5}|\d[:./-]\d", cell) or re.fullmatch(r"[\d.,%+\s-]+", cell))
 
 
 @dataclass

@@ -199,3 +199,14 @@ def test_a_column_tells_how_many_runs_a_case_stands_for(bench: Any) -> None:
     assert {case_id: case["weight"] for case_id, case in cases.items()} == {"1": 3, "2": 1, "5": 1_000_000_000}
     assert [(r["position"], r["reason_code"]) for r in rejects] == [(5, "bad_weight"), (6, "bad_weight")]
     assert dict(cases["1"]["tasks"][0]["attributes"]) == {}
+
+
+@pytest.mark.parametrize("above", ["sep=,\n", "Report of May\n\n", "# made by a tool\n", "Report,,,\n,,,\n"])
+@pytest.mark.parametrize("repeated", [1, 2_000])
+def test_lines_above_the_header_are_no_records(bench: Any, keys: Any, above: str, repeated: int) -> None:
+    rows = [f"c{n},A,2024-03-01T09:00:00Z,Ann\nc{n},B,2024-03-01T10:00:00Z,Bob\n" for n in range(repeated)]
+    content = above + "case_id,activity,timestamp,resource\n" + "".join(rows) + "c0,,2024-03-01T09:00:00Z,Ann\n"
+    cases, rejects, state = bench.one("log.csv", content)
+    assert (len(cases), state.files[0]["records"]) == (repeated - 1, 2 * repeated + 1)
+    lines = above.count("\n") + 2 * repeated + 2
+    assert [r["position"] for r in rejects if r["reason_code"] == "no_activity"] == [lines]

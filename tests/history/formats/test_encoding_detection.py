@@ -15,6 +15,7 @@ from opus_pipelines.history.formats.encoding_detection import (
     detect_encoding,
     detect_file_delimiter,
     detect_file_encoding,
+    table_head,
 )
 
 GERMAN = (
@@ -175,3 +176,42 @@ def test_a_packed_file_is_detected_by_its_content(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(GERMAN.encode("cp1252")))
     assert detect_file_encoding(path).name == "cp1252"
     assert detect_file_delimiter(path) == ";"
+
+
+ROWS = "Fall;Aktivität;Zeit;Wer\n1;A;2024-03-01 09:00;Ann\n1;B;2024-03-01 10:00;Bob\n2;A;2024-03-02 09:00;Cy\n"
+
+
+@pytest.mark.parametrize(
+    ("above", "lines"),
+    [
+        ("", 0),
+        ("sep=;\n", 1),
+        ('"SEP=;"\r\n', 1),
+        ("sep=;;;;\n", 1),
+        ("sep=;\nEntrées\n\n", 3),
+        ("Export vom 01.03.2024\n\n", 2),
+        ("Export vom 01.03.2024;;;\n;;;\n", 2),
+        ("Meldingen, mei 2024\n", 1),
+        ("# created by a tool\n# one; two; three; four\n", 2),
+        ("Report;;;\nClient;Acme;;\n", 2),
+        ("Titre;;;\nPériode;du 01/01/2024;au 02/02/2024;\n", 2),
+    ],
+)
+@pytest.mark.parametrize("sign", [";", ",", "\t", "|"])
+def test_what_stands_above_a_header_is_no_table(above: str, lines: int, sign: str) -> None:
+    if "," in above and sign == ",":
+        sign = ";"
+    assert table_head(above.replace(";", sign) + ROWS.replace(";", sign)) == (lines, sign)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        "#Case;Activity;Time\n1;A;2024-01-01\n1;B;2024-01-02\n",
+        "id;;when\n1;A;2024-01-01\n1;B;2024-01-02\n2;C;\n",
+        'Case;Text;Time;\n1;"a\nb";2024-01-01;\n1;c;2024-01-01;x\n',
+        "a;b\n",
+    ],
+)
+def test_a_header_is_the_first_row_where_no_other_row_names_more_columns(table: str) -> None:
+    assert table_head(table) == (0, ";")

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.history.columns.csv_blocks import FIELD_BYTES
-from opus_pipelines.history.formats.encoding_detection import Encoding, detect_delimiter, detect_file_encoding
+from opus_pipelines.history.formats.encoding_detection import Encoding, detect_file_encoding, table_head
 from opus_pipelines.history.formats.table_log import column_names
 from opus_pipelines.history.records.activity_kinds import words_of
 from opus_pipelines.history.records.files import open_data
@@ -192,10 +192,10 @@ def read_sample(path: Path, kind: str) -> TableSample:
 def _csv(path: Path) -> TableSample:
     encoding = detect_file_encoding(path)
     with open_data(path) as file:
-        delimiter = detect_delimiter(file.read(_HEAD).decode(encoding.name, "replace"))
+        above, delimiter = table_head(file.read(_HEAD).decode(encoding.name, "replace"))
     csv.field_size_limit(FIELD_BYTES)
     with open_data(path) as file, io.TextIOWrapper(file, encoding=encoding.name, errors="replace", newline="") as text:
-        lines = csv.reader(text, delimiter=delimiter)
+        lines = csv.reader(islice(text, above, None), delimiter=delimiter)
         header = column_names(name.strip() for name in next(lines, []))
         rows = [row for row in islice(lines, ROWS) if len(row) == len(header)]
     if not header or not rows:
