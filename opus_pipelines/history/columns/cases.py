@@ -43,7 +43,7 @@ from opus_pipelines.history.records.arrow_arrays import (
     strings,
     validity,
 )
-from opus_pipelines.history.records.assembler import NOT_WORK, Assembler, Block
+from opus_pipelines.history.records.assembler import CLOSES, OPENS, Assembler, Block, WorkEvidence
 from opus_pipelines.history.records.column_mapping import (
     ATTRIBUTE,
     LAST_WINS,
@@ -55,9 +55,19 @@ from opus_pipelines.history.records.column_mapping import (
     unprefixed,
 )
 from opus_pipelines.history.records.money import COST_PARTS, GROUP_ATTRIBUTES, MS_PER_HOUR, Rates
+from opus_pipelines.history.records.raw import (
+    ABORT,
+    COMPLETE,
+    FAIL,
+    MEANINGS,
+    NO_WORK,
+    OTHER,
+    RESUME,
+    START,
+    SUSPEND,
+)
 from opus_pipelines.history.records.source_settings import SourceSettings, Success
 
-OTHER, START, COMPLETE, NO_WORK = range(4)
 _EXACT = 2**53  # microseconds that a float still holds
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 
@@ -124,11 +134,12 @@ class Tasks:
 def tasks_of_block(case: Ints, spans: Spans, kind: Ints, run: Longs, log_has_work: bool) -> Tasks:
     """Returns the tasks of events in file order.
 
-    The arrays have one element per event: case (ascending), kind of transition, and number of task and instance.
+    The arrays have one element per event: case (ascending), kind of transition, and number of task and instance. No
+    case has an event of `by_records`.
     """
     order = _in_order(case, spans.order)
-    if log_has_work:
-        order = order[kind[order] != NO_WORK]
+    kind = _AS_WORK[kind] if log_has_work else np.zeros_like(kind)
+    order = order[kind[order] != NO_WORK]
     if spans.start is not None and spans.end is not None:  # each event is a task of its own
         own = order.astype(np.int32)
         nobody = np.full(len(own), -1, np.int32)
@@ -141,6 +152,31 @@ def tasks_of_block(case: Ints, spans: Spans, kind: Ints, run: Longs, log_has_wor
     completed = np.where(done >= 0, time[done], NO_TIME)
     ended = np.where(kind[own] == START, completed, time[own])
     return Tasks(case[own], own, done, time[own], ended, time[own], completed, len(case) - len(order))
+
+
+_AS_WORK = np.array([OTHER, START, COMPLETE, NO_WORK, NO_WORK, NO_WORK, NO_WORK, COMPLETE, START, COMPLETE, NO_WORK])
+_STATES = np.array([meaning in OPENS for meaning in MEANINGS]), np.array([meaning in CLOSES for meaning in MEANINGS])
+
+
+def by_records(kind: Ints, has_work: bool) -> Bools:
+    """Tells which events make their cases ones for the reading by records.
+
+    These are the ones that end work without success, or let it rest. Without `has_work` they are all that state a
+    transition, because others may show later what it means.
+    """
+    if not has_work:
+        return kind != OTHER
+    found: Bools = (kind == ABORT) | (kind == FAIL) | (kind == SUSPEND) | (kind == RESUME)
+    return found
+
+
+def shows_work(kind: Ints, activity: Coded, evidence: WorkEvidence) -> bool:
+    """Tells whether work begins and ends in these events, and adds what they show to the evidence."""
+    if ((kind == START) | (kind == COMPLETE)).any():
+        return True
+    told = (activity.codes >= 0) & (kind != OTHER)
+    named = [activity.values.take(array(np.unique(activity.codes[told & of[kind]]), pa.int32())) for of in _STATES]
+    return bool(told.any()) and evidence.shows(named[0].to_pylist(), named[1].to_pylist())
 
 
 def runs(activity: Coded, instance: Coded) -> Longs:
@@ -453,7 +489,6 @@ def _basis(observed: Bools, rated: Bools) -> pa.Array:
 
 
 _RECORDS_ONLY = frozenset({"model", "tokens_in", "tokens_out", "predecessors"})
-_TRANSITIONS = {"start": START, "complete": COMPLETE} | dict.fromkeys(NOT_WORK, NO_WORK)
 _AMOUNTS = ("cost_usd", "cost_compute_usd", "cost_model_usd", "cost_human_usd")
 
 
@@ -485,8 +520,8 @@ class CaseBlocks:
         if (activity.codes < 0).any() or not all(text.strip() for text in activity.values.to_pylist()):
             raise UnusualError
         kind = self.kinds(events.coded(keys["transition"]))
-        has_work = bool(((kind == START) | (kind == COMPLETE)).any()) or has_work
-        if not has_work and (kind == NO_WORK).any():
+        has_work = has_work or shows_work(kind, activity, self._sink.evidence)
+        if by_records(kind, has_work).any():
             raise UnusualError
         run = runs(activity, events.coded(keys["instance"]))
         case = events.event_trace
@@ -523,10 +558,9 @@ class CaseBlocks:
         rest = {name: times[kept] for name, times in moments.items()}
         return self.add(traces, events.some(kept), rest, has_work, len(gone))
 
-    @staticmethod
-    def kinds(transition: Coded) -> Ints:
-        """Returns the kind of transition of every event."""
-        kinds = [_TRANSITIONS.get(text.strip().lower(), OTHER) for text in transition.values.to_pylist()]
+    def kinds(self, transition: Coded) -> Ints:
+        """Returns the kind of transition of every event: the place of its meaning in `raw.MEANINGS`."""
+        kinds = [MEANINGS.index(self._events.meaning(text)) for text in transition.values.to_pylist()]
         return np.where(transition.codes >= 0, np.array([*kinds, OTHER], np.int32)[transition.codes], np.int32(OTHER))
 
     def _task_columns(self, tasks: Tasks, events: Level, traces: Level, activity: Coded) -> dict[str, pa.Array]:

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from opus_pipelines.history.columns.cases import NO_WORK, Maps, Spans, TooLongError, repeated_events, runs
+from opus_pipelines.history.columns.cases import Maps, Spans, TooLongError, by_records, repeated_events, runs
 from opus_pipelines.history.columns.flat_rows import FlatTexts, RowReader, Rows, RowsPart, coded_texts, in_one, together
 from opus_pipelines.history.columns.values import NO_TIME, Coded, Level, UnusualError
 from opus_pipelines.history.records.arrow_arrays import (
@@ -234,6 +234,8 @@ class FlatLog:
         if self._reader.is_empty:
             raise UnusualError
         records = self._records()
+        if self._reader.has_work and not self._sink.log_has_work:
+            self._sink.finds_work()
         for number, parts in self._stored.buckets():
             mine = [r for r in self._refusals if number is None or _bucket_of(r) == number]
             self._finish_bucket(parts, sorted(mine, key=lambda r: r.position), records)
@@ -271,8 +273,7 @@ class FlatLog:
                 unusual[: len(case.values)] |= booleans_of(pc.is_in(case.values, pa.array(sorted(ids), pa.string())))
         keys = self._events.keys
         kind = self._blocks.kinds(table.column(keys["transition"]))
-        if not has_work:
-            unusual[case.codes[~table.bad & (kind == NO_WORK)]] = True
+        unusual[case.codes[~table.bad & (case.codes >= 0) & by_records(kind, has_work)]] = True
         run = runs(table.column(keys["activity"]), table.column(keys["instance"]))
         repeated = repeated_events(case.codes, Spans.of(table.moments, self._events.interval), kind, run)
         unusual[case.codes[repeated & (case.codes >= 0)]] = True

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from opus_pipelines.history.columns.cases import COMPLETE, START, CaseBlocks, Maps
+from opus_pipelines.history.columns.cases import CaseBlocks, Maps, shows_work
 from opus_pipelines.history.columns.values import NO_TIME, Coded, UnusualError, dollars, in_utc, moments
 from opus_pipelines.history.records import values
 from opus_pipelines.history.records.arrow_arrays import (
@@ -32,7 +32,7 @@ from opus_pipelines.history.records.arrow_arrays import (
     text_offsets,
     validity,
 )
-from opus_pipelines.history.records.assembler import Assembler
+from opus_pipelines.history.records.assembler import Assembler, WorkEvidence
 from opus_pipelines.history.records.column_mapping import OUTCOME
 from opus_pipelines.history.records.money import DOLLAR, Money
 from opus_pipelines.history.records.raw import HOPELESS
@@ -441,6 +441,7 @@ class RowReader:
         self._good = self._bad = 0
         self.refused = 0
         self.has_work = False
+        self._evidence = WorkEvidence()
         others = {key for _, _, key in (*self.events.fields, *self.events.amounts)} | set(maps.own.keys)
         others |= {key for name, key in keys.items() if name not in _TIMES}
         self.named = {key for key in others | set(self.times.values()) if key}
@@ -482,7 +483,10 @@ class RowReader:
         kind = None
         if (transition := coded.get(self.events.keys["transition"])) is not None:
             kind = self.blocks.kinds(transition)
-            self.has_work |= bool((((kind == START) | (kind == COMPLETE)) & ~bad).any())
+            activity = coded.get(self.events.keys["activity"])
+            if activity is not None and not self.has_work:
+                good = Coded(activity.codes[~bad], activity.values)
+                self.has_work = shows_work(kind[~bad], good, self._evidence)
         return ReadRows(columns, coded, moments, kind, bad)
 
     def id_texts(self, rows: Rows) -> pa.Array:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from opus_pipelines.history.columns.cases import NO_WORK, START, Spans, repeated_events, tasks_of_block
+from opus_pipelines.history.columns.cases import Spans, by_records, repeated_events, tasks_of_block
 from opus_pipelines.history.columns.flat_log import FlatLog, Refusal
 from opus_pipelines.history.columns.flat_rows import RowReader, Rows
 from opus_pipelines.history.columns.values import NO_TIME, Coded, UnusualError
@@ -35,7 +35,7 @@ from opus_pipelines.history.records.arrow_arrays import (
     text_offsets,
 )
 from opus_pipelines.history.records.duplicate_events import unnamed_file
-from opus_pipelines.history.records.raw import Counts
+from opus_pipelines.history.records.raw import CLOSE, COMPLETE, OTHER, Counts
 from opus_pipelines.history.records.values import LONGEST_TEXT
 
 _DENSE = 1 << 20  # numbers up to which there is a place for each, used or not
@@ -394,15 +394,15 @@ def in_order(events: EventColumns, interval: bool, has_work: bool, has_ties: boo
 
     `has_ties`: events of one case are expected to have the same time, so what works only without them is not tried.
 
-    Left out are cases in which an event may occur twice, and, if the log has no start and no complete, those with
-    another standard transition: what becomes of it depends on events that are read otherwise.
+    Left out are cases in which an event may occur twice, and those with a transition that is read by records.
     """
     if not len(events["case"]):
         nothing = np.zeros(0, np.int64)
         return Ordered(nothing, nothing, nothing, 0, np.zeros(0, np.uint64))
     plain = not interval and not (events["time"] == NO_TIME).any()
     if (kind := events.get("kind")) is not None:
-        plain = plain and not ((kind == START) | (kind == NO_WORK)).any()
+        ends = (kind == COMPLETE) | (kind == CLOSE) if has_work else np.zeros(len(kind), bool)
+        plain = plain and bool((ends | (kind == OTHER)).all())
     if not plain:
         return _by_rules(events, interval, has_work)
     times = _Times.of(events["time"])
@@ -502,10 +502,8 @@ def _by_rules(events: EventColumns, interval: bool, has_work: bool) -> Ordered:
     """Returns the steps by the rules of `history.columns.cases`, which pair starts with completes."""
     order = np.argsort(events["case"], kind="stable")
     keys = events["case"][order]
-    unusual = keys[_repeated(events, order, _numbers(keys), interval)]
     kind = _of("kind", events, order)
-    if not has_work:
-        unusual = np.concatenate([unusual, keys[kind == NO_WORK]])
+    unusual = keys[_repeated(events, order, _numbers(keys), interval) | by_records(kind, has_work)]
     if len(unusual):
         unusual = distinct(unusual)
         stay = ~np.isin(keys, unusual)

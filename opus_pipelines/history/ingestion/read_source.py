@@ -17,11 +17,11 @@ from opus_pipelines.history.ingestion.parallel_files import FileReadPool
 from opus_pipelines.history.ingestion.plan import FilePlan, SourcePlan
 from opus_pipelines.history.ingestion.read_file import FileResult, RejectRows, SmallSpools, Spool
 from opus_pipelines.history.records.assembler import (
-    NOT_WORK,
     Assembler,
     LogFile,
     OtherFiles,
     Outlets,
+    is_idle,
     quarantined_event,
 )
 from opus_pipelines.history.records.duplicate_events import CaseBuckets, CasePart, JoinedCase, join
@@ -126,7 +126,7 @@ class CasePartJoiner:
             self._counts[path].corrected += 1
             self._counts[path].not_work += 1
         for path, event in zip(joined.paths, joined.case.events, strict=True):
-            idle = self._sink.log_has_work and event.transition in NOT_WORK
+            idle = is_idle(event, self._sink.log_has_work)
             self._counts[path].not_work += idle
             self._counts[path].used += not idle
         first = joined.paths[0] if joined.paths else first

@@ -2,10 +2,11 @@
 
 The assembler pairs lifecycle transitions, computes costs and outcomes, and counts what became of each record.
 
-Events become Task Implementations by the rules of datasets.md. A `start` is paired with a `complete` of the same case,
-task and instance, first in first out in the order of their times. The waiting time counts from the end of the preceding
-task (the last one of the predecessors that the task states). If a task began before that end, it did not wait, and the
-waiting time is NULL.
+Events become Task Implementations by the rules of datasets.md. A beginning is paired with an end of the same case, task
+and instance, first in first out in the order of their times. Between `suspend` and `resume` (or another beginning) the
+work of a task rests: it spans that time, and its working time does not. The waiting time counts from the end of the
+preceding task (the last one of the predecessors that the task states). If a task began before that end, it did not
+wait, and the waiting time is NULL.
 """
 
 from collections import defaultdict, deque
@@ -30,54 +31,127 @@ from opus_pipelines.history.records.redaction import Redactor
 from opus_pipelines.history.records.source_settings import SourceSettings
 
 WORK = frozenset({"start", "complete"})
-NOT_WORK = frozenset(  # the rest of the XES standard's transitional model
-    "schedule assign reassign suspend resume withdraw pi_abort ate_abort autoskip manualskip unknown".split()
-)
+NOT_WORK = frozenset({"schedule", "suspend", "resume", "ate_abort", "unknown"})  # meanings that make no task
+_ENDS = {"complete": None, "ate_abort": False, "fail": False}  # whether the work succeeded, where that is told
 _MERGED = (
     "title description instructions actor actor_kind model cost_usd cost_compute_usd cost_model_usd cost_human_usd "
     "cost_basis tokens_in tokens_out memory_gb threads success inputs outputs"
 ).split()
 
 
-def has_work(events: Iterable[Event]) -> bool:
-    """Tells whether any event is a start or a complete."""
-    return any(e.transition in WORK for e in events)
+class WorkEvidence:
+    """Tells from the transitions of a log whether it states when work begins and ends.
+
+    It does where a word says so and nothing else (`WORK`), and where one activity has states that open it, and states
+    that close it.
+    """
+
+    def __init__(self) -> None:
+        self._opened: set[str] = set()
+        self._closed: set[str] = set()
+
+    def shows(self, opened: Iterable[str], closed: Iterable[str]) -> bool:
+        """Adds activities that some states open, and those that others close. Tells whether one has both by now."""
+        self._opened.update(opened)
+        self._closed.update(closed)
+        return not self._opened.isdisjoint(self._closed)
+
+    def is_in(self, events: Iterable[Event]) -> bool:
+        """Adds events, and tells whether work begins and ends, as far as is known by now."""
+        told = [e for e in events if e.transition]
+        opened = (e.task.task_key for e in told if e.transition in OPENS)
+        closed = (e.task.task_key for e in told if e.transition in CLOSES)
+        return bool(told) and (self.shows(opened, closed) or any(e.transition in WORK for e in told))
+
+
+OPENS, CLOSES = frozenset({"open", "schedule"}), frozenset({"close", "fail"})
 
 
 def undecided(events: Iterable[Event]) -> bool:
-    """Tells whether the tasks of these events depend on whether the log has a start or a complete anywhere."""
-    return any(e.transition in NOT_WORK for e in events)
+    """Tells whether the tasks of these events depend on whether the log states when work begins and ends."""
+    return any(e.transition for e in events)
+
+
+def is_idle(event: Event, log_has_work: bool) -> bool:
+    """Tells whether an event is no work, so that it makes no task."""
+    is_end = event.interval and event.transition in _ENDS
+    return log_has_work and event.transition in NOT_WORK and not is_end
 
 
 def tasks_of(events: list[Event], log_has_work: bool) -> tuple[list[Task], int]:
     """Returns the tasks of one case in execution order, and the number of its events that are no work.
 
-    `log_has_work`: the log has a start or a complete somewhere, so its other standard transitions are no work.
+    `log_has_work`: the log states when work begins and ends; else each event is a task.
     """
     tasks: list[Task] = []
-    open_tasks: defaultdict[tuple[str, str | None], deque[Task]] = defaultdict(deque)
+    open_tasks: defaultdict[tuple[str, str | None], deque[_Open]] = defaultdict(deque)
     stated: dict[int, Task] = {}
     not_work = 0
     for event in _in_order(events):
-        transition, task = event.transition, event.task
-        if log_has_work and transition in NOT_WORK:
-            not_work += 1
-            continue
-        if event.interval:
+        meaning = _AS_WORK.get(event.transition or "", event.transition) if log_has_work else None
+        task, waiting = event.task, open_tasks[event.task.task_key, event.instance] if meaning else _NOTHING
+        not_work += is_idle(event, log_has_work)
+        if event.interval and (meaning in _ENDS or not is_idle(event, log_has_work)):
+            task.success = _ENDS.get(meaning or "") if task.success is None else task.success
             tasks.append(task)
-        elif transition == "start":
+        elif meaning in _ENDS and waiting:
+            task = waiting.popleft().end(event, _ENDS[meaning])
+        elif meaning == "suspend":
+            _first(waiting, rests=False).rest(event.time)
+            continue
+        elif meaning in ("start", "resume") and (resting := _first(waiting, rests=True)).rests:
+            task = resting.go_on(event.time)
+        elif meaning in NOT_WORK:
+            continue
+        elif meaning == "start":
             task.started_at = event.time
             tasks.append(task)
-            open_tasks[task.task_key, event.instance].append(task)
-        elif transition == "complete" and (waiting := open_tasks.get((task.task_key, event.instance))):
-            task = waiting.popleft()
-            _complete(task, event)
+            waiting.append(_Open(task))
         else:
             task.started_at = task.ended_at = event.time
+            task.success = False if meaning == "fail" else task.success
             tasks.append(task)
         stated[event.position] = task
     _number(tasks, stated)
     return tasks, not_work
+
+
+_AS_WORK = {"open": "start", "close": "complete"}
+
+
+class _Open:
+    """A task that has begun and not ended. `rests`: its work is suspended."""
+
+    def __init__(self, task: Task) -> None:
+        self._task, self.rests = task, False
+        self._since: int | None = None
+        self._rested = 0
+
+    def rest(self, time: int | None) -> None:
+        """Suspends the work."""
+        self.rests, self._since = True, time
+
+    def go_on(self, time: int | None) -> Task:
+        """Resumes the work."""
+        if self._since is not None and time is not None:
+            self._rested += time - self._since
+        self.rests, self._since = False, None
+        return self._task
+
+    def end(self, event: Event, success: bool | None) -> Task:
+        """Ends the task, and says whether it succeeded, where that is told."""
+        self.go_on(event.time)
+        _complete(self._task, event, self._rested)
+        self._task.success = success if success is not None else self._task.success
+        return self._task
+
+
+_NOTHING: deque[_Open] = deque()
+
+
+def _first(waiting: Iterable[_Open], rests: bool) -> _Open:
+    """Returns the first open task that rests, or that does not; a task of no log if there is none."""
+    return next((one for one in waiting if one.rests is rests), _Open(Task()))
 
 
 def _in_order(events: list[Event]) -> list[Event]:
@@ -90,11 +164,14 @@ def _in_order(events: list[Event]) -> list[Event]:
     return [event for _, _, event in keyed]
 
 
-def _complete(task: Task, event: Event) -> None:
-    """Ends `task` at `event`. A value of the completing event replaces that of the starting one."""
+def _complete(task: Task, event: Event, rested: int) -> None:
+    """Ends `task`, whose work rested for so many microseconds, at `event`.
+
+    A value of the completing event replaces that of the starting one.
+    """
     task.ended_at = event.time
     if task.started_at is not None and event.time is not None and task.duration_ms is None:
-        task.duration_ms = (event.time - task.started_at) / 1000
+        task.duration_ms = (event.time - task.started_at - rested) / 1000
     ended = event.task
     task.duration_ms = task.duration_ms if ended.duration_ms is None else ended.duration_ms
     for name in _MERGED:
@@ -207,6 +284,7 @@ class Assembler:
         self._record_is_case = file.kind.record_is_case
         self._reported = 0
         self._undecided: list[Case] = []
+        self.evidence = WorkEvidence()
         self.log_has_work = other_files.has_work
         self.waited_for_work = False
 
@@ -313,9 +391,8 @@ class Assembler:
         not be known, unless the case is held.
         """
         self._count(self._records_of(case))
-        if not self.log_has_work and has_work(case.events):
-            self.log_has_work = True
-            self._add_undecided()
+        if not self.log_has_work and self.evidence.is_in(case.events):
+            self.finds_work()
         if self.is_held(case.case_id):
             self.case_ids.add(case.case_id)
             self.parts.append(CasePart(self.path, case, cause))
@@ -335,8 +412,7 @@ class Assembler:
         As long as no start or complete was read, no event of the block may depend on whether the log has one.
         """
         if block.has_work and not self.log_has_work:
-            self.log_has_work = True
-            self._add_undecided()
+            self.finds_work()
         rows = len(block.columns["case_id"])
         names: list[str] = block.columns["case_id"].to_pylist()
         self.case_ids.update(names)
@@ -351,6 +427,11 @@ class Assembler:
         own["implementation_id"] = strings(make_ids("i", names, self._source))
         self.builder.block({**block.columns, **own})
         self._count(block.records)
+
+    def finds_work(self) -> None:
+        """Records that the log states when work begins and ends, and adds the cases that waited for this."""
+        self.log_has_work = True
+        self._add_undecided()
 
     def finish(self) -> None:
         """Ends the file. Cases that waited for a start or a complete are added without one."""

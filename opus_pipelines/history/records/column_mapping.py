@@ -11,7 +11,7 @@ from opus_pipelines.history.records import values
 from opus_pipelines.history.records.money import UNRATED, Money
 from opus_pipelines.history.records.raw import Event, Task
 from opus_pipelines.history.records.source_settings import SourceSettings, Success
-from opus_pipelines.history.records.values import BadValueError, TimeParser
+from opus_pipelines.history.records.values import BadValueError, TimeParser, TransitionMeanings
 
 CASE_PREFIXES = ("case:", "(case)_")  # how pm4py and Disco mark a case's attributes in a flat table
 OUTCOME = "outcome"  # the raw value that [success].column names
@@ -140,7 +140,8 @@ class EventMap:
 
     `keys` are the keys by name, `fields` (field of Task, parser, key) of each field, `amounts` (name, field, key) of
     each amount, and `currency` and `group` the keys of the currency and of the group of an actor. `interval`: a record
-    states start and end itself. `template`: the task key is put together from several attributes.
+    states start and end itself. `template`: the task key is put together from several attributes. `meaning` tells what
+    a transition means.
     """
 
     def __init__(
@@ -163,6 +164,7 @@ class EventMap:
         self.template = settings.activity
         self.group = names.get("actor_group")
         self.times = times
+        self.meaning = TransitionMeanings(settings.transitions.meanings)
         self._case_map = case_map
         self._listed = attributes
         known = {key for name, key in names.items() if name != "currency" or self.amounts}
@@ -237,7 +239,7 @@ class EventMap:
     def _timed(self, event: Event, raw: Mapping[str, Any]) -> Event:
         moment = self._time(raw, "time")
         transition, instance = raw.get(self.keys["transition"]), raw.get(self.keys["instance"])
-        event.transition = values.text(transition).strip().lower() if transition else None
+        event.transition = self.meaning(values.text(transition)) if transition else None
         event.instance = values.text(instance) if instance else None
         event_id = raw.get(self.keys["event_id"])
         event.event_id = values.text(event_id) if event_id not in (None, "") else None

@@ -20,6 +20,10 @@ COUNT_COLUMNS = {  # the columns of history/sources by the fields of Counts
     "quarantined": "cases_quarantined",
     "caseless": "records_without_case",
 }
+# What the transitions of a life cycle mean; the place of a meaning is its code in columns. `words.toml` has the words,
+# and says what differs between `open` and `start`. A word that nobody knows is "unknown".
+MEANINGS = ("", "start", "complete", "schedule", "suspend", "resume", "ate_abort", "fail", "open", "close", "unknown")
+OTHER, START, COMPLETE, NO_WORK, SUSPEND, RESUME, ABORT, FAIL, OPEN, CLOSE, UNKNOWN = range(len(MEANINGS))
 HOPELESS = 20_000  # rejected records: more of a file that has little else say nothing new
 
 
@@ -59,8 +63,10 @@ class Task:
 class Event:
     """One event of a log: `task` has what it says of the task, `time` its time.
 
-    `interval`: the record states start and end itself, so it is not paired with another. `fields` are the case values
-    of the record if the case is joined from several files; None if they are in the fields of the case already.
+    `transition` is one of MEANINGS, or None where the record states none. `interval`: the record states start and end
+    itself, so it is not paired with another. `fields` are
+    the case values of the record if the case is joined from several files; None if they are in the fields of the case
+    already.
     """
 
     position: int

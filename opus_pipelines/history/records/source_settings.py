@@ -199,6 +199,24 @@ class Activities(Section):
         return self
 
 
+class Transitions(Section):
+    """`[transitions]`: what words of the source's life cycle mean, beside those that are known in several languages."""
+
+    start: TextList = Field([], description="words that say that a step begins")
+    complete: TextList = Field([], description="words that say that it ends")
+    suspend: TextList = Field([], description="words that say that its work rests")
+    resume: TextList = Field([], description="words that say that its work goes on")
+    abort: TextList = Field([], description="words that say that it ends without success")
+    other: TextList = Field([], description="words of what is no work, such as an assignment")
+    step: TextList = Field([], description="words whose records are steps of their own, without begin and end")
+
+    @property
+    def meanings(self) -> dict[str, list[str]]:
+        """Returns the words by meaning, see `raw.MEANINGS`."""
+        named = {"abort": "ate_abort", "other": "schedule", "step": ""}
+        return {named.get(name, name): words for name, words in self.model_dump().items()}
+
+
 class Redact(Section):
     """`[redact]`: the attributes that never reach the lake unchanged."""
 
@@ -259,6 +277,7 @@ class SourceSettings(Section):
     )
     redact: Redact = Redact()
     activities: Activities = Activities()
+    transitions: Transitions = Transitions()
 
     @field_validator("format")
     @classmethod

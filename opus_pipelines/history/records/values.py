@@ -11,10 +11,14 @@ import ast
 import json
 import math
 import re
+import tomllib
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
 from typing import Any
+from unicodedata import combining, normalize
 from zoneinfo import ZoneInfo
 
 TRUE = frozenset({"true", "t", "yes", "y", "1", "1.0", "success", "succeeded"})
@@ -154,6 +158,54 @@ def _bounded(result: float, value: Any, most: float) -> float:
     if result > most:
         raise BadValueError("bad_number", f"{shown(value)} is out of range: it is more than {most:,.0f}")
     return result
+
+
+_PART = re.compile(r"[^\W\d_]+")
+_NOT = frozenset({"not", "no", "non", "nicht", "kein", "niet", "geen", "pas", "nao"})  # turn a word into its opposite
+
+
+@cache
+def _words() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
+
+
+def bare(word: str) -> str:
+    """Returns a word as `words.toml` writes it: lower case, no accents, one blank between its parts."""
+    plain = word if word.isascii() else "".join(c for c in normalize("NFKD", word) if not combining(c))
+    return " ".join(plain.casefold().replace("_", " ").split())
+
+
+class TransitionMeanings:
+    """Tells what the words for transitions mean. `stated` are words by meaning that the settings add."""
+
+    def __init__(self, stated: Mapping[str, Sequence[str]] | None = None) -> None:
+        self._stated = {bare(word): meaning for meaning, words in (stated or {}).items() for word in words}
+        self._found: dict[str, str] = {}
+
+    def __call__(self, word: str) -> str:
+        """Returns one of `raw.MEANINGS`.
+
+        A phrase means what its parts mean, where all parts that have a meaning have the same: "task_started", "Wait -
+        User".
+        """
+        if word not in self._found:
+            self._found[word] = self._meaning(word)
+        return self._found[word]
+
+    def _meaning(self, word: str) -> str:
+        whole = bare(re.sub(r"(?<=[a-z])(?=[A-Z])", " ", word))
+        known = {"": ""} | _meanings() | self._stated
+        for form in (bare(word), whole, whole.replace("-", " ")):
+            if form in known:
+                return known[form]
+        parts = _PART.findall(whole)
+        meanings = {known[part] for part in parts if part in known} if _NOT.isdisjoint(parts) else set()
+        return meanings.pop() if len(meanings) == 1 else "unknown"
+
+
+@cache
+def _meanings() -> dict[str, str]:
+    return {word: meaning for meaning, words in _words()["transitions"].items() for word in words}
 
 
 def actor_kind(value: Any) -> str | None:
