@@ -41,6 +41,13 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--activity", help="Column of the activity.")
 @click.option("--time", help="Column of the time.")
 @click.option(
+    "--transition",
+    "transitions",
+    multiple=True,
+    metavar="WORD=MEANING",
+    help="What a word of the life cycle means: start, complete, suspend, resume, abort, other (no work) or step.",
+)
+@click.option(
     "--gain-usd", type=click.FloatRange(min=0), help="With --contract: what a right output is worth, in dollars."
 )
 @click.option("--request", help="With --contract: the example intake's request, in the client's words.")
@@ -59,6 +66,7 @@ def init(
     case: str | None,
     activity: str | None,
     time: str | None,
+    transitions: tuple[str, ...],
     gain_usd: float | None,
     request: str | None,
     output: str | None,
@@ -90,6 +98,7 @@ def init(
         yes,
         {"industry": industry, "client": client, "contract": name, "timezone": timezone},
         columns,
+        _meanings(transitions),
     )
 
 
@@ -112,6 +121,7 @@ def check(options: Options, source: str, history: Path | None) -> None:
         _check_catalogue(Path(source))
         return
     from opus_pipelines.history.ingestion.onboarding.columns import column_doubts_of
+    from opus_pipelines.history.ingestion.onboarding.life_cycles import transition_doubts_of
     from opus_pipelines.history.ingestion.onboarding.propose import kind_of
     from opus_pipelines.history.ingestion.onboarding.report import complaints, report
     from opus_pipelines.history.ingestion.onboarding.trial import findings_of, reading
@@ -120,7 +130,9 @@ def check(options: Options, source: str, history: Path | None) -> None:
     with reading(_folder(settings, source), settings.currency.usd_per_unit) as trial:
         used = [row["path"] for row in trial.files if row["status"] != "rejected"]
         files = [_folder(settings, source) / path for path in used]
-        doubts = column_doubts_of(files, [kind_of(file) for file in files], trial.settings.columns.model_dump())
+        kinds, roles = [kind_of(file) for file in files], trial.settings.columns.model_dump()
+        doubts = column_doubts_of(files, kinds, roles)
+        doubts += transition_doubts_of(files, kinds, trial.settings)
         for line in report(trial, findings_of(trial), doubts):
             click.echo(line)
         if trial.folder is None or trial.failed:
@@ -246,6 +258,7 @@ def _source(
     yes: bool,
     stated: dict[str, str | None],
     columns: dict[str, str],
+    transitions: dict[str, list[str]],
 ) -> None:
     from opus_pipelines.history.ingestion.onboarding.columns import column_doubts
     from opus_pipelines.history.ingestion.onboarding.propose import propose_settings
@@ -263,7 +276,9 @@ def _source(
             "remove it for a new proposal"
         )
     with propose_settings(
-        folder.name, files, Stated(**stated, columns=columns, rates=settings.currency.usd_per_unit)
+        folder.name,
+        files,
+        Stated(**stated, columns=columns, transitions=transitions, rates=settings.currency.usd_per_unit),
     ) as proposal:
         columns_found = proposal.draft.tables.get("columns", {})
         doubts = column_doubts(proposal.sample, columns_found) if proposal.sample else []
@@ -281,6 +296,17 @@ def _source(
             return
         _write(files, folder, proposal.toml)
     click.echo(f"written: {folder}; next: opus rebuild --history {folder.parent}", err=True)
+
+
+def _meanings(transitions: tuple[str, ...]) -> dict[str, list[str]]:
+    """Returns the words of `--transition WORD=MEANING` by meaning."""
+    found: dict[str, list[str]] = {}
+    for stated in transitions:
+        word, _, meaning = stated.rpartition("=")
+        if not word:
+            raise click.UsageError(f"--transition {stated} is not of the form WORD=MEANING, as in Erfasst=start")
+        found.setdefault(meaning, []).append(word)
+    return found
 
 
 def _assumed(notes: dict[str, str]) -> list[tuple[str, str]]:

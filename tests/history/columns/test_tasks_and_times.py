@@ -7,10 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opus_pipelines.history.columns.cases import (
-    COMPLETE,
-    NO_WORK,
-    OTHER,
-    START,
     Spans,
     TooLongError,
     tasks_of_block,
@@ -18,7 +14,7 @@ from opus_pipelines.history.columns.cases import (
 )
 from opus_pipelines.history.columns.values import NO_TIME, microseconds
 from opus_pipelines.history.records import assembler
-from opus_pipelines.history.records.raw import Event, Task
+from opus_pipelines.history.records.raw import COMPLETE, NO_WORK, OTHER, START, Event, Task
 from opus_pipelines.history.records.values import BadValueError, TimeParser
 
 DIGITS = st.text("0123456789", min_size=2, max_size=2)

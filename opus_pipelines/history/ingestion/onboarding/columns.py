@@ -10,6 +10,7 @@ from pathlib import Path
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.history.formats.table_log import USUAL, _plain
+from opus_pipelines.history.ingestion.onboarding.life_cycles import find_life_cycle
 from opus_pipelines.history.ingestion.onboarding.table_sample import (
     MOSTLY,
     NUMBERING,
@@ -202,7 +203,7 @@ class ColumnsFound:
     """The column name of each role.
 
     `times` describes each time column. `attributes` are columns with values of the case as a whole. `zone` is the time
-    zone, guessed from the language of the header.
+    zone, guessed from the language of the header. `meanings` are those of transitions that only the data tell.
     """
 
     roles: dict[str, str]
@@ -211,6 +212,7 @@ class ColumnsFound:
     decimal: str | None = None
     currency: str | None = None
     zone: str | None = None
+    meanings: Mapping[str, list[str]] = field(default_factory=dict)
 
 
 def find_columns(sample: TableSample, stated: Mapping[str, str] | None = None) -> ColumnsFound:
@@ -229,6 +231,10 @@ def find_columns(sample: TableSample, stated: Mapping[str, str] | None = None) -
     _usual(sample, roles, times)
     if "case" not in roles:
         roles["case"] = _best(sample, roles, "case", _case_score(sample, times), times)
+    life_cycle = None
+    if "transition" not in roles:
+        life_cycle = find_life_cycle(sample, roles, times)
+        roles |= {"transition": life_cycle.column} if life_cycle else {}
     if "activity" not in roles:
         roles["activity"] = _best(sample, roles, "activity", _activity_score(sample, roles["case"], times), times)
     _times(sample, roles, times)
@@ -244,7 +250,10 @@ def find_columns(sample: TableSample, stated: Mapping[str, str] | None = None) -
         name for name in sample.header if name not in taken and _is_of_case(sample, columns.roles["case"], name)
     )
     return replace(
-        columns, roles={role: columns.roles[role] for role in _ORDER if role in columns.roles}, attributes=attributes
+        columns,
+        roles={role: columns.roles[role] for role in _ORDER if role in columns.roles},
+        attributes=attributes,
+        meanings=life_cycle.meanings if life_cycle else {},
     )
 
 

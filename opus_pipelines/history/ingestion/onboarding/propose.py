@@ -17,9 +17,12 @@ from typing import Any
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.json_lines import parsed
+from opus_pipelines.core.settings import parse
 from opus_pipelines.history.formats.encoding_detection import detect_file_delimiter, detect_file_encoding
 from opus_pipelines.history.formats.table_log import USUAL
 from opus_pipelines.history.ingestion.onboarding.columns import ColumnsFound, find_columns
+from opus_pipelines.history.ingestion.onboarding.life_cycles import refuse_unknown_words
+from opus_pipelines.history.ingestion.onboarding.life_cycles import words_of as words_of_transitions
 from opus_pipelines.history.ingestion.onboarding.report import (
     ASSUMED_ZONE,
     Draft,
@@ -53,6 +56,7 @@ from opus_pipelines.history.records.activity_kinds import classify_source, words
 from opus_pipelines.history.records.column_mapping import CASE_PREFIXES
 from opus_pipelines.history.records.files import BUFFER, open_data
 from opus_pipelines.history.records.formats import TABLES, format_of
+from opus_pipelines.history.records.source_settings import Transitions
 from opus_pipelines.history.records.values import FALSE, TRUE, at_path
 
 RECORDS = 1_000
@@ -228,6 +232,7 @@ def propose_settings(name: str, files: Sequence[Path], stated: Stated) -> Iterat
     with trial_lake(name, files, stated.rates) as trials:
         sample = read_sample(files[0], kinds[0]) if kinds[0] in TABLES else None
         draft = _for_all(first_draft(files, kinds, sample, stated), files, kinds, sample)
+        _refuse_unknown_words(files[0], kinds[0], sample, draft)
         trial = trials.read(source_text(draft))
         if any(code == "no_timezone" for code, _ in trial.rejects):
             zone = stated.timezone or ASSUMED_ZONE
@@ -248,6 +253,12 @@ def propose_settings(name: str, files: Sequence[Path], stated: Stated) -> Iterat
         toml = source_text(draft)
         (trials.source / "source.toml").write_text(toml, "utf-8")
         yield Proposal(draft, toml, trial, findings, trials.source, sample)
+
+
+def _refuse_unknown_words(file: Path, kind: str, sample: TableSample | None, draft: Draft) -> None:
+    words = words_of_transitions(file, kind, sample, draft.tables.get("columns", {}))
+    stated = parse(Transitions, draft.tables.get("transitions", {}), "--transition")
+    refuse_unknown_words(words, stated.meanings)
 
 
 def _readable_kind(file: Path) -> str:
@@ -280,6 +291,8 @@ def first_draft(files: Sequence[Path], kinds: Sequence[str], sample: TableSample
     draft = Draft(plain)
     if format_of(files[0].name) is None:
         draft.plain["format"] = kinds[0]
+    if stated.transitions:
+        draft.tables["transitions"] = dict(stated.transitions)
     if stated.timezone:
         draft.plain["timezone"] = stated.timezone
     if sample is not None:
@@ -289,7 +302,9 @@ def first_draft(files: Sequence[Path], kinds: Sequence[str], sample: TableSample
         roles, formats = find_moments(files[0], tables)
         if roles:
             tables = tables | {"task": tables.get("task", {}) | roles}
-        return replace(draft, tables=tables, plain=draft.plain | ({"time_format": list(formats)} if formats else {}))
+        return replace(
+            draft, tables=draft.tables | tables, plain=draft.plain | ({"time_format": list(formats)} if formats else {})
+        )
     return draft
 
 
@@ -349,7 +364,11 @@ def _of_table(draft: Draft, sample: TableSample, stated: Stated) -> Draft:
     if attributes:
         columns["attributes"] = attributes
         notes["attributes"] = "the same in all events of a case, and known at its first event"
-    draft = replace(draft, plain=plain, notes=notes, tables={"columns": columns}, outcome=outcome, unclear=unclear)
+    tables = draft.tables | {"columns": columns}
+    if table_columns.meanings:
+        tables["transitions"] = dict(table_columns.meanings)
+        notes["start"] = notes["complete"] = "assumed: the one follows the other for each step"
+    draft = replace(draft, plain=plain, notes=notes, tables=tables, outcome=outcome, unclear=unclear)
     if any(not seen.states_zone for seen in table_columns.times.values()):
         return _with_zone(draft, stated.timezone or table_columns.zone or ASSUMED_ZONE, table_columns, stated)
     return draft

@@ -38,6 +38,7 @@ class Stated:
     contract: str | None = None
     timezone: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
+    transitions: Mapping[str, list[str]] = field(default_factory=dict)
     rates: Mapping[str, float] = field(default_factory=dict)  # dollars a unit of a currency, of opus.toml
 
 
@@ -73,7 +74,7 @@ class Draft:
 
 
 MANY_VALUES = 6
-TABLE_NAMES = ("columns", "record", "task")
+TABLE_NAMES = ("columns", "record", "task", "transitions")
 
 
 def source_text(draft: Draft) -> str:
