@@ -22,7 +22,7 @@ from opus_pipelines.history.records.formats import TABLES
 from opus_pipelines.history.records.source_settings import SourceSettings
 from opus_pipelines.history.records.values import BadValueError, TimeParser, TransitionMeanings
 
-MOST_WORDS = 30  # of a life cycle
+MOST_TRANSITIONS = 30  # of a life cycle
 PAIRED = 0.8  # least share of the steps, in a column of activities, that a life cycle begins and ends
 SURE_PAIRS = 0.95  # the same for words that nobody knows: one follows the other
 LEAST_PAIRS = 4
@@ -48,7 +48,7 @@ def find_life_cycle(sample: TableSample, roles: Mapping[str, str], times: Mappin
     """
     case, taken = roles["case"], roles.values()
     free = [name for name in sample.header if name not in times and name not in taken]
-    told = {name: _known(sample, name) for name in free if 1 < len(sample.columns[name].counts) <= MOST_WORDS}
+    told = {name: _known(sample, name) for name in free if 1 < len(sample.columns[name].counts) <= MOST_TRANSITIONS}
     activities = [name for name in free if _may_be_activity(sample, name) and not told.get(name)]
     activities = [roles["activity"]] if "activity" in roles else activities
     for name, meanings in told.items():
@@ -161,7 +161,7 @@ class Words:
         )
 
 
-def words_of(file: Path, kind: str, sample: TableSample | None, roles: Mapping[str, object]) -> Words:
+def transitions_in(file: Path, kind: str, sample: TableSample | None, roles: Mapping[str, object]) -> Words:
     """Returns the words for transitions in a log: XES, or a table whose columns have these roles."""
     if kind == "xes":
         with open_data(file) as log:
@@ -199,7 +199,7 @@ def transition_doubts_of(
     for file, kind in zip(files, kinds, strict=True):
         sample = read_sample(file, kind) if kind in TABLES else None
         roles = tell_columns(sample.header, settings.columns) if sample else {}
-        words = words_of(file, kind, sample, roles)
+        words = transitions_in(file, kind, sample, roles)
         if unknown := words.unknown(settings.transitions.meanings):
             result = "they make no step" if words.has_work else "each record is a step of its own"
             return [("doubt", f"{unknown}, so {result}; [transitions] in source.toml says what they mean")]

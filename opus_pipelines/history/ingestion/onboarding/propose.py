@@ -21,8 +21,7 @@ from opus_pipelines.core.settings import parse
 from opus_pipelines.history.formats.encoding_detection import detect_file_delimiter, detect_file_encoding
 from opus_pipelines.history.formats.table_log import USUAL
 from opus_pipelines.history.ingestion.onboarding.columns import ColumnsFound, find_columns
-from opus_pipelines.history.ingestion.onboarding.life_cycles import refuse_unknown_words
-from opus_pipelines.history.ingestion.onboarding.life_cycles import words_of as words_of_transitions
+from opus_pipelines.history.ingestion.onboarding.life_cycles import refuse_unknown_words, transitions_in
 from opus_pipelines.history.ingestion.onboarding.report import (
     ASSUMED_ZONE,
     Draft,
@@ -256,7 +255,7 @@ def propose_settings(name: str, files: Sequence[Path], stated: Stated) -> Iterat
 
 
 def _refuse_unknown_words(file: Path, kind: str, sample: TableSample | None, draft: Draft) -> None:
-    words = words_of_transitions(file, kind, sample, draft.tables.get("columns", {}))
+    words = transitions_in(file, kind, sample, draft.tables.get("columns", {}))
     stated = parse(Transitions, draft.tables.get("transitions", {}), "--transition")
     refuse_unknown_words(words, stated.meanings)
 

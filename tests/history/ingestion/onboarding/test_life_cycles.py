@@ -8,7 +8,7 @@ import pytest
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.history.ingestion.onboarding.columns import find_columns
-from opus_pipelines.history.ingestion.onboarding.life_cycles import Words, refuse_unknown_words, words_of
+from opus_pipelines.history.ingestion.onboarding.life_cycles import Words, refuse_unknown_words, transitions_in
 from opus_pipelines.history.ingestion.onboarding.table_sample import Column, TableSample
 from opus_pipelines.history.ingestion.onboarding.trial import findings_of
 
@@ -77,7 +77,7 @@ def test_the_states_of_a_ticket_are_its_activities() -> None:
 def test_words_that_nobody_knows_are_refused(words: tuple[str, ...], is_refused: bool) -> None:
     header = "case,activity,lifecycle,time,user"
     roles = {"transition": "lifecycle", "case": "case", "activity": "activity"}
-    found = words_of(Path("log.csv"), "csv", table(header, *words), roles)
+    found = transitions_in(Path("log.csv"), "csv", table(header, *words), roles)
     if not is_refused:
         refuse_unknown_words(found, {})
         return
