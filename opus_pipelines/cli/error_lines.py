@@ -19,13 +19,13 @@ from opus_pipelines.core.errors import STOPPED, OpusError
 from opus_pipelines.core.formatting import clean, printable
 
 DONE, FAILED, USAGE = 0, 1, 2
-_DAMAGE = "a file of the lake may be damaged; `opus verify` names it, and `opus verify --repair` mends it"
+_DAMAGE = "`opus verify` tells whether a file of the lake is the cause"  # only a hash that differs shows damage
 _INTERRUPTED_IN_DUCKDB = "Query interrupted"  # a RuntimeError that DuckDB raises on Ctrl-C instead of its own error
 _MOST = 300  # characters of an error's own words
 # what a foreign error means, by the package that raises it
 _PACKAGES = {
-    "duckdb": f"DuckDB cannot read a dataset: {_DAMAGE}",
-    "_duckdb": f"DuckDB cannot read a dataset: {_DAMAGE}",
+    "duckdb": f"DuckDB cannot do it: {_DAMAGE}",
+    "_duckdb": f"DuckDB cannot do it: {_DAMAGE}",
     "pyarrow": f"a Parquet file cannot be read or written: {_DAMAGE}",
     "faiss": f"the search index cannot be read: {_DAMAGE}",
     "py4j": "Spark failed; its log is in .dagster/spark.log of the lake",

@@ -1,6 +1,7 @@
 """Writes rows for a person or a program: an aligned table, CSV, one JSON array, Parquet, or an Excel workbook."""
 
 import json
+import math
 import shutil
 import sys
 import textwrap
@@ -53,7 +54,7 @@ def relation(rows: "duckdb.DuckDBPyRelation", form: str) -> None:
     elif form == "json":
         click.echo(
             json.dumps(
-                [dict(zip(columns, row, strict=True)) for row in values],
+                [dict(zip(columns, map(_finite, row), strict=True)) for row in values],
                 indent=1,
                 default=cell_text,
                 ensure_ascii=False,
@@ -63,11 +64,26 @@ def relation(rows: "duckdb.DuckDBPyRelation", form: str) -> None:
         table(columns, values)
 
 
+def _finite(value: Any) -> Any:
+    """Returns a value for JSON, which has no NaN and no infinity: they become null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    return [_finite(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
 def parquet(rows: "duckdb.DuckDBPyRelation") -> None:
     """Writes the rows as one Parquet file to stdout. Raises UsageError where stdout is a terminal."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    if any("INTERVAL" in str(kind) for kind in rows.types):  # Parquet has no type for them that Arrow writes
+        names = [
+            (f'"{name.replace(chr(34), 2 * chr(34))}"', str(kind))
+            for name, kind in zip(rows.columns, rows.types, strict=True)
+        ]
+        rows = rows.project(", ".join(f"{n}::VARCHAR AS {n}" if "INTERVAL" in kind else n for n, kind in names))
     buffer = pa.BufferOutputStream()
     pq.write_table(rows.to_arrow_table(), buffer, compression="zstd")
     _write_bytes(buffer.getvalue().to_pybytes(), "parquet")

@@ -180,3 +180,8 @@ def test_a_broken_pipe_does_not_change_what_the_process_does_at_the_next_one(
     before = signal.getsignal(signal.SIGPIPE)
     shown(BrokenPipeError(), tmp_path, capsys)
     assert signal.getsignal(signal.SIGPIPE) == before == signal.SIG_IGN
+
+
+@pytest.mark.parametrize("error", [KeyError("b"), pa.ArrowNotImplementedError("interval"), duckdb.IOException("x")])
+def test_no_error_says_that_the_lake_is_damaged(error: BaseException, tmp_path: Path) -> None:
+    assert "damaged" not in line_of(error, lambda: tmp_path)

@@ -2,11 +2,14 @@
 
 import contextlib
 import io
+import json
 import subprocess
 import sys
 from typing import Any
 
 import click
+import duckdb
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -89,3 +92,23 @@ def test_a_line_ends_neither_at_a_hyphen_nor_between_a_name_and_its_value() -> N
 def test_a_wide_character_takes_two_columns_of_a_terminal() -> None:
     lines = click.unstyle(show.fitted(("a", "b"), [["日本", "x"], ["abcd", "y"]], (False, False), 80)).splitlines()
     assert lines[1:] == ["日本  x", "abcd  y"]
+
+
+SPANS = 'SELECT INTERVAL 90 MINUTE AS "a ""span""", {\'x\': INTERVAL 1 DAY} AS nested, 7 AS n'
+
+
+def test_parquet_has_spans_as_texts(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    with duckdb.connect() as connection:
+        show.relation(connection.sql(SPANS), "parquet")
+    sys.stdout.flush()
+    (row,) = pq.read_table(io.BytesIO(capfdbinary.readouterr().out)).to_pylist()
+    assert (row['a "span"'], row["n"]) == ("01:30:00", 7)
+    assert "1 day" in row["nested"]
+
+
+def test_json_has_no_nan_and_no_infinity(capsys: pytest.CaptureFixture[str]) -> None:
+    with duckdb.connect() as connection:
+        show.relation(
+            connection.sql("SELECT 'nan'::DOUBLE AS a, ['inf'::DOUBLE, 1.5] AS b, {'c': 'nan'::FLOAT} AS d"), "json"
+        )
+    assert json.loads(capsys.readouterr().out) == [{"a": None, "b": [None, 1.5], "d": {"c": None}}]

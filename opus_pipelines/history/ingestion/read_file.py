@@ -8,6 +8,7 @@ then gathered in parts.
 import gc
 import gzip
 import os
+import traceback
 import uuid
 import zlib
 from base64 import b64decode, b64encode
@@ -24,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.formatting import duration
 from opus_pipelines.core.schemas import IMPLEMENTATIONS, REJECTS, Dataset
 from opus_pipelines.core.workers.pool import Report
@@ -261,7 +262,6 @@ Progress = Callable[[str], None]
 _QUIET_SECONDS = 5.0
 _REJECTS_AT_ONCE = 4096
 CHANGED = "it changed while it was read; the next rebuild reads it again"
-_UNREADABLE = (InputError, OSError, EOFError, zlib.error, gzip.BadGzipFile, UnicodeError)
 
 
 @dataclass
@@ -334,10 +334,12 @@ def read_file(wanted: SourceFile, other_files: OtherFiles, folder: Path, progres
             kind.reader()(opened, settings, sink)
             sink.finish()
             rejects.flush()
-    except _UNREADABLE as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever else a reader fails with costs its file, and not the night
         implementations.drop()
         rejects.spool.drop()
-        return FileResult(reason=sink.redactor.reason(_why(error)), asked=sink.asked, lost=file.has_changed)
+        return FileResult(reason=sink.redactor.reason(_why(error, kind)), asked=sink.asked, lost=file.has_changed)
     if file.has_changed:
         implementations.drop()
         rejects.spool.drop()
@@ -434,12 +436,19 @@ def _no_collection() -> Iterator[None]:
 REASON = 4_000  # characters of a reason: it may quote names from the file
 
 
-def _why(error: BaseException) -> str:
+def _why(error: Exception, kind: Format) -> str:
     if isinstance(error, EOFError | zlib.error | gzip.BadGzipFile):
         return f"the gzip file is broken or cut off ({error}); fetch it again"
     if isinstance(error, UnicodeError):
         return f"it is not text in the encoding that it claims ({error})"
-    return str(error).encode("utf-8", "replace").decode()[:REASON]
+    said = str(error).encode("utf-8", "replace").decode()[:REASON]
+    if isinstance(error, OpusError | OSError):
+        return said
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return (
+        f"the reader of {kind.name} ({kind.module}) failed at {Path(place.filename).name}:{place.lineno} with "
+        f"{type(error).__name__}: {said}; please report it with the file"
+    )
 
 
 def _ticker(name: str, opened: _Opened, size: int, progress: Progress) -> Callable[[int], None]:

@@ -4,6 +4,7 @@ import gzip
 import re
 from pathlib import Path
 from random import Random
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -13,6 +14,7 @@ from opus_pipelines.history.ingestion.plan import FilePlan
 from opus_pipelines.history.ingestion.read_file import SourceFile, read_file
 from opus_pipelines.history.records.assembler import OtherFiles
 from opus_pipelines.history.records.source_settings import SourceSettings
+from tests.distributions import Install
 
 LETTERS = bytes(97 + n % 26 for n in range(256))
 
@@ -60,3 +62,32 @@ def test_rows_that_outgrow_memory_wait_in_the_folder_and_go_with_a_broken_file(t
     assert (broken.implementations, broken.counts.records) == (None, 0)
     assert "broken or cut off" in str(broken.reason)
     assert list((tmp_path / "staged").iterdir()) == []
+
+
+FAILING = """
+from opus_pipelines.history.records.formats import Format
+
+FORMAT = Format("failing", (".fail",), "failing", "line", False)
+
+
+def read(open_file, settings, sink):
+    with open_file() as file:
+        raise {"key": KeyError("b"), "sum": ZeroDivisionError("x"), "name": AttributeError()}[file.read().decode()]
+"""
+
+
+@pytest.mark.parametrize(
+    ("content", "error"), [("key", "KeyError"), ("sum", "ZeroDivisionError"), ("name", "AttributeError")]
+)
+def test_whatever_a_reader_fails_with_costs_its_own_file(
+    bench: Any, install: Install, content: str, error: str
+) -> None:
+    install("failing", "[opus_pipelines.log_formats]\nfailing = failing:FORMAT\n", FAILING)
+    bench.put("bad/log.fail", content)
+    bench.put("good/log.csv", "case_id,activity,timestamp\n1,A,2020-01-01T00:00:00Z\n")
+    state = bench.read()
+    assert [(row["source"], row["status"]) for row in state.files] == [("bad", "rejected"), ("good", "loaded")]
+    reason = state.files[0]["reason"]
+    assert error in reason
+    assert "failing" in reason
+    assert [source.source for source in state.sources] == ["good"]
