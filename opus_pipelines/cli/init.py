@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from opus_pipelines.history.discovery.discover import Discovered
 
 
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_FILE = click.Path(exists=True, path_type=Path)
 
 
 @click.command()
@@ -72,6 +72,8 @@ def init(
     output: str | None,
 ) -> None:
     """Read a client's export, propose its source.toml, show what was understood, and write both on yes.
+
+    FILES are the files of one export, or a folder of them. Folders such as client=Acme state a value of all rows in it.
 
     \b
     Example:
@@ -263,13 +265,17 @@ def _source(
     from opus_pipelines.history.ingestion.onboarding.columns import column_doubts
     from opus_pipelines.history.ingestion.onboarding.propose import propose_settings
     from opus_pipelines.history.ingestion.onboarding.report import Stated, complaints, report
+    from opus_pipelines.history.records.files import data_files, placed
     from opus_pipelines.history.records.source_settings import FILE_NAME
 
-    names = [file.name for file in files]
-    if len(set(names)) < len(names):
-        raise InputError("two of the files have the same name; a source's folder holds each name once")
     settings = options.settings()
     folder = to or settings.paths.history / _name_of(files[0])
+    files = tuple(file for given in files for file in (data_files(given) if given.is_dir() else [given]))
+    if not files:
+        raise InputError("the folder has no data file")
+    names = [placed(file) for file in files]
+    if len(set(names)) < len(names):
+        raise InputError("two of the files have the same name; a source's folder holds each name once")
     if (folder / FILE_NAME).exists():
         raise InputError(
             f"{folder / FILE_NAME} is there already; `opus check {folder}` shows what it gives; "
@@ -318,12 +324,14 @@ def _assumed(notes: dict[str, str]) -> list[tuple[str, str]]:
 
 def _write(files: tuple[Path, ...], folder: Path, toml: str) -> None:
     """Copies the files first and writes source.toml last, so that a folder with source.toml is complete."""
+    from opus_pipelines.history.records.files import placed
     from opus_pipelines.history.records.source_settings import FILE_NAME
     from opus_pipelines.lake.atomic_files import write_atomically
 
     folder.mkdir(parents=True, exist_ok=True)
     for file in files:
-        target = folder / file.name
+        target = folder / placed(file)
+        target.parent.mkdir(parents=True, exist_ok=True)
         if target.exists() and target.samefile(file):
             continue
         if target.exists():

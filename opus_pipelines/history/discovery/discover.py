@@ -29,7 +29,7 @@ from opus_pipelines.history.formats.table_log import ColumnLogOf, TableLog, tell
 from opus_pipelines.history.ingestion.onboarding.report import ASSUMED_ZONE, Stated, source_text
 from opus_pipelines.history.records.arrow_arrays import numbers, numbers_or
 from opus_pipelines.history.records.assembler import Assembler, LogFile, OtherFiles, Outlets
-from opus_pipelines.history.records.files import data_files, open_data
+from opus_pipelines.history.records.files import data_files, folder_values, open_data
 from opus_pipelines.history.records.formats import TABLES, Format, format_of
 from opus_pipelines.history.records.raw import COUNT_COLUMNS, Counts, Reject
 from opus_pipelines.history.records.source_settings import Columns, SourceSettings, load_source
@@ -91,6 +91,8 @@ def discover(place: Path, usd_per_unit: Mapping[str, float]) -> Discovered:
     """
     files, settings = list(data_files(place)), load_source(place)
     kind = format_of(files[0].name, settings.format) if len(files) == 1 and files[0].is_file() else None
+    if kind is not None and folder_values(files[0].relative_to(place)):
+        return _of_source(place, usd_per_unit)
     if kind is not None and kind.name in _FLAT:
         return discover_file(files[0], kind, settings)
     return _of_source(place, usd_per_unit)

@@ -274,7 +274,8 @@ class _RowReader:
             order = np.argsort(positions, kind="stable")
             positions, places = positions[order], array(order, pa.int64())
             texts = [pa.concat_arrays(pair).take(places) for pair in zip(texts, odd, strict=True)]
-        log.add(Rows(dict(zip(self.table.header, texts, strict=True)), positions))
+        columns = dict(zip(self.table.header, texts, strict=True))
+        log.add(Rows(self.table.with_folder_values(columns, len(positions)), positions))
 
     def _refusal(self, row: Row) -> Refusal | None:
         """Returns why a row cannot be split into its columns, or None if it can be."""

@@ -162,10 +162,7 @@ def table_head(text: str, delimiter: str | None = None) -> tuple[int, str]:
 
 
 def _table(lines: list[str], sign: str) -> tuple[int, int]:
-    """Returns how many lines stand above the header by this delimiter, and the number of columns, 0 if there are none.
-
-    A header is the first row that names most columns. It is looked for where the first row does not do so.
-    """
+    """Returns how many lines stand above the header by this delimiter, and the number of columns, 0 without a table."""
     rows, places = [], []
     reader = csv.reader(lines, delimiter=sign)
     before = 0
@@ -177,6 +174,16 @@ def _table(lines: list[str], sign: str) -> tuple[int, int]:
             before = reader.line_num
     except csv.Error:
         return 0, 0
+    place, width = header_place(rows)
+    return places[place] if width else 0, width
+
+
+def header_place(rows: Sequence[Sequence[str]]) -> tuple[int, int]:
+    """Returns which of the first rows is the header, and the number of columns, 0 if the rows make no table.
+
+    No row may be empty. A header is the first row that names most columns. It is looked for where the first row does
+    not name all.
+    """
     below = rows[1:-1] or rows[1:]
     width = max(Counter(map(len, below)).items(), key=lambda found: (found[1], found[0]))[0] if below else 0
     if width < 2 or sum(len(row) == width for row in below[_MOST_ABOVE:] or below[-5:]) < _ALIKE * min(5, len(below)):
@@ -186,8 +193,8 @@ def _table(lines: list[str], sign: str) -> tuple[int, int]:
     named = 0 if rows[0][0].startswith("#") else sum(map(bool, rows[0]))
     found = [
         (row[0].startswith("#"), -sum(map(bool, row)), place)
-        for place, row in zip(places[1:_MOST_ABOVE], rows[1:], strict=False)
-        if len(row) == width and sum(map(bool, row)) > named and is_header([cell for cell in row if cell])
+        for place, row in enumerate(rows[:_MOST_ABOVE])
+        if place and len(row) == width and sum(map(bool, row)) > named and is_header([cell for cell in row if cell])
     ]
     return min(found, default=(False, 0, 0))[2], width
 

@@ -77,7 +77,7 @@ def _read(file: BinaryIO, settings: SourceSettings, sink: Assembler, few: int, l
     limit = max(BOMB_BYTES, BOMB_BYTES_RATIO * size)
     table = TableLog(column_names(parquet.schema_arrow.names, "column ({})"), settings, sink)
     log = log_of(table) if parquet.metadata.num_rows >= few else None
-    if log is not None and _by_columns(_opened(file, log.distinct), table.header, log, sink, limit):
+    if log is not None and _by_columns(_opened(file, log.distinct), table, log, sink, limit):
         return True
     for position, fields in enumerate(_rows(parquet, table.header, limit), start=1):
         table.row(position, fields)
@@ -93,8 +93,9 @@ def _opened(file: BinaryIO, distinct: frozenset[str] = frozenset()) -> pq.Parque
     return pq.ParquetFile(file, metadata=plain.metadata, read_dictionary=[t for t in texts if t not in distinct])
 
 
-def _by_columns(parquet: pq.ParquetFile, header: list[str], log: ColumnLog, sink: Assembler, limit: int) -> bool:
+def _by_columns(parquet: pq.ParquetFile, table: TableLog, log: ColumnLog, sink: Assembler, limit: int) -> bool:
     """Reads the file by columns. Returns False, with nothing read, if it must be read by records."""
+    header = table.header
     position = 0
     names = log.wanted(
         pa.schema([field.with_name(name) for field, name in zip(parquet.schema_arrow, header, strict=True)])
@@ -103,7 +104,8 @@ def _by_columns(parquet: pq.ParquetFile, header: list[str], log: ColumnLog, sink
     try:
         for batch in _batches(parquet, limit, COLUMN_ROWS, COLUMN_BYTES, wanted):
             positions = np.arange(position + 1, position + 1 + batch.num_rows)
-            log.add(Rows(dict(zip(wanted, batch.columns, strict=True)), positions))
+            columns = dict(zip(wanted, batch.columns, strict=True))
+            log.add(Rows(table.with_folder_values(columns, batch.num_rows), positions))
             position += batch.num_rows
             sink.report_progress(position)
         log.finish()

@@ -4,8 +4,10 @@ Which column has which meaning is stated by `[columns]` in source.toml, else tol
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
+
+import pyarrow as pa
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import canonical
@@ -14,8 +16,9 @@ from opus_pipelines.history.columns.flat_log import ColumnLog, FlatLog, only_one
 from opus_pipelines.history.columns.flat_rows import RowReader
 from opus_pipelines.history.columns.values import UnusualError
 from opus_pipelines.history.records import values
+from opus_pipelines.history.records.arrow_arrays import repeated
 from opus_pipelines.history.records.assembler import Assembler
-from opus_pipelines.history.records.column_mapping import CaseMap, EventMap, case_names
+from opus_pipelines.history.records.column_mapping import CASE_PREFIXES, CaseMap, EventMap, case_names
 from opus_pipelines.history.records.duplicate_events import CaseBuckets, add_fields
 from opus_pipelines.history.records.raw import Case, Cause
 from opus_pipelines.history.records.source_settings import CaseNames, Columns, EventNames, SourceSettings
@@ -66,6 +69,15 @@ def tell_columns(header: list[str], stated: Columns) -> dict[str, str]:
     if "case" not in names or "activity" not in names:
         raise InputError(_refusal(header, names))
     return names
+
+
+def _of_folders(added: Mapping[str, str], settings: SourceSettings, used: Iterable[str]) -> dict[str, str]:
+    """Returns the values of folders by column. Those without a role are of the case, but for days and numbers."""
+    stated = {settings.column_of(name) for name in ("client", "contract", "industry", "weight")}
+    stated |= {settings.success.column, *used}
+    of_case = {name for name, value in added.items() if name not in stated and not value.replace("-", "").isdigit()}
+    prefix = CASE_PREFIXES[0] if settings.columns.attributes is None else ""
+    return {f"{prefix}{name}" if name in of_case else name: value for name, value in added.items()}
 
 
 def column_names(written: Iterable[str], unnamed: str = "column {}") -> list[str]:
@@ -138,7 +150,10 @@ class TableLog:
     def __init__(
         self, header: list[str], settings: SourceSettings, sink: Assembler, in_memory: int = _IN_MEMORY
     ) -> None:
-        names = tell_columns(header, settings.columns)
+        added = {name: value for name, value in sink.folders.items() if name not in header}
+        names = tell_columns([*header, *added], settings.columns)
+        self._added = _of_folders(added, settings, names.values())
+        every = [*header, *self._added]
         for_case = case_names(
             settings, {k: v for k, v in names.items() if k in CaseNames.model_fields or k == "success"}
         )
@@ -148,8 +163,9 @@ class TableLog:
         self._settings, self._own_map = settings, case_map
         self.header = header
         self.times = TimeParser(settings.timezone, settings.time_format)
-        self.time_columns = [header.index(for_event[name]) for name in ("start", "end", "time") if name in for_event]
-        self._case_column = header.index(self._case_key)
+        times = (for_event[name] for name in ("start", "end", "time") if name in for_event)
+        self.time_columns = [header.index(name) for name in times if name in header]
+        self._case_column = every.index(self._case_key)
         self._events = EventMap(for_event | {"case": self._case_key}, case_map, settings, self.times)
         self._cases: dict[str, Case] = {}
         self._bytes, self._in_memory = 0, in_memory
@@ -174,7 +190,7 @@ class TableLog:
         maps = Maps(
             CaseMap({"case": self._case_key}, None, self._sink.money), self._own_map, self._events, self._case_key
         )
-        if not only_one_attribute_each(self.header, maps):
+        if not only_one_attribute_each([*self.header, *self._added], maps):
             return None
         try:
             return RowReader(maps, self._settings, self._sink, encodes_cases, is_whole)
@@ -189,7 +205,7 @@ class TableLog:
 
     def row(self, position: int, fields: dict[str, Any], is_redacted: bool = False) -> None:
         """Adds one row by column name. Empty texts and None count as missing."""
-        raw = fields if is_redacted else self._sink.redactor.flat(fields)
+        raw = fields if is_redacted else self._sink.redactor.flat(fields | self._added)
         case_id: str | None = None
         try:
             case_id = self._case_id(raw)
@@ -202,6 +218,10 @@ class TableLog:
             self._bytes += _EVENT + sum(len(value) for value in raw.values() if isinstance(value, str))
             if self._bytes > self._in_memory:
                 self._store()
+
+    def with_folder_values(self, columns: dict[str, Any], rows: int) -> dict[str, Any]:
+        """Returns the columns of so many rows with those whose values stand in the folders of the file."""
+        return columns | {name: repeated(value, pa.string(), rows) for name, value in self._added.items()}
 
     def refuse(self, position: int, code: str, reason: str, record: str, case_id: str | None = None) -> None:
         """Rejects a row that cannot be used and quarantines its case.

@@ -322,11 +322,10 @@ def read_stream(
 
 
 def _cut(file: BinaryIO, stream: "_Stream", size: int) -> None:
-    held, is_head = b"", True
-    while block := file.read(size):
+    held, block = b"", with_plain_namespaces(file.read(_HEAD)) + file.read(max(0, size - _HEAD))
+    while block:
         held += block
-        if is_head:
-            held, is_head = with_plain_namespaces(held[:_HEAD]) + held[_HEAD:], False
+        block = file.read(size)
         start = held.find(_BEGIN)
         end = held.rfind(_END) + len(_END)
         if start < 0:

@@ -5,14 +5,14 @@ files, so that it can be computed every minute.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from opus_pipelines.core.errors import InputError, SettingsError
 from opus_pipelines.core.ids import digest, file_hash, make_id
 from opus_pipelines.core.schemas import SOURCES
 from opus_pipelines.core.versions import versions_of
-from opus_pipelines.history.records.files import data_files, printable, unsafe_path_reason
+from opus_pipelines.history.records.files import data_files, folder_values, printable, unsafe_path_reason
 from opus_pipelines.history.records.forgotten_clients import Forgotten
 from opus_pipelines.history.records.formats import LOG_FORMATS, format_of, log_formats
 from opus_pipelines.history.records.money import shipped_prices
@@ -31,7 +31,8 @@ FileState = tuple[int, int, int, int, int]  # device, inode, size, and the times
 class FilePlan:
     """One file of a source. `refused` is the reason why it must not be read.
 
-    `own_hash` is the hash of the file alone, and `seen` its state before it was hashed.
+    `folders` has the values that its folders state. `own_hash` is the hash of the file alone, and `seen` its state
+    before it was hashed.
     """
 
     path: str
@@ -42,6 +43,7 @@ class FilePlan:
     refused: str | None = None
     own_hash: str = ""
     seen: FileState | None = None
+    folders: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def has_changed(self) -> bool:
@@ -155,12 +157,15 @@ def plan_source(
     redactor = Redactor(settings.redact if settings else Redact(), key)
     paths = [] if folder.is_symlink() else data_files(folder)
     files = tuple(
-        _plan_file(
-            redactor.identity(printable(path.relative_to(folder))),
-            path,
-            settings,
-            stated,
-            unsafe_path_reason(path, folder, hard_links),
+        replace(
+            _plan_file(
+                redactor.identity(printable(path.relative_to(folder))),
+                path,
+                settings,
+                stated,
+                unsafe_path_reason(path, folder, hard_links),
+            ),
+            folders=folder_values(path.relative_to(folder)),
         )
         for path in paths
     )

@@ -328,7 +328,7 @@ def read_file(wanted: SourceFile, other_files: OtherFiles, folder: Path, progres
     rejects = RejectRows(source, Spool(folder / f"{name}.rejects", REJECTS.schema))
     tick = _ticker(repr(wanted), opened, file.bytes, progress)
     outlets = Outlets(implementations.add, partial(rejects.add, file.path, kind), tick, folder)
-    sink = Assembler(LogFile(source, file.path, kind, wanted.skipped), settings, other_files, outlets)
+    sink = Assembler(log_file(source, file, kind, settings, wanted.skipped), settings, other_files, outlets)
     try:
         with _no_collection():
             kind.reader()(opened, settings, sink)
@@ -360,6 +360,17 @@ def read_file(wanted: SourceFile, other_files: OtherFiles, folder: Path, progres
         encoding=sink.encoding,
         mixed_encodings=sink.mixed_encodings,
     )
+
+
+def log_file(source: str, file: FilePlan, kind: Format, settings: SourceSettings, skipped: int = 0) -> LogFile:
+    """Returns what an assembler must know of a file."""
+    return LogFile(source, file.path, kind, skipped, file.folders, client_of(file, settings))
+
+
+def client_of(file: FilePlan, settings: SourceSettings) -> str:
+    """Returns the client that the folders of a file state, else ""."""
+    column = settings.column_of("client") or "client"
+    return "" if settings.constant("client") is not None else file.folders.get(column, "")
 
 
 class _Opened:

@@ -15,10 +15,9 @@ from pathlib import Path
 from opus_pipelines.core.schemas import IMPLEMENTATIONS, REJECTS
 from opus_pipelines.history.ingestion.parallel_files import FileReadPool
 from opus_pipelines.history.ingestion.plan import FilePlan, SourcePlan
-from opus_pipelines.history.ingestion.read_file import FileResult, RejectRows, SmallSpools, Spool
+from opus_pipelines.history.ingestion.read_file import FileResult, RejectRows, SmallSpools, Spool, client_of, log_file
 from opus_pipelines.history.records.assembler import (
     Assembler,
-    LogFile,
     OtherFiles,
     Outlets,
     is_idle,
@@ -170,7 +169,7 @@ class SourceResult:
     """
 
     files: list[FileResult]
-    joined: FileResult
+    joined: list[FileResult]
     left_out: set[str]
     joined_cases: int = 0
 
@@ -181,13 +180,13 @@ class SourceResult:
 
     def spools(self) -> tuple[list[Spool], list[Spool]]:
         """Returns the rows of implementations and of rejects."""
-        results = [*self.files, self.joined]
+        results = [*self.files, *self.joined]
         implementations = [r.implementations for r in results if r.implementations is not None]
         return implementations, [r.rejects for r in results if r.rejects is not None]
 
     def drop(self) -> None:
         """Deletes the rows."""
-        for result in (*self.files, self.joined):
+        for result in (*self.files, *self.joined):
             result.drop()
 
 
@@ -196,11 +195,16 @@ def read_source(plan: SourcePlan, forgotten: Forgotten, reading: FileReadPool) -
     other_files = OtherFiles(forgotten=forgotten)
     small = (SmallSpools(IMPLEMENTATIONS.schema), SmallSpools(REJECTS.schema))
     results = [_together(reading.read(plan, file, other_files), small) for file in plan.files]
-    held = _held(plan.files, results)
+    settings = plan.settings or SourceSettings()
+    clients = [client_of(file, settings) for file in plan.files]
+    held = {client: _held(plan.files, results, client, clients) for client in dict.fromkeys(clients)}
     has_work = any(result.has_work for result in results)
     day_first = _agreed(results)
-    parts = CaseParts(reading.folder / "parts")
-    again = [_must_be_read_again(result, held, has_work, day_first) for result in results]
+    parts = {client: CaseParts(reading.folder / f"parts-{number}") for number, client in enumerate(held)}
+    again = [
+        _must_be_read_again(result, held[client], has_work, day_first)
+        for result, client in zip(results, clients, strict=True)
+    ]
     others: set[str] = set()
     for place, (file, is_needed) in enumerate(zip(plan.files, again, strict=True)):
         first_names = results[place]
@@ -209,7 +213,7 @@ def read_source(plan: SourcePlan, forgotten: Forgotten, reading: FileReadPool) -
             known = others if file.format in ONE_FILE_EACH else set()
             aware = OtherFiles(
                 known,
-                held if file.format not in ONE_FILE_EACH else frozenset(),
+                held[clients[place]] if file.format not in ONE_FILE_EACH else frozenset(),
                 has_work,
                 day_first,
                 other_files.names,
@@ -217,15 +221,14 @@ def read_source(plan: SourcePlan, forgotten: Forgotten, reading: FileReadPool) -
             )
             results[place] = _together(reading.again(plan, file, aware), small)
             other_files.left_out |= aware.left_out
-            parts.add(results[place].parts)
+            parts[clients[place]].add(results[place].parts)
             results[place].parts = []
         others |= first_names.case_ids
     for spools in small:
         spools.flush()
-    joined = _join(
-        plan, results, parts, OtherFiles(forgotten=forgotten, has_work=has_work, left_out=other_files.left_out), reading
-    )
-    return SourceResult(results, joined, other_files.left_out, len(held))
+    others_of_all = OtherFiles(forgotten=forgotten, has_work=has_work, left_out=other_files.left_out)
+    joined = [_join(plan, results, some, others_of_all, reading) for some in parts.values()]
+    return SourceResult(results, joined, other_files.left_out, sum(map(len, held.values())))
 
 
 def _together(result: FileResult, small: tuple[SmallSpools, SmallSpools]) -> FileResult:
@@ -235,12 +238,14 @@ def _together(result: FileResult, small: tuple[SmallSpools, SmallSpools]) -> Fil
     return result
 
 
-def _held(files: Sequence[FilePlan], results: Sequence[FileResult]) -> frozenset[str]:
-    """Returns the cases that stand in several places."""
+def _held(
+    files: Sequence[FilePlan], results: Sequence[FileResult], client: str, clients: Sequence[str]
+) -> frozenset[str]:
+    """Returns the cases that stand in several places, among the files that belong to one of the `clients`."""
     places: Counter[str] = Counter()
     repeated: set[str] = set()
-    for file, result in zip(files, results, strict=True):
-        if file.format not in ONE_FILE_EACH:
+    for file, result, own in zip(files, results, clients, strict=True):
+        if file.format not in ONE_FILE_EACH and own == client:
             places.update(result.case_ids | result.quarantined_ids)
             repeated |= result.repeated
     return frozenset({case_id for case_id, count in places.items() if count > 1} | repeated)
@@ -267,6 +272,7 @@ def _join(
     settings = plan.settings or SourceSettings()
     by_path = {file.path: result for file, result in zip(plan.files, results, strict=True)}
     kinds = {file.path: _kind(file) for file in plan.files}
+    by_plan = {file.path: file for file in plan.files}
     name = uuid.uuid4().hex
     implementations = Spool(reading.folder / f"{name}.implementations", IMPLEMENTATIONS.schema)
     rejects = RejectRows(plan.name, Spool(reading.folder / f"{name}.rejects", REJECTS.schema))
@@ -277,7 +283,9 @@ def _join(
             kind = kinds[case[-1].path]
             if kind.name not in joiners:
                 outlets = Outlets(implementations.add, lambda reject: None)
-                sink = Assembler(LogFile(plan.name, case[0].path, kind), settings, other_files, outlets)
+                sink = Assembler(
+                    log_file(plan.name, by_plan[case[0].path], kind, settings), settings, other_files, outlets
+                )
                 counts = {path: result.counts for path, result in by_path.items()}
                 sinks[kind.name] = sink
                 joiners[kind.name] = CasePartJoiner(

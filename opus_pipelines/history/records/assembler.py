@@ -236,12 +236,17 @@ class Block:
 class LogFile:
     """The file that is read: its source, its path in the source, its format, and the records of the file that stand
     before the part that is read.
+
+    `folders` has the values that its folders state. `client` is the one among them that keeps cases of the same id
+    apart.
     """
 
     source: str
     path: str
     kind: Format
     skipped: int = 0
+    folders: Mapping[str, str] = field(default_factory=dict)
+    client: str = ""
 
 
 @dataclass(frozen=True)
@@ -274,7 +279,8 @@ class Assembler:
         self.quarantined_ids: set[str] = set()
         self.repeated: set[str] = set()
         self.parts: list[CasePart] = []
-        self.path, self.skipped = file.path, file.skipped
+        self.path, self.skipped, self.folders = file.path, file.skipped, file.folders
+        self._identity = f"{file.source} {file.client}" if file.client else file.source
         self.encoding: str | None = None
         self.mixed_encodings: str | None = None
         self.day_first: bool | None = None
@@ -424,7 +430,7 @@ class Assembler:
         self.counts.task_implementations += block.tasks
         constants = {"source": self._source, "path": self.path, "kind": self._kind}
         own = {name: repeated(value, pa.string(), rows) for name, value in constants.items()}
-        own["implementation_id"] = strings(make_ids("i", names, self._source))
+        own["implementation_id"] = strings(make_ids("i", names, self._identity))
         self.builder.block({**block.columns, **own})
         self._count(block.records)
 
@@ -513,7 +519,7 @@ class Assembler:
         fields, settings = case.fields, self._settings
         costs = [t.cost_usd for t in tasks if t.cost_usd is not None]
         return {
-            "implementation_id": make_id("i", self._source, case.case_id),
+            "implementation_id": make_id("i", self._identity, case.case_id),
             "source": self._source,
             "case_id": case.case_id,
             "path": path,

@@ -6,8 +6,10 @@ import io
 import os
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import BinaryIO
+from urllib.parse import unquote
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.settings_files import hard_link_reason
@@ -17,6 +19,7 @@ BUFFER = 1 << 18
 BOMB_BYTES, BOMB_RATIO = 1 << 26, 200  # real logs shrink 20 to 100 times
 # a row of four letters takes half a kilobyte of memory; real logs have a line or two a byte
 BOMB_LINES, LINES_A_BYTE = 2_000_000, 5
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _NOT_DATA = (".md", ".rst", ".bak", ".tmp", "~")
 _NOT_DATA_NAMES = frozenset({FILE_NAME, "readme", "readme.txt", "license", "license.txt", "thumbs.db", "desktop.ini"})
 
@@ -35,6 +38,18 @@ def data_files(folder: Path) -> Iterator[Path]:
         files += [Path(root, name) for name in names if not name.startswith(".") and not _is_note(name.lower())]
     files += [Path(os.fsdecode(error.filename)) for error in unlisted if error.filename]
     yield from sorted(files, key=lambda p: natural_order(os.fsencode(p.relative_to(folder).as_posix())))
+
+
+def folder_values(path: Path) -> dict[str, str]:
+    """Returns the values that the folders of a path state in the manner of Hive: `client=Acme/day=2024-03-01/x.csv`."""
+    pairs = (part.partition("=") for part in path.parts[:-1])
+    return {key: unquote(value) for key, _, value in pairs if key and value not in ("", _NO_VALUE)}
+
+
+def placed(file: Path) -> Path:
+    """Returns a file's name with those folders around it that state a value, as it must lie in a source."""
+    around = [*takewhile(lambda folder: "=" in folder.name.strip("="), file.absolute().parents)]
+    return file.absolute().relative_to(around[-1].parent) if around else Path(file.name)
 
 
 def _is_link(path: Path) -> bool:

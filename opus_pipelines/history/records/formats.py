@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Literal, cast
 
 from opus_pipelines.core.registry import Registry, takes
 
-TABLES = frozenset({"csv", "parquet"})  # formats whose columns a person or a guess names
+TABLES = frozenset({"csv", "parquet", "xlsx"})  # formats whose columns a person or a guess names
 # The function `read` of a format's module. It takes what opens the file, the SourceSettings and the Assembler, whose
 # modules need the formats and so are not named here.
 FormatReader = Callable[[Callable[[], BinaryIO], Any, Any], None]
@@ -38,6 +38,7 @@ FORMATS = (
     Format("csv", (".csv", ".tsv"), "opus_pipelines.history.formats.csv_log", "line", False),
     Format("jsonl", (".jsonl", ".ndjson"), "opus_pipelines.history.formats.jsonl", "line", True),
     Format("parquet", (".parquet",), "opus_pipelines.history.formats.parquet_log", "record", False),
+    Format("xlsx", (".xlsx", ".xlsm"), "opus_pipelines.history.formats.xlsx_log", "line", False),
     Format("bpmn", (".bpmn", ".bpmn20.xml"), "opus_pipelines.history.formats.bpmn", "record", True, "model"),
     Format("ocel", (".ocel.json",), "opus_pipelines.history.formats.ocel", "record", False),
     Format("n8n", (".json",), "opus_pipelines.history.formats.n8n", "record", False, "model"),

@@ -123,6 +123,14 @@ class Columns(EventNames, CaseNames):
         return self
 
 
+class TableLayout(Section):
+    """`[table]`: how the tables of files are laid out, where a row is not simply an event."""
+
+    sheet: TextList = Field(
+        [], description="Excel: the sheet to read, or several with one header; default: the one that looks like a log"
+    )
+
+
 class Record(CaseNames):
     """`[record]`: dotted paths in a JSONL record."""
 
@@ -269,6 +277,7 @@ class SourceSettings(Section):
     )
     merge: bool = Field(True, description="false keeps the source's tasks to itself")
     columns: Columns = Columns()
+    table: TableLayout = TableLayout()
     record: Record = Record()
     task: TaskPaths = TaskPaths()
     success: Success = Success()

@@ -26,6 +26,7 @@ from opus_pipelines.history.ingestion.onboarding.table_sample import (
     zone_of,
 )
 from opus_pipelines.history.records.activity_kinds import words_of
+from opus_pipelines.history.records.formats import TABLES
 
 LEAST_REPEATED = 0.1  # share of the cases with an activity that repeats, from which parts of cases are looked for
 LEAST_CHANGES = 5  # of one field of one case, one after the other, from which a log of changed fields may be told
@@ -56,7 +57,7 @@ def column_doubts_of(files: Sequence[Path], kinds: Sequence[str], roles: Mapping
 
     `kinds` are the formats of the files.
     """
-    table = next(((file, kind) for file, kind in zip(files, kinds, strict=True) if kind in ("csv", "parquet")), None)
+    table = next(((file, kind) for file, kind in zip(files, kinds, strict=True) if kind in TABLES), None)
     if table is None:
         return []
     sample = read_sample(*table)

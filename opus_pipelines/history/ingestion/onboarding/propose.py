@@ -351,19 +351,21 @@ def _of_table(draft: Draft, sample: TableSample, stated: Stated) -> Draft:
         if name not in table_columns.roles.values() and sample.changes_within(table_columns.roles["case"], name) <= 0.02
     )
     columns: dict[str, str | list[str]] = dict(table_columns.roles)
+    if client := next((name for name in sample.folders if names_role(name, "client")), None):
+        columns.setdefault("client", client)
     if description := _table_description(sample, table_columns, outcome):
         columns["description"] = description
     if title := _title(table_columns, description):
         columns["title"] = title
     # An outcome is not known when a case starts, even if every row of the case repeats it.
-    others = {description, title, outcome.name if outcome else None}
+    others = {description, title, outcome.name if outcome else None, client}
     attributes = [name for name in table_columns.attributes if name not in others and not tells_outcome(name)]
     if outcome is not None and outcome.is_boolean:
         columns["success"] = outcome.name
     if attributes:
         columns["attributes"] = attributes
         notes["attributes"] = "the same in all events of a case, and known at its first event"
-    tables = draft.tables | {"columns": columns}
+    tables = draft.tables | {"table": sample.table, "columns": columns}
     if table_columns.meanings:
         tables["transitions"] = dict(table_columns.meanings)
         notes["start"] = notes["complete"] = "assumed: the one follows the other for each step"

@@ -74,7 +74,7 @@ class Draft:
 
 
 MANY_VALUES = 6
-TABLE_NAMES = ("columns", "record", "task", "transitions")
+TABLE_NAMES = ("table", "columns", "record", "task", "transitions")
 
 
 def source_text(draft: Draft) -> str:

@@ -8,7 +8,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import islice
@@ -21,7 +21,7 @@ from opus_pipelines.history.columns.csv_blocks import FIELD_BYTES
 from opus_pipelines.history.formats.encoding_detection import Encoding, detect_file_encoding, table_head
 from opus_pipelines.history.formats.table_log import column_names
 from opus_pipelines.history.records.activity_kinds import words_of
-from opus_pipelines.history.records.files import open_data
+from opus_pipelines.history.records.files import folder_values, open_data, placed
 from opus_pipelines.history.records.money import Money
 from opus_pipelines.history.records.source_settings import SourceSettings
 from opus_pipelines.history.records.values import EXCEL_DAYS, BadValueError, TimeParser, day_comes_first
@@ -54,6 +54,7 @@ _ROLES = {
         departamento reparto workgroup crew funktion
     """,
     "cost": "cost costs kosten kost aufwandskosten coût coûts cout couts coste costes costo costi custo custos",
+    "client": "client customer kunde mandant tenant company firma klant cliente azienda société entreprise empresa",
     "description": (
         "description beschreibung omschrijving subject betreff request anliegen summary descripción descrizione"
     ),
@@ -149,12 +150,14 @@ class Column:
 
 @dataclass(frozen=True)
 class TableSample:
-    """The first rows of a table. `encoding` and `delimiter` are None for Parquet."""
+    """The first rows of a table. `encoding` and `delimiter` are None but for CSV. `table` is what [table] must say."""
 
     columns: dict[str, Column]
     rows: int
     encoding: Encoding | None = None
     delimiter: str | None = None
+    table: dict[str, str | list[str]] = field(default_factory=dict)
+    folders: tuple[str, ...] = ()  # columns whose values the folders of the file state
     _groups: dict[str, list[list[int]]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -184,9 +187,29 @@ class TableSample:
         return sum(len({values[row].strip() for row in rows} - {""}) > 1 for rows in several) / len(several)
 
 
-def read_sample(path: Path, kind: str) -> TableSample:
-    """Reads the first rows of a CSV or Parquet file. Raises InputError if it is empty or has no header."""
-    return _parquet(path) if kind == "parquet" else _csv(path)
+def read_sample(path: Path, kind: str, sheets: Sequence[str] = ()) -> TableSample:
+    """Reads the first rows of a table. Raises InputError if it is empty or has no header.
+
+    `sheets` are those of a workbook that a person named.
+    """
+    sample = _workbook(path, sheets) if kind == "xlsx" else _parquet(path) if kind == "parquet" else _csv(path)
+    folders = {n: v for n, v in folder_values(placed(path)).items() if n not in sample.columns}
+    added = {name: Column(name, (value,) * sample.rows) for name, value in folders.items()}
+    return replace(sample, columns=sample.columns | added, folders=tuple(folders))
+
+
+def _workbook(path: Path, sheets: Sequence[str]) -> TableSample:
+    from opus_pipelines.history.formats.xlsx_log import Workbook
+
+    with open_data(path) as file:
+        book = Workbook(file)
+    found = book.logs(sheets)
+    rows = [row for sheet in found for _, row in islice(book.rows(sheet), ROWS)]
+    columns = {
+        name: Column(name, tuple(_text(row[place]) for row in rows)) for place, name in enumerate(found[0].header)
+    }
+    names = [sheet.name for sheet in found]
+    return TableSample(columns, len(rows), table={"sheet": names} if len(book.tables) > 1 or sheets else {})
 
 
 def _csv(path: Path) -> TableSample:

@@ -24,6 +24,7 @@ from opus_pipelines.core.settings_files import toml_listed
 from opus_pipelines.history.ingestion.ingest import HistoryOptions, HistoryState, read_history
 from opus_pipelines.history.ingestion.plan import SourcePlan, plan_source
 from opus_pipelines.history.records.activity_kinds import Classified, Evidence, by_activity, evidence_of
+from opus_pipelines.history.records.files import placed
 from opus_pipelines.history.records.source_settings import FILE_NAME, SourceSettings, load_source
 from opus_pipelines.lake.layout import Lake, read_table
 
@@ -68,7 +69,9 @@ class TrialLake:
         self.source = root / "history" / name
         self.source.mkdir(parents=True)
         for file in files:
-            _link_or_copy(file, self.source / file.name)
+            target = self.source / placed(file)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _link_or_copy(file, target)
 
     def read(self, toml: str) -> Trial:
         """Reads the files with this source.toml. Raises SettingsError if it is invalid."""
