@@ -18,13 +18,13 @@ ALGORITHM_VERSIONS: dict[str, int] = {
     "mining": 3,  # the aggregates of one source: the SQL in sql/wkg, cases, evidence of activities
     # aggregates of all sources to the snapshot: estimates, drift in time, graph metrics, critical tasks, procedures
     "wkg": 6,
-    "requirements": 7,  # documents to Intention, goals, rules and constraints (generation/intentions)
+    "requirements": 8,  # documents to Intention, goals, rules and constraints (generation/intentions)
     # routing, similar cases, critical tasks of the intake, SWKG (generation/neighbours, generation/subgraph_*)
-    "retrieval": 21,
+    "retrieval": 22,
     "lwm": 4,  # the history backend of the Large Work Model (generation/sequences); part of the model version
     # Workflow Graph, search, reviews, evaluation, ranking, confidence (generation/wfg_*, workflows/optimized)
     "planning": 13,
-    "generation": 9,  # the chain from an intake to its rows, and all tables of a result that no other stage makes
+    "generation": 10,  # the chain from an intake to its rows, and all tables of a result that no other stage makes
     "reporting": 2,  # reports/cost and reports/reward
 }
 

@@ -1,7 +1,8 @@
 """Requests that the procedure itself does not take: data are missing that it asks for, or they are for another process.
 
 Each reason quotes the sentence of the procedure on which it rests. A part of a request (an item of its list) that is
-for another process is told, and the rest is planned. The rules are this project's own, for English.
+for another process is told, and the rest is planned. The rules are this project's own, for the languages that
+`language.reading` has tables of.
 """
 
 import re
@@ -11,33 +12,32 @@ from dataclasses import dataclass
 from opus_pipelines.intakes.elements import PROCEDURAL, Element, foreign_reason
 from opus_pipelines.intakes.requirements.rules import Sentence, sentences_of
 from opus_pipelines.language.grammar.figures import figure_of, hours, with_tokens
-from opus_pipelines.language.word_stems import stems, within
+from opus_pipelines.language.reading.languages import (
+    ENGLISH,
+    Language,
+    forms_within,
+    gloss,
+    language_of,
+    tables_of,
+    translated_parts,
+    word_forms,
+)
+from opus_pipelines.language.word_stems import stem
 from opus_pipelines.lwm.retrieval.similar_cases import amounts_in
 
-_LACKS = re.compile(
-    r"\b(?:that|which|who) "
-    r"(?P<how>lacks?|names? neither|states? neither|has neither|has no|does not (?:state|name|have))\s+"
-    r"(?P<what>[^:;.]+?)\s+(?:is|are|cannot|can not|will)\b(?P<then>.*)",
+_LEADING = re.compile(
+    r"^(?:the|any|its|an?|der|die|das|den|dem|eine?[nrms]?|ohne|angabe de[rs]|le|la|les|l.|une?|sans|het|de|een|zonder|"
+    r"el|los|las|una?|sin)\s+",
     re.I,
 )
-_WITHOUT = re.compile(r"^without (?P<what>[^:;.]+?),? (?P<then>(?:nothing|no)\b.*)", re.I)
-_STOPS = re.compile(
-    r"\b(?:not (?:processed|handled|accepted|recorded)|cannot be|nothing is|asked|returned|sent back)\b", re.I
-)
-_ELSEWHERE = re.compile(
-    r"^(?P<what>.+?) (?:(?:is|are) (?:not (?:covered|handled|treated|entered|requested|processed|dealt with)|"
-    r"no tickets?|dealt with by (?:another|other)|outside|out of scope|declared with|passed to)|"
-    r"(?:do|does) not (?:fall|belong)|belongs? to (?:another|other))\b",
-    re.I,
-)
-_LIST = re.compile(r",\s*(?:and|or|nor)?\s*|\s+(?:and|or|nor)\s+", re.I)
-_ASKS = r"\b(?:needs?|wants?|wish(?:es)?|like|apply|applying|request(?:s|ing)?|issue|extend|renew|open|order|please)\b"
 _WANTED_WITHIN = re.compile(
     r"\b(?:must|needs?|has to|have to|please|should|want|expect|require)\b.*\bwithin (?P<time>[\w ,.-]+)", re.I
 )
 _ITEM = re.compile(r"^\s*(?:\d{1,2}[.)]|[-*•])\s+\S")
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{2,4}){3,8}\b")
 _NUMBERED = re.compile(r"\b(?:number|plate|code|reference|account|centre|center|id)\b", re.I)
+ASKED_WITHIN = 5  # words behind an asking word in which a topic of one word is asked for
+MOST_WORDS = 12  # of the topics that a sentence leaves to another process
 _PLAIN_STEMS = frozenset(("number", "name", "date", "refer", "valid"))  # of a datum, which any request has
 
 
@@ -74,13 +74,14 @@ def missing_data(elements: Sequence[Element]) -> str | None:
     if not text.strip() or any(e.text is None for e in inputs) or foreign_reason(inputs):
         return None
     for element, sentence in _sentences(elements):
-        match = _LACKS.search(sentence.text) or _WITHOUT.search(sentence.text)
-        if match is None or not _STOPS.search(sentence.text[match.end("what") :]):
+        language = tables_of(language_of(element.text or ""))
+        match = next((m for pattern in language.lacking if (m := pattern.search(sentence.text))), None)
+        if match is None or not language.has("stops", sentence.text[match.end("what") :]):
             continue
-        wanted = [re.sub(r"^(?:the|an?|any|its) ", "", item.strip(), flags=re.I) for item in _LIST.split(match["what"])]
+        wanted = [_without_leading(item.strip()) for item in _items(match["what"], language)]
         wanted = [item for item in wanted if item]
-        missing = [item for item in wanted if not _is_stated(item, text)]
-        is_either = "neither" in match.groupdict().get("how", "").lower()
+        missing = [item for item in wanted if not _is_stated(item, text, language.code)]
+        is_either = any(word in match.groupdict().get("how", "").lower() for word in ("neither", "weder"))
         if missing and (not is_either or len(missing) == len(wanted)):
             verb, asked = ("is", "it") if len(missing) == 1 else ("are", "them")
             said = f"{element.role}/{element.name}, {sentence.place}: “{sentence.text}”"
@@ -88,52 +89,80 @@ def missing_data(elements: Sequence[Element]) -> str | None:
     return None
 
 
-def _is_stated(datum: str, text: str) -> bool:
+def _items(text: str, language: Language) -> list[str]:
+    """Returns the items of a list within a sentence."""
+    between = language.cues["listing"].pattern
+    return re.split(rf",\s*(?:{between}\s)?\s*|\s+{between}\s+", text, flags=re.I)
+
+
+def _without_leading(datum: str) -> str:
+    while (match := _LEADING.match(datum)) is not None:
+        datum = datum[match.end() :]
+    return datum
+
+
+def _is_stated(datum: str, text: str, code: str) -> bool:
     """Tells whether a text states a datum: an amount or an account by its form, a number by its words beside a figure.
 
-    Of anything else, such as an enclosure, a text does not tell: it counts as stated.
+    Of anything else, such as an enclosure, a text does not tell: it counts as stated. `code` is the language of the
+    datum.
     """
-    if "iban" in datum.lower():
+    said = f"{datum} {gloss(datum, code)}".lower()
+    if "iban" in said:
         return bool(_IBAN.search(text))
-    if re.search(r"\b(?:amount|sum|price)\b", datum, re.I):
+    if re.search(r"\b(?:amount|sum|price)\b", said):
         return bool(amounts_in(text))
-    if not _NUMBERED.search(datum):
+    if not _NUMBERED.search(said):
         return True
-    words = tuple(word for word in stems(datum) if word not in _PLAIN_STEMS) or stems(datum)
-    return any(within(words, stems(line)) and re.search(r"\d", line) for line in re.split(r"\n|(?<=[.!?])\s", text))
+    words = word_forms(datum, code)
+    words = tuple(word for word in words if not word & _PLAIN_STEMS) or words
+    lines = [line for line in re.split(r"\n|(?<=[.!?])\s", text) if re.search(r"\d", line)]
+    of_text = language_of(text) or ENGLISH
+    return any(forms_within(words, word_forms(line, of_text)) for line in lines)
 
 
 def elsewhere(elements: Sequence[Element]) -> Elsewhere | None:
     """Returns what of the request the procedure leaves to another process, None where it takes all of it."""
-    lines = [line for e in elements if e.role == "input" for line in (e.text or "").splitlines() if line.strip()]
+    inputs = "\n".join(e.text or "" for e in elements if e.role == "input")
+    lines = [line for line in inputs.splitlines() if line.strip()]
+    of_request = tables_of(language_of(inputs))
     items = [line for line in lines if _ITEM.match(line)]
     for element, sentence in _sentences(elements):
-        match = _ELSEWHERE.search(sentence.text)
-        if match is None or len(match["what"].split()) > 12:
+        language = tables_of(language_of(element.text or ""))
+        match = language.cues["elsewhere"].search(sentence.text)
+        what = sentence.text[: match.start()].strip() if match else ""
+        if not what or len(what.split()) > MOST_WORDS:
             continue
-        for topic in _LIST.split(match["what"]):
-            asked = [line for line in _asking(lines) if _asks_for(topic, line)]
-            if asked:
-                is_whole = len(items) < 2 or all(_asks_for(topic, item) for item in items)
+        for topic in _items(what, language):
+            if any(_asks_for(topic, language, line, of_request) for line in _asking(lines, of_request)):
+                is_whole = len(items) < 2 or all(_asks_for(topic, language, item, of_request) for item in items)
                 place = f"{element.role}/{element.name}, {sentence.place}"
                 return Elsewhere(topic.strip(), sentence.text, place, is_whole)
     return None
 
 
-def _asking(lines: Iterable[str]) -> Iterator[str]:
+def _asking(lines: Iterable[str], language: Language) -> Iterator[str]:
     for line in lines:
-        for text in re.split(r"(?<=[.!?])\s", line):
-            if re.search(_ASKS, text, re.I):
-                yield text
+        yield from (text for text in re.split(r"(?<=[.!?])\s", line) if language.has("asking", text))
 
 
-def _asks_for(topic: str, text: str) -> bool:
-    """Tells whether a sentence asks for a topic: for one of one word directly, for a longer one with all its words."""
-    words = stems(topic)
-    if not words or not within(words, stems(text)):
+def _asks_for(topic: str, language: Language, text: str, of_request: Language) -> bool:
+    """Tells whether a sentence asks for a topic: for one of one word directly, for a longer one with all its words.
+
+    The parts of a German or Dutch compound count as words in a text of another language.
+    """
+    is_foreign = language is not of_request
+    words, present = word_forms(topic, language.code, is_foreign), word_forms(text, of_request.code, is_foreign)
+    if not words:
         return False
-    one = re.escape(topic.strip().rstrip("s"))
-    return len(words) > 1 or bool(re.search(rf"{_ASKS}(?:\s+\w+){{0,4}}?\s+{one}", text, re.I))
+    if is_foreign:
+        parts = [part for word in topic.casefold().split() for part in translated_parts(word, language.code)]
+        stemmed = [frozenset(stem(english) for english in part) for part in parts]
+        return len(stemmed) > 1 and len(stemmed) >= len(words) and forms_within(stemmed, present)
+    if len(words) > 1:
+        return forms_within(words, present)
+    behind = (text[match.end() :].split()[:ASKED_WITHIN] for match in of_request.cues["asking"].finditer(text))
+    return any(forms_within(words, word_forms(" ".join(asked), of_request.code, False)) for asked in behind)
 
 
 def wanted_hours(elements: Sequence[Element]) -> tuple[float, Sentence, str] | None:

@@ -35,6 +35,10 @@ ROLES = ("input", "output", "process")
 PROCEDURAL = ("process", INHERITED)  # the roles of documents that say how work is done
 READ_ONLY = "procedures are read in English only"
 FOREIGN = f"it is written in {{language}}, and {READ_ONLY}; translate it, or state its rules in contract.toml"
+NAMED_ONLY = "only its sentences that name a step are read as rules"
+PARTLY_FOREIGN = (
+    f"it is written in {{language}}, and {NAMED_ONLY}; translate it, or state its other rules in contract.toml"
+)
 FOREIGN_PART = f"parts of it are written in {{languages}}, and {READ_ONLY}; translate them"
 COMPARED_ONLY = "requests are compared with history in English only"
 FOREIGN_REQUEST = f"it is written in {{language}}, and {COMPARED_ONLY}; translate it"
@@ -190,14 +194,14 @@ def foreign_reason(elements: Iterable[Element]) -> str | None:
         f"{e.name} was not {'read' if e.text is None else 'understood'}: {part}"
         for e in elements
         for part in (e.left_out or "").split("; ")
-        if part.endswith((READ_ONLY, COMPARED_ONLY))
+        if part.endswith((READ_ONLY, NAMED_ONLY, COMPARED_ONLY))
     )
     return "; ".join(dict.fromkeys(unread)) or None
 
 
 def is_foreign(element: Element) -> bool:
-    """Tells whether an element is a procedure in a language whose rules are not read."""
-    return any(part.endswith(READ_ONLY) for part in (element.left_out or "").split("; "))
+    """Tells whether an element is a procedure in a language whose rules are not, or not all, read."""
+    return any(part.endswith((READ_ONLY, NAMED_ONLY)) for part in (element.left_out or "").split("; "))
 
 
 def _of_document(role: str, name: str, document: Document, budget: _ReadingBudget) -> Iterator[Element]:
@@ -255,7 +259,7 @@ def _in_english(role: str, text: str | None, left_out: list[str]) -> tuple[str |
     """Returns the text as far as its language is read, and what was left out.
 
     A procedure in another language is not read, but where the reader has tables of the language: its steps can be told
-    then, and its rules cannot. Parts of one, and a request, stay in the text and are named.
+    then, and those of its rules that name a step. Parts of one, and a request, stay in the text and are named.
     """
     if not text:
         return text, left_out
@@ -263,7 +267,9 @@ def _in_english(role: str, text: str | None, left_out: list[str]) -> tuple[str |
         language = language_of_request(text)
         return text, [*left_out, FOREIGN_REQUEST.format(language=language)] if language else left_out
     if language := foreign_language(text):
-        return text if steps_are_read(language) else None, [*left_out, FOREIGN.format(language=language)]
+        is_read = steps_are_read(language)
+        reason = (PARTLY_FOREIGN if is_read else FOREIGN).format(language=language)
+        return text if is_read else None, [*left_out, reason]
     languages = languages_of_parts(text)
     return text, [*left_out, FOREIGN_PART.format(languages=" and ".join(languages))] if languages else left_out
 

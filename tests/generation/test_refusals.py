@@ -11,6 +11,7 @@ from opus_pipelines.workflow.constraints import Constraints
 LACKS = "A request that lacks the amount, the IBAN or the cost centre is not processed: the employee is asked for it."
 NEITHER = "A letter that names neither the number of the notice nor the number plate cannot be assigned."
 SCOPE = "Mortgages, business loans and overdraft limits are not covered: requests for them are passed on."
+ABROAD = "Parkeervergunningen en evenementen vallen er niet onder; die worden doorgestuurd."
 OTHERS = "Residents' permits and abandoned vehicles are dealt with by other offices."
 
 
@@ -32,6 +33,14 @@ def of(request: str | None, procedure: str, left_out: str | None = None) -> list
         ("Nothing is said.", "Without legible receipts nothing is paid; the office asks.", None),  # who knows
         ("Nothing is said.", "Without the amount nothing is paid; the office asks.", "amount"),
         ("Please pay.", "A request that lacks the amount is a nuisance.", None),
+        ("Please pay.", "If the amount is missing, the request is sent back.", "amount"),
+        ("Please pay.", "Ohne Angabe des Betrags wird nichts ausgezahlt; die Verwaltung fragt zurück.", "Betrags"),
+        ("EUR 86.20", "Ohne leserliche Belege und ohne Angabe des Betrags wird nichts ausgezahlt.", None),
+        ("EUR 86.20", "Fehlt die IBAN, wird der Antrag zurückgeschickt.", "IBAN"),
+        ("Please pay.", "Anträge, die keinen Betrag nennen, werden nicht bearbeitet.", "Betrag"),
+        ("Please pay.", "Ontbreekt het bedrag, dan wordt de aanvraag teruggestuurd.", "bedrag"),
+        ("Please pay.", "S'il manque le montant, la demande est renvoyée.", "montant"),
+        ("Please pay.", "Si falta el importe, la solicitud no se tramita.", "importe"),
     ],
 )
 def test_data_that_the_procedure_asks_for_are_missing(request_text: str, procedure: str, missing: str | None) -> None:
@@ -57,6 +66,24 @@ def test_what_was_not_read_may_have_the_data() -> None:
         ),
         ("My residents' permit ends, please extend it.", OTHERS, ("Residents' permits", True)),
         ("The vehicle was abandoned by the driver.", OTHERS, None),
+        ("Could you issue a second parking permit?", ABROAD, ("Parkeervergunningen", True)),
+        ("Ik wil graag een parkeervergunning aanvragen.", ABROAD, ("Parkeervergunningen", True)),
+        ("Ik vraag een omgevingsvergunning aan voor mijn dakkapel.", ABROAD, None),
+        (
+            "Ich möchte meine Auslandsreise nach Wien abrechnen.",
+            "Auslandsreisen werden nach Richtlinie 14 abgerechnet.",
+            ("Auslandsreisen", True),
+        ),
+        (
+            "Je souhaite un prêt immobilier pour la maison.",
+            "Les prêts immobiliers ne sont pas traités ici.",
+            ("Les prêts immobiliers", True),
+        ),
+        (
+            "Quisiera solicitar una hipoteca para la casa de mi madre.",
+            "Las hipotecas no se tramitan aquí.",
+            ("Las hipotecas", True),
+        ),
         ("Please pay the fee.", "Loans are covered.", None),
     ],
 )

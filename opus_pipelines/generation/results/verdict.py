@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from opus_pipelines.generation.planning.context import Candidate
 from opus_pipelines.generation.records import Ranked
 from opus_pipelines.generation.refusals import elsewhere
-from opus_pipelines.intakes.elements import COMPARED_ONLY, READ_ONLY, Element
+from opus_pipelines.intakes.elements import COMPARED_ONLY, NAMED_ONLY, READ_ONLY, Element
 from opus_pipelines.lwm.retrieval.similar_cases import ALL_CASES
 
 CLEAR, UNDECIDED, AT_RISK, NOT_ANSWERED = "clear", "undecided", "rule at risk", "not answered"
@@ -89,7 +89,7 @@ def _why_unread(element: Element) -> str | None:
     for part in (element.left_out or "").split("; "):
         if language := _LANGUAGE.search(part):
             return language[1]
-        if part.endswith((READ_ONLY, COMPARED_ONLY)):
+        if part.endswith((READ_ONLY, NAMED_ONLY, COMPARED_ONLY)):
             return "another language"
         if _NO_TEXT_LAYER in part:
             return "scan"

@@ -515,16 +515,8 @@ def read_rules(element: Element) -> tuple[Rule, ...]:
             continue
         foreign = foreign_language(sentence.text) if sentence.shape in ("prose", "item") else None
         if foreign is not None:
-            rules.append(
-                Rule(
-                    sentence,
-                    (
-                        RuleDemand(
-                            "none", no_effect_reason=f"it is written in {foreign}, and rules are read in English only"
-                        ),
-                    ),
-                )
-            )
+            reason = f"it is written in {foreign}, in which only rules that name a step are read"
+            rules.append(Rule(sentence, (RuleDemand("none", no_effect_reason=reason),)))
         elif rule := rule_of(sentence, question, column):
             rules.append(rule)
         question = sentence.text if sentence.text.rstrip().endswith("?") else ""

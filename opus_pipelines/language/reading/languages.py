@@ -8,32 +8,39 @@ import csv
 import re
 import tomllib
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
 from opus_pipelines.language.embedding.texts import plain
-from opus_pipelines.language.word_stems import stem
+from opus_pipelines.language.word_stems import same, stem, stems
 
 ENGLISH, UNKNOWN = "en", ""
-CUES = ("negation", "condition", "order", "guard", "demand", "idle", "background", "cases")
+NO_TEXT = "(?!)"  # a pattern that no text has: of a cue that a language does not need
+_NO_CUES = ("unrelated", "empty", "header", "lacking")  # tables of another form
 _SNOWBALL = {"de": "german", "fr": "french", "nl": "dutch", "es": "spanish"}
 _LEAST_HITS = 2  # words without meaning of a language that a text has, from which it may be in that language
 _COMPOUND = 4  # letters of a word of the glossary that is looked for inside a German or Dutch compound
 _COMPOUNDING = ("de", "nl")
+_PARTICIPLE = re.compile(  # of a German or Dutch verb: "geprüft", "ausgeführt"
+    r"(?P<prefix>ab|an|auf|aus|bei|ein|fest|frei|nach|vor|zu|zurück|um|af|aan|op|uit|in|vast|vrij|na|toe|terug|door)?"
+    r"ge(?P<verb>\w{3,}(?:t|en|d))$"
+)
 _WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True)
 class Language:
-    """The tables of one language: `cues` are compiled patterns by the name of the cue."""
+    """The tables of one language: `cues` are patterns by the name of the cue, compiled without regard to case."""
 
     code: str
     empty: frozenset[str]
     unrelated: tuple[str, ...]
     cues: dict[str, re.Pattern[str]]
     header: re.Pattern[str]
+    lacking: tuple[re.Pattern[str], ...]
 
     def has(self, cue: str, text: str) -> bool:
         """Tells whether a text has one of the cue words."""
@@ -53,19 +60,29 @@ def _language(code: str, table: dict[str, str]) -> Language:
         code,
         frozenset(table["empty"].split()),
         tuple(item.casefold() for item in items["unrelated"]),
-        {cue: re.compile(rf"(?<!\w)(?:{'|'.join(items[cue])})(?!\w)", re.IGNORECASE) for cue in CUES},
+        {cue: re.compile(_any_of(words), re.IGNORECASE) for cue, words in items.items() if cue not in _NO_CUES},
         re.compile(rf"\s*>*\s*(?:{'|'.join(items['header'])})\s*:", re.IGNORECASE),
+        tuple(re.compile(line.strip(), re.IGNORECASE) for line in table["lacking"].strip().split(";\n")),
     )
 
 
+def _any_of(words: Sequence[str]) -> str:
+    return rf"(?<!\w)(?:{'|'.join(words)})(?!\w)" if any(words) else NO_TEXT
+
+
 @lru_cache(4096)
-def language_of(text: str) -> str:
-    """Returns the code of the language whose words without meaning a text has most of; UNKNOWN where it has none."""
+def language_of(text: str, default: str | None = None) -> str:
+    """Returns the code of the language whose words without meaning a text has most of.
+
+    Where it has too few, this is `default`, or else English for a text of ASCII characters and UNKNOWN for another.
+    """
     counts = Counter(word for word in _WORD.findall(text.casefold()))
     hits = {code: sum(counts[w] for w in language.empty) for code, language in languages().items()}
-    best = max(hits, key=lambda code: hits[code])
+    best = max(hits, key=lambda code: (hits[code], code == default))
     if hits[best] >= _LEAST_HITS:
         return best
+    if default is not None:
+        return default
     return ENGLISH if text.isascii() else UNKNOWN
 
 
@@ -115,14 +132,53 @@ def gloss(text: str, code: str) -> str:
     return " ".join(word for own in _WORD.findall(text.casefold()) for word in sorted(_translations(own, code)))
 
 
-@lru_cache(1 << 14)
 def _translations(word: str, code: str) -> frozenset[str]:
+    return frozenset[str]().union(*translated_parts(word, code))
+
+
+@lru_cache(1 << 14)
+def translated_parts(word: str, code: str) -> tuple[frozenset[str], ...]:
+    """Returns the English words for each part of a word that the glossary has; a compound may have several parts."""
     entries, own = _glossary(code), stem_in(word, code)
     if own in entries:
-        return entries[own]
+        return (entries[own],)
     near = [key for key in entries if len(key) >= _COMPOUND and own.startswith(key)]
     if code in _COMPOUNDING:
         near += [key for key in entries if len(key) >= _COMPOUND and own.endswith(key)]
     elif not near and len(own) >= _COMPOUND:
         near = [key for key in entries if key.startswith(own)]
-    return frozenset[str]().union(*(entries[key] for key in near))
+    return tuple(entries[key] for key in near)
+
+
+@lru_cache(1 << 14)
+def word_forms(text: str, code: str, is_translated: bool = True) -> tuple[frozenset[str], ...]:
+    """Returns of each word that carries meaning its stem, and the stems of its English translations, in order.
+
+    Texts of one language are best compared without translations: two compounds share the translation of a part.
+    """
+    if code not in _SNOWBALL:
+        return tuple(frozenset((own,)) for own in stems(text))
+    empty = tables_of(code).empty
+    words = dict.fromkeys(word for word in _WORD.findall(plain(text)) if word not in empty)
+    return tuple(_forms(word, code, is_translated) for word in words)
+
+
+def has_form(forms: frozenset[str], words: Iterable[frozenset[str]]) -> bool:
+    """Tells whether a word is among others in one of its forms."""
+    return any(same(form, other) for form in forms for word in words for other in word)
+
+
+def forms_within(name: Sequence[frozenset[str]], words: Sequence[frozenset[str]]) -> bool:
+    """Tells whether every word of a name is among others."""
+    return bool(name) and all(has_form(word, words) for word in name)
+
+
+@lru_cache(1 << 14)
+def _forms(word: str, code: str, is_translated: bool) -> frozenset[str]:
+    translations = gloss(word, code).split() if is_translated else ()
+    forms = {stem_in(word, code), *map(stem, translations)}
+    if is_translated:
+        forms.add(stem(word))  # names are English in many logs
+    if code in _COMPOUNDING and (participle := _PARTICIPLE.match(word)):
+        forms.add(stem_in((participle["prefix"] or "") + participle["verb"], code))
+    return frozenset(forms)

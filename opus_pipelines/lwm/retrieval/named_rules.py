@@ -6,21 +6,31 @@ under a condition is demanded where the request states the condition. Where the 
 nothing of it and most similar cases did without the step, it is left out. A condition is an amount ("from EUR 400 on"),
 or words: they are stated where a sentence of the request has most of them, by their rarity in the procedure, and denied
 where it has the rarest of them with a negation. A sentence in the same paragraph that goes on with "it" or "then" holds
-under the condition of the sentence before. The rules are this project's own, for English.
+under the condition of the sentence before. The rules are this project's own, for the languages that
+`language.reading` has tables of. Words of two languages are compared by their English translations.
 """
 
 import math
+import operator
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, lru_cache
 from itertools import pairwise
 
 from opus_pipelines.intakes.elements import PROCEDURAL, Element
 from opus_pipelines.intakes.requirements.rules import Sentence, sentences_of, split_sentences
 from opus_pipelines.language.grammar.figures import money_in
-from opus_pipelines.language.word_stems import same, stems, within
+from opus_pipelines.language.reading.languages import (
+    ENGLISH,
+    NO_TEXT,
+    forms_within,
+    has_form,
+    language_of,
+    tables_of,
+    word_forms,
+)
 from opus_pipelines.lwm.precedence import Pair
 from opus_pipelines.lwm.retrieval.similar_cases import amounts_in
 
@@ -34,37 +44,83 @@ REPLACED = "another step takes its place"
 DENIED = 0.4  # share from which a sentence with a negation denies it
 NEARLY = 0.95  # share of the highest rarity from which a word counts as one of the rarest
 _LEAST_WORDS = 2  # content words of a title that a sentence may name without its exact words
-# "when" tells a moment that comes in every case: it is no condition
-_CUE = r"only for|only where|only if|if|where|in case"
-_TEXT = r"(?:[^,(]|,(?=\d))*"
-_BEGINS = re.compile(  # a capital begins a sentence, behind a heading or a number, too
-    rf"(?:^|\s)(?P<when>(?:If|Where|While|In case|For|From|Above|Below|Over|Under)\b{_TEXT}"
-    rf"(?:\([^)]*\)(?:{_TEXT}(?=,\s)|(?=\s))|(?=,\s)))"
-)
-_MAY = re.compile(r"\bmay (?P<when>(?!be\b)[^,.;(]*?)(?=\s(?:within|until|at|in)\b|[,.;(]|$)", re.I)
-_ENDS = re.compile(rf"(?:\s|^)(?P<when>(?:{_CUE})\b[^.;|]*)", re.I)
+_COMPARE = {"less": operator.lt, "most": operator.le, "more": operator.gt, "least": operator.ge}
+_BOUND_REACH = 30  # characters behind the cue of a bound in which its amount begins
+_OPPOSITES = {"miss": ("complet", "enclos", "attach"), "complet": ("miss", "lack"), "incomplet": ("complet",)}
 _WHOSE = re.compile(
     r"^(?P<when>(?:an?|the|any|all)?\s*[\w' -]+?(?<!\bon)(?<!\bin)(?<!\bat)(?<!\bto) (?:that|which|who) .+?) "
-    r"(?:is|are|must be|goes?)\s",
+    r"(?:is|are|must be|goes?|bears?|needs?|requires?|receives?)\s",
     re.I,
 )
 _ABOVE = re.compile(r"^(?P<when>[\w' -]+? (?:above|below|over|under|from|up to) .+?) (?:is|are|must be|needs?)\s", re.I)
-_NEGATION = re.compile(r"\b(?:not|no|never|nobody|nothing|none|neither|nor|without|cannot)\b|n't\b", re.I)
-_ORDER = re.compile(r"\b(?P<how>before|after)\b(?P<what>[^,.;|()]*?)(?=\b(?:and|before|after)\b|[,.;|()]|$)", re.I)
-_GOES_ON = re.compile(r"^(?:it|they|this|these|the \w+ (?:is|are) then)\b", re.I)
-_BOUNDS = (
-    ("<", re.compile(r"\b(?:below|under|less than|up to)\s+(?P<n>\S+\s?[\d.,]+)", re.I)),
-    (">", re.compile(r"\b(?:above|over|more than|exceeding)\s+(?P<n>\S+\s?[\d.,]+)", re.I)),
-    (">=", re.compile(r"\b(?:from|at least)\s+(?P<n>\S+\s?[\d.,]+)", re.I)),
-)
-_COMPARE = {"<": lambda a, b: a < b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b}
-_OPPOSITES = {"miss": ("complet", "enclos", "attach"), "complet": ("miss", "lack"), "incomplet": ("complet",)}
+_ENGLISH_SUBJECTS = (_ABOVE, _WHOSE)  # conditions that the subject of an English sentence states
+_CURRENCY = r"(?:[A-Z]{3}\b|[€£$]|(?i:euros?|dollars?|pounds?)\b)"
 _PARENTHESES = re.compile(r"\(([^)]*)\)")
 _WORD = re.compile(r"[^\W\d_]+")
 _LIGHT = frozenset(
     ("only", "case", "ani", "while", "pend", "sign", "did", "do", "one", "under")
 )  # stems that say little
-_CLAUSES = re.compile(r"[,;]\s|\band\b|\bthen\b", re.I)
+_CODE = re.compile(r"(?=\w*\d)\w+(?=\s)")  # of a title such as "T06 Determine necessity of stop advice"
+
+
+class _Grammar:
+    """The patterns of one language for conditions, orders and negations."""
+
+    def __init__(self, code: str) -> None:
+        self.language = tables_of(code)
+        cue = lambda name: self.language.cues[name].pattern
+        text, phrase, bound = r"(?:[^,(]|,(?=\d))*", cue("fronted_phrase"), cue("fronted_bound")
+        behind = rf"(?:\([^)]*\)(?:{text}(?=,\s)|(?=\s))|(?=,\s))"
+        # a capital begins a sentence, behind a heading or a number, too
+        fronted = [re.compile(rf"(?:^|\s)(?P<when>(?:{cue('fronted_clause')}|{phrase}|{bound}){text}{behind})")]
+        fronted.append(re.compile(rf"(?:^|\s)(?P<when>{bound}\s[^\d,.;]*\d[\d.,]*(?:\s?{_CURRENCY})?)(?=\s)"))
+        if (finite := cue("finite")) != NO_TEXT:
+            fronted.insert(
+                0, re.compile(rf"(?:^|\s)(?P<when>(?:{phrase}|{bound})(?:[^.;]|\.(?=\d))*?)(?=,?\s(?i:{finite}))")
+            )
+        self.trailing = re.compile(rf"(?:\s|^)(?P<when>{cue('trailing')}[^.;|]*)", re.I)
+        self.conditions = (*fronted, *(_ENGLISH_SUBJECTS if code == ENGLISH else ()), self.trailing)
+        self.needs_bound = re.compile(cue("fronted_bound"), re.I)
+        self.permission = re.compile(
+            rf"{cue('permits')}\s(?P<when>(?!be\b)[^,.;(]*?)(?=\s(?:within|until|at|in)\b|[,.;(]|$)", re.I
+        )
+        self.order = re.compile(
+            rf"(?P<how>{cue('before')}|(?P<after>{cue('after')}))(?P<what>[^,.;|()]*?)"
+            rf"(?={cue('joins')}|{cue('before')}|{cue('after')}|{cue('finite')}|[,.;|()]|$)",
+            re.I,
+        )
+        self.clauses = re.compile(rf"[,;]\s|{cue('joins')}", re.I)
+        self.otherwise = re.compile(rf"^{cue('otherwise')}", re.I)
+        self.goes_on = re.compile(rf"^{cue('goes_on')}", re.I)
+
+    def bound(self, condition: str) -> tuple[str, float] | None:
+        """Returns how a condition compares an amount of money, and that amount."""
+        for compare in _COMPARE:
+            match = self.language.cues[compare].search(condition)
+            money = money_in(condition[match.end() : match.end() + _BOUND_REACH]) if match else ()
+            if money:
+                return compare, money[0].amount
+        return None
+
+    def condition(self, text: str, shape: str) -> str:
+        """Returns the condition of a sentence in its words; "" without one."""
+        if shape == "row":
+            return next((cell.strip() for cell in text.split("|") if self.trailing.match(cell.strip())), "")
+        for pattern in self.conditions:
+            for match in pattern.finditer(text):
+                when = match["when"].strip()
+                if not (pattern is _ABOVE or self.needs_bound.match(when)) or self.bound(when):
+                    return when
+        return ""
+
+    def is_negative(self, text: str) -> bool:
+        """Tells whether a text has a negation."""
+        return bool(self.language.has("negation", text) or self.language.has("omitted", text))
+
+
+@cache
+def _grammar(code: str) -> _Grammar:
+    return _Grammar(code)
 
 
 @dataclass(frozen=True)
@@ -100,69 +156,77 @@ class RequestText:
         return amounts_in(self.text)
 
     @cached_property
-    def sentences(self) -> list[tuple[tuple[str, ...], bool]]:
-        """The stems of each sentence, and whether it has a negation."""
-        texts = [text for line in self.text.splitlines() for _, text in split_sentences(line)]
-        return [(stems(text), bool(_NEGATION.search(text))) for text in texts]
+    def code(self) -> str:
+        """The language."""
+        return language_of(self.text) or ENGLISH
 
-    def holds(self, condition: str, rarity: Mapping[str, float]) -> bool | None:
-        """Returns whether a condition holds for the request; None where the request does not tell."""
-        if (bound := _bound(condition)) is not None:
+    def holds(self, condition: str, rarity: Mapping[str, float], code: str = ENGLISH) -> bool | None:
+        """Returns whether a condition, written in a language, holds for the request; None where it does not tell."""
+        if (bound := _grammar(code).bound(condition)) is not None:
             compare, limit = bound
             sides = {_COMPARE[compare](amount, limit) for amount in self.amounts}
             return sides.pop() if len(sides) == 1 else None
-        return self._states(condition, rarity)
-
-    def _states(self, condition: str, rarity: Mapping[str, float]) -> bool | None:
         inside = _PARENTHESES.findall(condition)
         parts = [
             _PARENTHESES.sub(" ", condition),
-            *(part for text in inside for part in re.split(r"[,;]|\bor\b", text)),
+            *(part for text in inside for part in re.split(r"[,;]|\b(?:or|oder|of|ou|o)\b", text)),
         ]
-        answers = [self._states_part(part, rarity) for part in parts if stems(part)]
+        answers = [self._states_part(part, rarity, code) for part in parts if _content(part, code)]
         return True if True in answers else False if False in answers[:1] else None
 
-    def _states_part(self, part: str, rarity: Mapping[str, float]) -> bool | None:
-        wanted = {word: rarity.get(word, max(rarity.values(), default=1.0)) for word in _content(part)}
+    def _states_part(self, part: str, rarity: Mapping[str, float], code: str) -> bool | None:
+        usual = max(rarity.values(), default=1.0)
+        is_foreign = code != self.code
+        sentences = _sentences(self.text, self.code, is_foreign)
+        wanted = {
+            word: max(rarity.get(form, 0.0) for form in word) or usual for word in _content(part, code, is_foreign)
+        }
         total = sum(wanted.values())
         if not total:
             return None
         rare = [word for word, weight in wanted.items() if weight >= NEARLY * max(wanted.values())]
-        denied = bool(_NEGATION.search(part))
+        denied = _grammar(code).is_negative(part)
         of_negation = total / len(wanted) if denied else 0.0  # a "not" counts as a word
         total += of_negation
         best = None
-        following = [words for words, _ in self.sentences[1:]]
-        for (words, negative), after in zip(self.sentences, [*following, ()], strict=False):
+        following = [words for words, _ in sentences[1:]]
+        for (words, negative), after in zip(sentences, [*following, ()], strict=False):
             near = (*words, *after)
-            found = sum(w for word, w in wanted.items() if any(same(word, other) for other in near))
-            share = (found + of_negation * (negative and denied)) / total
-            has_rarest = any(same(word, other) for word in rare for other in words)
+            shared = sum(weight for word, weight in wanted.items() if has_form(word, near))
+            share = (shared + of_negation * (negative and denied)) / total
+            has_rarest = any(has_form(word, words) for word in rare)
             if has_rarest and negative != denied and share >= DENIED:
                 return False
-            opposites = [opposite for word in rare for opposite in _OPPOSITES.get(word, ())]
-            if any(opposite in other for opposite in opposites for other in words) and not negative:
+            opposites = {opposite for word in rare for form in word for opposite in _OPPOSITES.get(form, ())}
+            if any(opposite in form for opposite in opposites for other in words for form in other) and not negative:
                 best = False
             elif best is None and share >= (LEAST_STATED if has_rarest else SURELY_STATED):
                 best = True
-        return self._states_in_all(wanted, denied) if best is None else best
-
-    def _states_in_all(self, wanted: Mapping[str, float], denied: bool) -> bool | None:
-        """Returns True where the sentences without a negation together have nearly all words, else None."""
-        words = [word for stemmed, negative in self.sentences if negative == denied for word in stemmed]
-        found = sum(w for word, w in wanted.items() if any(same(word, other) for other in words))
-        return True if len(wanted) >= LEAST_SPREAD and found >= STATED_IN_ALL * sum(wanted.values()) else None
+        return _states_in_all(sentences, wanted, denied) if best is None else best
 
 
-def _content(text: str) -> tuple[str, ...]:
-    return tuple(word for word in stems(text) if word not in _LIGHT and not word.isdigit())
+RequestSentence = tuple[tuple[frozenset[str], ...], bool]
 
 
-def _bound(condition: str) -> tuple[str, float] | None:
-    for compare, pattern in _BOUNDS:
-        if (match := pattern.search(condition)) and (money := money_in(match["n"].rstrip(".,"))):
-            return compare, money[0].amount
-    return None
+@lru_cache(64)
+def _sentences(request: str, code: str, is_translated: bool) -> list[RequestSentence]:
+    """Returns the forms of the words of each sentence, and whether it has a negation."""
+    texts = [text for line in request.splitlines() for _, text in split_sentences(line)]
+    return [(word_forms(text, code, is_translated), _grammar(code).is_negative(text)) for text in texts]
+
+
+def _states_in_all(
+    sentences: Sequence[RequestSentence], wanted: Mapping[frozenset[str], float], denied: bool
+) -> bool | None:
+    """Returns True where the sentences without a negation together have nearly all words, else None."""
+    words = [word for forms, negative in sentences if negative == denied for word in forms]
+    shared = sum(weight for word, weight in wanted.items() if has_form(word, words))
+    return True if len(wanted) >= LEAST_SPREAD and shared >= STATED_IN_ALL * sum(wanted.values()) else None
+
+
+def _content(text: str, code: str, is_translated: bool = True) -> tuple[frozenset[str], ...]:
+    words = word_forms(text, code, is_translated)
+    return tuple(word for word in words if not any(form in _LIGHT or form.isdigit() for form in word))
 
 
 @dataclass(frozen=True)
@@ -170,7 +234,7 @@ class _Read:
     """One sentence: the tasks that it names in order, its condition, and which of them it denies.
 
     `replaced`: tasks of the sentence before, in whose place its own are. `is_permission`: it says what somebody may do,
-    and what follows in its paragraph is done where he does.
+    and what follows in its paragraph is done where he does. `is_contrary`: it holds where the condition does not.
     """
 
     sentence: Sentence
@@ -179,43 +243,61 @@ class _Read:
     denied: frozenset[str] = frozenset()
     replaced: tuple[str, ...] = ()
     is_permission: bool = False
+    is_contrary: bool = False
 
 
 class NamedTasks:
-    """The tasks that sentences may name, by their titles."""
+    """The tasks that sentences of one language may name, by their titles."""
 
-    def __init__(self, titles: Mapping[str, str], times: Mapping[str, int] | None = None) -> None:
-        """Take the title of each task, and how often history did it."""
-        self._times = times or {}
+    def __init__(self, titles: Mapping[str, str], times: Mapping[str, int] | None = None, code: str = ENGLISH) -> None:
+        """Take the title of each task, how often history did it, and the language of the sentences."""
+        self._times, self.code, self.grammar = times or {}, code, _grammar(code)
         self._titles = dict(sorted(titles.items(), key=lambda item: (-len(item[1]), item[0])))
-        self._stems = {task: stems(title) for task, title in self._titles.items()}
+        own = language_of(" ".join(titles.values()), code)
+        codes = {task: match[0] for task, title in titles.items() if (match := _CODE.match(title))}
+        self._names = {task: word_forms(title.removeprefix(codes.get(task, "")), own) for task, title in titles.items()}
+        counts = Counter(codes.values())
+        self._codes = {task: name for task, name in codes.items() if counts[name] == 1}
+
+    def forms(self, text: str) -> tuple[frozenset[str], ...]:
+        """Returns the forms of the words of a sentence."""
+        return word_forms(text, self.code)
 
     def named(self, text: str, exactly: bool = False) -> list[str]:
         """Returns the tasks that a sentence names, in the order in which it does; `exactly`: by their titles alone."""
         left, found = text, dict[str, int]()
-        for task, title in self._titles.items():
-            for match in re.finditer(rf"(?<!\w){re.escape(title)}(?!\w)", left, re.I):
-                if self._is_name(title, left, match.start(), match.end()):
-                    found[task] = match.start()
-                    left = left[: match.start()] + " " * len(match[0]) + left[match.end() :]
-                    break
+        for names in (self._titles, self._codes):
+            for task, name in names.items():
+                for match in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", left, re.I):
+                    if names is self._codes or self._is_name(name, left, match.start(), match.end()):
+                        found.setdefault(task, match.start())
+                        left = left[: match.start()] + " " * len(match[0]) + left[match.end() :]
+                        break
         if exactly:
             return sorted(found, key=lambda task: found[task])
         least = 3 if found else _LEAST_WORDS
-        clauses = [stems(clause) for clause in (_CLAUSES.split(left) if found else (left,))]
-        for task, name in self._stems.items():
-            is_part = any(set(name) < set(self._stems[other]) or name[:1] == self._stems[other][:1] for other in found)
-            if task not in found and len(name) >= least and any(within(name, c) for c in clauses) and not is_part:
-                found[task] = len(text) + len(found)
+        clauses = [self.forms(clause) for clause in (self.grammar.clauses.split(left) if found else (left,))]
+        for task, words in self._names.items():
+            is_part = any(
+                set(words) < set(self._names[other]) or words[:1] == self._names[other][:1] for other in found
+            )
+            if (
+                task not in found
+                and len(words) >= least
+                and any(forms_within(words, c) for c in clauses)
+                and not is_part
+            ):
+                found[task] = len(text) + _end(words, self.forms(left))
         return sorted(found, key=lambda task: found[task])
 
     def by_verb(self, text: str, context: str = "") -> list[str]:
         """Returns the tasks whose first word a text has and whose other words the text or its context has."""
-        words, around = stems(text), (*stems(text), *stems(context))
+        words = self.forms(text)
+        around = (*words, *self.forms(context))
         found = [
-            (min(n for n, word in enumerate(words) if same(name[0], word)), task)
-            for task, name in self._stems.items()
-            if name and any(same(name[0], word) for word in words) and within(name, around)
+            (min(n for n, word in enumerate(words) if has_form(name[0], (word,))), task)
+            for task, name in self._names.items()
+            if name and has_form(name[0], words) and forms_within(name, around)
         ]
         return [task for _, task in sorted(found)]
 
@@ -226,9 +308,9 @@ class NamedTasks:
         """
         named = self.named(clause)
         if named:
-            return named[0] if len(named) == 1 else None
-        words = stems(clause)
-        found = [task for task, name in self._stems.items() if name and any(same(name[0], word) for word in words)]
+            return named[0]
+        words = self.forms(clause)
+        found = [task for task, name in self._names.items() if name and has_form(name[0], words)]
         found.sort(key=lambda task: -self._times.get(task, 0))
         is_usual = len(found) == 1 or (
             found and self._times.get(found[0], 0) >= FAR_MORE_USUAL * self._times.get(found[1], 1)
@@ -245,6 +327,11 @@ class NamedTasks:
         return is_marked or is_written or text.strip() == title
 
 
+def _end(name: Sequence[frozenset[str]], words: Sequence[frozenset[str]]) -> int:
+    """Returns the number of words after which all words of a name have come."""
+    return max(next((n for n, word in enumerate(words) if has_form(own, (word,))), len(words)) for own in name)
+
+
 def named_rules(
     elements: Iterable[Element], titles: Mapping[str, str], request: str, times: Mapping[str, int] | None = None
 ) -> list[NamedRule]:
@@ -253,13 +340,14 @@ def named_rules(
     `titles`: of each task that a workflow for the intake may have; `times`: how often history did it. A task that is
     also asked for without a condition is left out by no condition that the request does not state.
     """
-    tasks, asked, rules = NamedTasks(titles, times), RequestText(request), list[NamedRule]()
+    asked, rules = RequestText(request), list[NamedRule]()
     always: set[str] = set()
     for element in elements:
         if element.role not in PROCEDURAL or not element.text:
             continue
         sentences = [s for s in sentences_of(element) if s.shape != "heading"]
-        rarity = _rarity(sentences)
+        tasks = NamedTasks(titles, times, language_of(element.text) or ENGLISH)
+        rarity = _rarity(sentences, tasks)
         document, before = f"{element.role}/{element.name}", None
         for sentence in sentences:
             read = _read(sentence, tasks, before)
@@ -281,13 +369,15 @@ def requested_steps_of(elements: Iterable[Element], titles: Mapping[str, str]) -
 
     A sentence, or the items of a list, with at least `LEAST_LISTED` of them is a list.
     """
-    tasks, rules = NamedTasks(titles), list[NamedRule]()
+    rules = list[NamedRule]()
     for element in elements:
         if element.role != "input" or not element.text:
             continue
+        tasks = NamedTasks(titles, code=language_of(element.text) or ENGLISH)
         listed: list[tuple[str, Sentence]] = []
         for sentence in sentences_of(element):
-            named = [] if _NEGATION.search(sentence.text) else tasks.named(sentence.text, exactly=True)
+            is_denied = tasks.grammar.is_negative(sentence.text)
+            named = [] if is_denied else tasks.named(sentence.text, exactly=True)
             rules += [NamedRule("must_contain", (t,), sentence, f"input/{element.name}", REQUESTED) for t in named]
             listed += [(task, sentence) for task in named]
         if len(listed) >= LEAST_LISTED and len({task for task, _ in listed}) == len(listed):
@@ -298,39 +388,36 @@ def requested_steps_of(elements: Iterable[Element], titles: Mapping[str, str]) -
     return rules
 
 
-def _rarity(sentences: Sequence[Sentence]) -> dict[str, float]:
-    counts = Counter(word for sentence in sentences for word in set(stems(sentence.text)))
-    return {word: math.log(1 + len(sentences) / n) for word, n in counts.items()}
+def _rarity(sentences: Sequence[Sentence], tasks: NamedTasks) -> dict[str, float]:
+    counts = Counter(form for s in sentences for form in frozenset[str]().union(*tasks.forms(s.text)))
+    return {form: math.log(1 + len(sentences) / n) for form, n in counts.items()}
 
 
 def _read(sentence: Sentence, tasks: NamedTasks, before: "_Read | None") -> _Read:
-    text = sentence.text
-    condition = _condition(text, sentence.shape)
+    text, grammar = sentence.text, tasks.grammar
+    condition = grammar.condition(text, sentence.shape)
     main = _main(text, condition)
-    scope = main
-    if condition and sentence.shape != "row" and (end := _ENDS.search(text)) and end["when"].strip() == condition:
-        scope = _CLAUSES.split(text[: end.start()])[-1]  # a condition behind a clause is of this clause alone
-    named = tasks.named(_ORDER.sub(" ", scope))
+    end = grammar.trailing.search(text) if condition and sentence.shape != "row" else None
+    is_behind = end is not None and end["when"].strip() == condition
+    # a condition behind a clause is of this clause alone
+    scope = grammar.clauses.split(text[: end.start()])[-1] if end is not None and is_behind else main
+    named = tasks.named(grammar.order.sub(" ", scope))
+    # a noun phrase behind "after" may be followed by the step itself, without a mark between them
+    named += [t for order in grammar.order.finditer(scope) for t in tasks.named(order["what"])[1:] if t not in named]
     follows = before if before is not None and before.sentence.block == sentence.block else None
-    if follows and follows.condition and not condition and (follows.is_permission or _GOES_ON.match(text)):
+    if follows and follows.condition and not condition and grammar.otherwise.match(text):
+        denied = _denied(text, named, tasks)
+        return _Read(sentence, tuple(named), follows.condition, denied, is_contrary=not follows.is_contrary)
+    if follows and follows.condition and not condition and (follows.is_permission or grammar.goes_on.match(text)):
         named = named or tasks.by_verb(text, follows.sentence.text)
         denied = _denied(text, named, tasks)
-        return _Read(sentence, tuple(named), follows.condition, denied, is_permission=follows.is_permission)
-    if not condition and not named and not _NEGATION.search(text) and (may := _MAY.search(text)):
+        return replace(follows, sentence=sentence, tasks=tuple(named), denied=denied, replaced=())
+    if follows and condition and not named and grammar.language.has("this_step", main):
+        named = list(follows.tasks)
+    if not condition and not named and not grammar.is_negative(text) and (may := grammar.permission.search(text)):
         return _Read(sentence, (), may["when"], is_permission=True)
-    replaced = follows.tasks if follows and re.search(r"\binstead\b", text, re.I) else ()
+    replaced = follows.tasks if follows and grammar.language.has("instead", text) else ()
     return _Read(sentence, tuple(named), condition, _denied(main, named, tasks), replaced)
-
-
-def _condition(text: str, shape: str) -> str:
-    if shape == "row":
-        return next((cell for cell in text.split("|") if (m := _ENDS.match(cell.strip())) and m), "").strip()
-    for pattern in (_BEGINS, _ABOVE, _WHOSE, _ENDS):
-        if (match := pattern.search(text)) and (pattern is not _ABOVE or _bound(match["when"])):
-            is_bound = not match["when"].lower().startswith(("from ", "above ", "below ", "over ", "under "))
-            if is_bound or _bound(match["when"]):
-                return match["when"].strip()
-    return ""
 
 
 def _main(text: str, condition: str) -> str:
@@ -339,10 +426,11 @@ def _main(text: str, condition: str) -> str:
 
 def _denied(text: str, named: Sequence[str], tasks: "NamedTasks") -> frozenset[str]:
     """Returns the tasks that a clause with a negation names; "never before" and "nothing without" say an order."""
-    if re.search(r"\b(?:before|without|until)\b", text, re.I) or not _NEGATION.search(text):
+    grammar = tasks.grammar
+    if grammar.language.has("no_order", text) or not grammar.is_negative(text):
         return frozenset()
     parts = text.split(";")
-    sure = {task for part in parts if not _NEGATION.search(part) for task in tasks.named(part)}
+    sure = {task for part in parts if not grammar.is_negative(part) for task in tasks.named(part)}
     return frozenset(named) - sure
 
 
@@ -354,7 +442,9 @@ def _rules_of(
     if not read.condition:
         yield from _orders(read, make, tasks)
         return
-    holds = request.holds(read.condition, rarity)
+    holds = request.holds(read.condition, rarity, tasks.code)
+    if read.is_contrary and holds is not None:
+        holds = not holds
     if holds:
         for task in read.tasks:
             kind = "must_not_contain" if task in read.denied else "must_contain"
@@ -363,9 +453,8 @@ def _rules_of(
         yield from (make("must_not_contain", task, held=REPLACED) for task in others)
         yield from _orders(read, make, tasks)
         return
-    if holds is None and _NEGATION.search(
-        _PARENTHESES.sub(" ", read.condition)
-    ):  # what is not done is seldom stated: it may well hold
+    # what is not done is seldom stated: it may well hold
+    if holds is None and tasks.grammar.is_negative(_PARENTHESES.sub(" ", read.condition)):
         return
     held = "the request states the contrary" if holds is False else "the request does not state the condition"
     for task in read.tasks:
@@ -375,10 +464,10 @@ def _rules_of(
 
 def _orders(read: _Read, make: object, tasks: NamedTasks) -> Iterator[NamedRule]:
     """Yields the order that a sentence says of the first task that it names; "never A before B" puts B first."""
-    text = _main(read.sentence.text, read.condition)
-    for match in _ORDER.finditer(text):
-        is_before, other = match["how"].lower() == "before", tasks.meant(match["what"])
-        is_denied = bool(_NEGATION.search(text[: match.start()]))
+    text, grammar = _main(read.sentence.text, read.condition), tasks.grammar
+    for match in grammar.order.finditer(text):
+        is_before, other = not match["after"], tasks.meant(match["what"])
+        is_denied = grammar.is_negative(text[: match.start()])
         for task in read.tasks[:1]:
             if other is not None and other != task and (is_before or not is_denied):
                 pair: Pair = (task, other) if is_before != is_denied else (other, task)

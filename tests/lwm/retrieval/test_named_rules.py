@@ -150,3 +150,275 @@ def test_what_a_request_states_is_told_by_its_sentences() -> None:
     asked = RequestText("Channel: comparison site. Please plan the work for this application.")
     assert asked.holds("applications that were begun on a comparison site", rarity) is True
     assert RequestText("By telephone.").holds("applications that were begun on a comparison site", rarity) is None
+
+
+GERMAN = {
+    "p": "Rechnung prüfen",
+    "f": "Freigabe durch Abteilungsleitung",
+    "z": "Zahlung ausführen",
+    "g": "Gutachten einholen",
+    "m": "Mahnung versenden",
+    "a": "Antrag ablehnen",
+}
+FRENCH = {
+    "v": "Vérifier la facture",
+    "a": "Accord de la direction",
+    "p": "Payer le fournisseur",
+    "e": "Demander une expertise",
+    "r": "Envoyer une relance",
+}
+DUTCH = {
+    "c": "Factuur controleren",
+    "g": "Goedkeuring door directie",
+    "b": "Betaling uitvoeren",
+    "t": "Taxatie aanvragen",
+    "h": "Herinnering versturen",
+}
+SPANISH = {
+    "r": "Revisar factura",
+    "a": "Aprobación de dirección",
+    "p": "Pagar al proveedor",
+    "t": "Solicitar tasación",
+    "n": "Enviar recordatorio",
+}
+ENGLISH = {
+    "p": "Check invoice",
+    "f": "Approval by head of department",
+    "z": "Carry out payment",
+    "g": "Obtain expert report",
+    "m": "Send reminder",
+}
+
+
+@pytest.mark.parametrize(
+    ("titles", "text", "request_text", "expected"),
+    [
+        (
+            GERMAN,
+            "Ab einem Betrag von 5.000 EUR ist die Freigabe durch die Abteilungsleitung einzuholen.",
+            "Rechnung über 7.200,00 EUR.",
+            [("must_contain", "f")],
+        ),
+        (
+            GERMAN,
+            "Ab einem Betrag von 5.000 EUR ist die Freigabe durch die Abteilungsleitung einzuholen.",
+            "Rechnung über 720,00 EUR.",
+            [("must_not_contain", "f")],
+        ),
+        (
+            GERMAN,
+            "Wenn der Schaden im Ausland entstanden ist, wird ein Gutachten eingeholt (Gutachten einholen).",
+            "Der Schaden ist im Ausland entstanden, in Wien.",
+            [("must_contain", "g")],
+        ),
+        (
+            GERMAN,
+            "Die Zahlung wird erst ausgeführt, nachdem die Rechnung geprüft wurde.",
+            "Rechnung.",
+            [("before", "pz")],
+        ),
+        (
+            GERMAN,
+            "Übersteigt die Forderung 1.000 Euro, genehmigt zusätzlich die Leitung (Freigabe durch Abteilungsleitung).",
+            "Es geht um 1.250 Euro.",
+            [("must_contain", "f")],
+        ),
+        (
+            GERMAN,
+            "Bei Stammkunden entfällt die Mahnung (Mahnung versenden).",
+            "Stammkunde Huber.",
+            [("must_not_contain", "m")],
+        ),
+        (GERMAN, "Vor der Zahlung ist die Rechnung zu prüfen (Rechnung prüfen).", "Bitte zahlen.", [("before", "pz")]),
+        (
+            FRENCH,
+            "À partir de 5 000 €, l'accord de la direction est requis.",
+            "Facture de 7 200 €.",
+            [("must_contain", "a")],
+        ),
+        (
+            FRENCH,
+            "Pour les montants supérieurs à 5 000 EUR, l'accord de la direction est requis.",
+            "Facture de 320 EUR.",
+            [("must_not_contain", "a")],
+        ),
+        (
+            FRENCH,
+            "Si le véhicule est étranger, on demande une expertise (Demander une expertise).",
+            "Le véhicule est étranger, immatriculé en Suisse.",
+            [("must_contain", "e")],
+        ),
+        (
+            FRENCH,
+            "Le fournisseur n'est jamais payé avant que la facture soit vérifiée (Payer le fournisseur).",
+            "Facture.",
+            [("before", "vp")],
+        ),
+        (
+            DUTCH,
+            "Vanaf € 5.000 is goedkeuring door de directie nodig.",
+            "Factuur van € 7.200,00.",
+            [("must_contain", "g")],
+        ),
+        (
+            DUTCH,
+            "Bij bedragen boven 5.000 euro volgt goedkeuring door de directie.",
+            "Een factuur van 450 euro.",
+            [("must_not_contain", "g")],
+        ),
+        (
+            DUTCH,
+            "Als de schade in het buitenland is ontstaan, wordt een taxatie aangevraagd (Taxatie aanvragen).",
+            "De schade is in het buitenland ontstaan.",
+            [("must_contain", "t")],
+        ),
+        (DUTCH, "De betaling wordt pas uitgevoerd nadat de factuur is gecontroleerd.", "Factuur.", [("before", "cb")]),
+        (
+            SPANISH,
+            "Esto es de todos. A partir de 5.000 EUR se requiere la aprobación de dirección.",
+            "Factura de 7.200 EUR.",
+            [("must_contain", "a")],
+        ),
+        (
+            SPANISH,
+            "Si el vehículo es extranjero, se solicita una tasación (Solicitar tasación).",
+            "El vehículo es extranjero, matriculado en Suiza.",
+            [("must_contain", "t")],
+        ),
+        (
+            SPANISH,
+            "El proveedor no se paga antes de revisar la factura (Pagar al proveedor).",
+            "Factura.",
+            [("before", "rp")],
+        ),
+        (
+            ENGLISH,
+            "Ab 5.000 EUR ist die Genehmigung der Leitung nötig (Approval by head of department).",
+            "Please pay EUR 9,100.00.",
+            [("must_contain", "f")],
+        ),
+        (
+            ENGLISH,
+            "Liegt der Schaden im Ausland, so wird ein Gutachten eingeholt (Obtain expert report).",
+            "The damage happened abroad, in Vienna.",
+            [("must_contain", "g")],
+        ),
+        (
+            ENGLISH,
+            "Over EUR 5,000 the approval by the head of department is obtained. "
+            "Otherwise a reminder is sent (Send reminder).",
+            "EUR 200",
+            [("must_not_contain", "f"), ("must_contain", "m")],
+        ),
+        (
+            GERMAN,
+            "Liegt der Betrag über 800 Euro, muss die Abteilungsleitung freigeben (Freigabe durch Abteilungsleitung).",
+            "Summe: 950,00 Euro",
+            [("must_contain", "f")],
+        ),
+        (
+            GERMAN,
+            "Fehlt die Unterschrift, wird der Antrag abgelehnt (Antrag ablehnen).",
+            "Auf dem Antrag fehlt die Unterschrift.",
+            [("must_contain", "a")],
+        ),
+        (
+            GERMAN,
+            "Ein Gutachten einholen ist nur bei Totalschaden nötig.",
+            "Es ist ein Totalschaden.",
+            [("must_contain", "g")],
+        ),
+        (
+            GERMAN,
+            "Erst nach Prüfung der Rechnung darf die Zahlung ausgeführt werden.",
+            "Bitte zahlen.",
+            [("before", "pz")],
+        ),
+        (
+            GERMAN,
+            "Für Beträge bis 200 EUR ist keine Freigabe durch die Abteilungsleitung nötig.",
+            "Quittung 45,00 EUR",
+            [("must_not_contain", "f")],
+        ),
+        (
+            FRENCH,
+            "Au-delà de 1 500 euros, la direction donne son accord (Accord de la direction).",
+            "Devis de 2 300 euros.",
+            [("must_contain", "a")],
+        ),
+        (
+            FRENCH,
+            "En cas de litige, une relance n'est pas envoyée (Envoyer une relance).",
+            "Nous sommes en litige avec ce client.",
+            [("must_not_contain", "r")],
+        ),
+        (
+            FRENCH,
+            "Une expertise est demandée uniquement pour les sinistres graves (Demander une expertise).",
+            "Un sinistre grave a eu lieu.",
+            [("must_contain", "e")],
+        ),
+        (
+            FRENCH,
+            "Après la vérification de la facture, on paie le fournisseur (Payer le fournisseur).",
+            "Facture.",
+            [("before", "vp")],
+        ),
+        (
+            DUTCH,
+            "Bedraagt de factuur meer dan 2.500 euro, dan is goedkeuring door de directie vereist.",
+            "Factuur van 3.000 euro.",
+            [("must_contain", "g")],
+        ),
+        (
+            DUTCH,
+            "Voor vaste klanten vervalt de herinnering (Herinnering versturen).",
+            "Dit is een vaste klant.",
+            [("must_not_contain", "h")],
+        ),
+        (
+            DUTCH,
+            "Vóór de betaling wordt de factuur gecontroleerd (Factuur controleren).",
+            "Factuur.",
+            [("before", "cb")],
+        ),
+        (
+            SPANISH,
+            "Si el importe supera los 3.000 euros, la dirección debe aprobarlo (Aprobación de dirección).",
+            "Son 4.200 euros.",
+            [("must_contain", "a")],
+        ),
+        (
+            SPANISH,
+            "Después de revisar la factura se paga al proveedor (Pagar al proveedor).",
+            "Factura.",
+            [("before", "rp")],
+        ),
+        (SPANISH, "No se envía recordatorio a clientes nuevos (Enviar recordatorio).", "Es un cliente nuevo.", []),
+        (
+            ENGLISH,
+            "Bei Beträgen über 2.000 EUR wird zusätzlich die Genehmigung eingeholt (Approval by head of department).",
+            "Invoice of EUR 150.00",
+            [("must_not_contain", "f")],
+        ),
+    ],
+)
+def test_rules_in_other_languages_name_steps(
+    titles: dict[str, str], text: str, request_text: str, expected: list[tuple[str, str]]
+) -> None:
+    rules = named_rules([element(text)], titles, request_text)
+    assert [(rule.kind, "".join(rule.tasks)) for rule in rules] == expected
+
+
+def test_a_title_is_named_by_its_code_and_a_step_by_this_step() -> None:
+    titles = {"x": "T11 Create document X", "y": "T12 Check document X", "n": "T21 Send fee notice"}
+    text = (
+        "Blijkt dat de bouw al is begonnen, dan wordt document X opgesteld (T11) en gecontroleerd (T12). "
+        "Bij aanvragen op papier wordt de legesnota verzonden (T21 Send fee notice). "
+        "Bij aanvragen via internet vervalt deze stap."
+    )
+    assert [(r.kind, r.tasks) for r in named_rules([element(text)], titles, "Handed in on paper, an application.")] == [
+        ("must_not_contain", ("x",)),
+        ("must_not_contain", ("y",)),
+        ("must_contain", ("n",)),
+    ]
