@@ -2,19 +2,20 @@
 
 import csv
 import io
+import math
 from typing import Any
 
 from hypothesis import strategies as st
 
 CELLS = {
-    "case_id": st.sampled_from(["a", "b", "c", "d", "4111111111111111", "", " "]),
-    "activity": st.sampled_from(["A", "B", "call 06-12345678", 'say "hi"', "two\nlines", "a,b", "", "é"]),
+    "case_id": st.sampled_from(["a", "b", "c", "d", "4111111111111111", "", " ", "nan"]),
+    "activity": st.sampled_from(["A", "B", "call 06-12345678", 'say "hi"', "two\nlines", "a,b", "", "é", "N/A"]),
     "lifecycle": st.sampled_from(["", "", "start", "Complete", "schedule", "odd"]),
     "instance": st.sampled_from(["", "1", "2"]),
-    "resource": st.sampled_from(["", "Ann", "ann@example.com"]),
-    "cost": st.sampled_from(["", "3", "4.5", "$5", "1e3", "-1", "dear", "7 EUR", "1_0"]),
+    "resource": st.sampled_from(["", "Ann", "ann@example.com", "nan", " None", "–"]),
+    "cost": st.sampled_from(["", "3", "4.5", "$5", "1e3", "-1", "dear", "7 EUR", "1_0", "#DIV/0!", "-"]),
     "case_cost": st.sampled_from(["", "", "10", "x"]),
-    "note": st.sampled_from(["", "n", "n2", " "]),
+    "note": st.sampled_from(["", "n", "n2", " ", "NULL"]),
     "case:size": st.sampled_from(["", "5", "6"]),
     "client": st.sampled_from(["", "acme", "gone"]),
     "verdict": st.sampled_from(["", "true", "no", "1"]),
@@ -31,6 +32,7 @@ MOMENTS = st.sampled_from(
         "2026-13-01T00:00:00",
         "03/04/2026 10:00",
         "",
+        "NaT",
     ]
 )
 WELL = {
@@ -85,6 +87,6 @@ TYPED = {
     "concept:instance": st.sampled_from([0, 1, None]),
     "cost": st.sampled_from([0.0, 1.5, 1e13, -2.0, None, 1e-7]),
     "flag": st.sampled_from([True, False, None]),
-    "share": st.sampled_from([0.1, 1e16, None]),
+    "share": st.sampled_from([0.1, 1e16, None, math.nan]),
 }
 CLOCKS = st.sampled_from([0, 1_767_225_600_000_000, 1_774_748_700_123_456, 1 << 60, -(1 << 59), None])

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from opus_pipelines.history.columns.cases import CaseBlocks, Maps, shows_work
-from opus_pipelines.history.columns.values import NO_TIME, Coded, UnusualError, dollars, in_utc, moments
+from opus_pipelines.history.columns.values import NO_TIME, Coded, UnusualError, dollars, filled_texts, in_utc, moments
 from opus_pipelines.history.records import values
 from opus_pipelines.history.records.arrow_arrays import (
     Bools,
@@ -132,7 +132,7 @@ class FlatTexts:
 
 
 def coded_texts(column: pa.Array) -> Coded:
-    """Returns a column of texts, in dictionary encoding or not, as codes. NULL and the empty text have code -1.
+    """Returns a column of texts, in dictionary encoding or not, as codes. NULL and texts that say nothing have code -1.
 
     A column without dictionary encoding has a code for every row.
     """
@@ -143,7 +143,7 @@ def coded_texts(column: pa.Array) -> Coded:
         valid = validity(column.indices)
     else:
         codes, valid = np.arange(len(column), dtype=np.int32), validity(column)
-    filled = numbers(pa.compute.binary_length(values), np.int32) > 0
+    filled = filled_texts(values)
     if valid is not None:
         codes = np.where(valid, codes, np.int32(-1))
     if not filled.all():
@@ -234,11 +234,9 @@ def as_texts(column: pa.Array, zero_is_missing: bool = False, encode: bool = Fal
         return column if mostly_distinct else column.dictionary_encode()
     coded = column.dictionary_encode()
     texts = [
-        None if value is None or (zero_is_missing and not value) else values.text(value)
+        None if values.says_nothing(value) or (zero_is_missing and not value) else values.text(value)
         for value in plain_values(coded.dictionary)
     ]
-    if pa.types.is_floating(kind) and any(value != value for value in coded.dictionary.to_pylist()):
-        raise UnusualError
     written = pa.DictionaryArray.from_arrays(coded.indices, strings(texts))
     return written if None not in texts else written.cast(pa.string()).dictionary_encode()
 
@@ -252,7 +250,8 @@ def redacted(column: pa.Array, name: str, redactor: Redactor) -> pa.Array | None
     if name not in shown:
         return None
     coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-    texts = [None if text is None else redactor.flat({name: text})[name] for text in coded.dictionary.to_pylist()]
+    written = coded.dictionary.to_pylist()
+    texts = [None if values.says_nothing(text) else redactor.flat({name: text})[name] for text in written]
     return pa.DictionaryArray.from_arrays(coded.indices, strings(texts)).cast(pa.string()).dictionary_encode()
 
 

@@ -30,7 +30,13 @@ from opus_pipelines.history.records.arrow_arrays import (
 )
 from opus_pipelines.history.records.money import DOLLAR, Money
 from opus_pipelines.history.records.source_settings import SourceSettings
-from opus_pipelines.history.records.values import BadValueError, TimeParser
+from opus_pipelines.history.records.values import (
+    LONGEST_NO_VALUE,
+    NO_VALUE,
+    BadValueError,
+    TimeParser,
+    says_nothing,
+)
 
 _MOST_CELLS = 1 << 26
 
@@ -237,11 +243,10 @@ def microseconds(texts: pa.Array, parser: TimeParser, plain: bool) -> Longs:
 def moments(texts: pa.Array, parser: TimeParser, plain: bool) -> tuple[Longs, Bools]:
     """Returns microseconds since 1970 in UTC of every text, and which texts are no time that can be read.
 
-    NULL and an empty text have no time, and are not bad.
+    NULL and a text that says nothing have no time, and are not bad.
     """
     results, bad = np.full(len(texts), NO_TIME, np.int64), np.zeros(len(texts), bool)
-    rest, valid = np.diff(text_offsets(texts)) > 0, validity(texts)
-    rest = rest if valid is None else rest & valid
+    rest = filled_texts(texts)
     for form, zone in _FORMS if plain and rest.any() else ():
         rows = np.flatnonzero(booleans_of(pc.match_substring_regex(texts, form)))
         if not len(rows):
@@ -262,6 +267,36 @@ def moments(texts: pa.Array, parser: TimeParser, plain: bool) -> tuple[Longs, Bo
         bad[places] = np.array([moment is None for moment in single])[codes]
         results[places] = np.array([NO_TIME if moment is None else moment for moment in single], np.int64)[codes]
     return results, bad
+
+
+_FIRST_BYTES = np.zeros(256, bool)  # of words that say nothing, and of blanks before them
+_FIRST_BYTES[[word.encode()[0] for word in (*NO_VALUE, " ")]] = True
+
+
+def filled_cells(lengths: Ints, starts: Ints, content: bytes | pa.Buffer, texts: Callable[[Longs], list[str]]) -> Bools:
+    """Tells which texts say something, see `records.values.says_nothing`.
+
+    The arrays have the number of bytes of each text and where it begins in `content`; `texts` returns some of them.
+    """
+    filled: Bools = lengths > 0
+    places = np.flatnonzero(filled & (lengths <= LONGEST_NO_VALUE))
+    if len(places):
+        places = places[_FIRST_BYTES[np.frombuffer(content, np.uint8)[starts[places]]]]
+    if len(places):
+        filled[places] = [not says_nothing(text) for text in texts(places)]
+    return filled
+
+
+def filled_texts(texts: pa.Array) -> Bools:
+    """Tells which of these texts say something. NULL does not."""
+    offsets, valid = text_offsets(texts), validity(texts)
+    told = filled_cells(
+        np.diff(offsets),
+        offsets[:-1],
+        texts.buffers()[2] or b"",
+        lambda some: texts.take(array(some, pa.int64())).to_pylist(),
+    )
+    return told if valid is None else told & valid
 
 
 def _is_sure(moments: Longs) -> Bools:

@@ -115,7 +115,8 @@ class _JsonReader:
         tasks = at_path(record, self._tasks_path)
         if not isinstance(tasks, list):
             raise BadValueError("no_tasks", f"{self._tasks_path} is no list of tasks")
-        raw = {path: value for path, value in flatten(record).items() if path != self._tasks_path}
+        flat = values.telling(flatten(record))
+        raw = {path: value for path, value in flat.items() if path != self._tasks_path}
         fields: dict[str, Any] = {}
         self._case_map.collect(fields, raw)
         self._case_map.collect_attributes(fields, raw)
@@ -140,7 +141,7 @@ class _JsonReader:
 
     def _flat(self, task: dict[str, Any]) -> dict[str, Any]:
         """Flattens a task, but not what it returned, whose fields are no attributes of the task."""
-        flat, path = flatten(task), self._task_names.get("result")
+        flat, path = values.telling(flatten(task)), self._task_names.get("result")
         if path is None or not isinstance(result := at_path(task, path), dict):
             return flat
         return {key: value for key, value in flat.items() if not key.startswith(f"{path}.")} | {path: result}

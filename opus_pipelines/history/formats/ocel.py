@@ -16,7 +16,7 @@ from opus_pipelines.history.records.assembler import Assembler, event_record
 from opus_pipelines.history.records.column_mapping import CaseMap, EventMap, case_names
 from opus_pipelines.history.records.raw import Case, Cause
 from opus_pipelines.history.records.source_settings import CaseNames, EventNames, SourceSettings
-from opus_pipelines.history.records.values import BadValueError, TimeParser
+from opus_pipelines.history.records.values import BadValueError, TimeParser, telling
 from opus_pipelines.history.records.values import name as checked
 
 JSON_BYTES, EVENTS = 1 << 26, 500_000  # so large a file of events that say anything holds fewer
@@ -180,4 +180,4 @@ def _attributes(element: dict[str, Any]) -> dict[str, Any]:
     for attribute in sorted(_objects(element.get("attributes")), key=lambda a: str(a.get("time", ""))):
         if isinstance(attribute.get("name"), str):
             values.setdefault(attribute["name"], attribute.get("value"))
-    return values
+    return telling(values)

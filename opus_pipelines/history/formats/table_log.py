@@ -204,15 +204,15 @@ class TableLog:
         return table
 
     def row(self, position: int, fields: dict[str, Any], is_redacted: bool = False) -> None:
-        """Adds one row by column name. Empty texts and None count as missing."""
-        raw = fields if is_redacted else self._sink.redactor.flat(fields | self._added)
+        """Adds one row by column name. What says nothing counts as missing."""
+        raw = values.telling(fields if is_redacted else fields | self._added)
+        raw = raw if is_redacted else self._sink.redactor.flat(raw)
         case_id: str | None = None
         try:
             case_id = self._case_id(raw)
             self._event(position, case_id, raw)
         except BadValueError as error:
-            written = canonical({k: v for k, v in raw.items() if v not in ("", None)})
-            self.refuse(position, error.code, error.reason, written, case_id)
+            self.refuse(position, error.code, error.reason, canonical(raw), case_id)
         else:
             self._used += 1
             self._bytes += _EVENT + sum(len(value) for value in raw.values() if isinstance(value, str))
@@ -244,7 +244,7 @@ class TableLog:
     def case_of(self, fields: list[str]) -> str | None:
         """Returns the case of a row that could not be read, by its case column, or None."""
         value = fields[self._case_column] if self._case_column < len(fields) else ""
-        case_id = self._sink.redactor.flat({self._case_key: value}).get(self._case_key)
+        case_id = self._sink.redactor.flat(values.telling({self._case_key: value})).get(self._case_key)
         return case_id if isinstance(case_id, str) and case_id.strip() and len(case_id) <= values.LONGEST_NAME else None
 
     def _case_id(self, raw: dict[str, Any]) -> str:

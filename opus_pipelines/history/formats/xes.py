@@ -30,8 +30,9 @@ from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.formatting import SAFE_XML
 from opus_pipelines.core.ids import canonical
 from opus_pipelines.history.columns.cases import CaseBlocks, Maps, TooLongError
-from opus_pipelines.history.columns.values import NO_TIME, Coded, Level, UnusualError, microseconds
+from opus_pipelines.history.columns.values import NO_TIME, Coded, Level, UnusualError, filled_cells, microseconds
 from opus_pipelines.history.formats.whole_file import broken_xml, refuse_doctype, with_plain_namespaces
+from opus_pipelines.history.records import values
 from opus_pipelines.history.records.arrow_arrays import Bools, Ints, array, booleans, indices, numbers, strings
 from opus_pipelines.history.records.assembler import Assembler
 from opus_pipelines.history.records.column_mapping import CaseMap, EventMap, case_names
@@ -92,10 +93,16 @@ class Scanned:
         marked[attributes] = True
         self._values = pa.compute.replace_with_mask(every, booleans(marked), texts)
 
-    def lengths(self) -> Ints:
-        """Returns the number of bytes of every value as written."""
+    def telling(self) -> Bools:
+        """Tells which values say something."""
         offsets = np.frombuffer(self._texts.buffers()[1], np.int32)
-        return offsets[3::4] - offsets[2:-1:4]
+        starts = offsets[2:-1:4]
+        return filled_cells(
+            offsets[3::4] - starts,
+            starts,
+            self._texts.buffers()[2],
+            lambda places: self.values(places.astype(np.int32)).to_pylist(),
+        )
 
 
 def scan(padded: bytes) -> Scanned | None:
@@ -441,7 +448,7 @@ def levels(scanned: Scanned) -> tuple[Level, Level]:
     group = (codes * 2 + of_event).astype(np.uint16)
     order = np.argsort(group, kind="stable").astype(np.int32)
     ends = np.cumsum(np.bincount(group, minlength=2 * len(names)))
-    filled = scanned.lengths() > 0
+    filled = scanned.telling()
     traces, events = Level(scanned.traces, {}, scanned), Level(len(scanned.event_trace), {}, scanned)
     for number, (start, end) in enumerate(zip(np.concatenate(([0], ends[:-1])), ends, strict=True)):
         level, owner = (events, scanned.event) if number % 2 else (traces, scanned.trace)
@@ -529,7 +536,7 @@ class XesReader:
 
     def trace(self, element: Any) -> None:
         """Reads one trace."""
-        raw = self._sink.redactor.flat(_attributes(element))
+        raw = self._sink.redactor.flat(values.telling(_attributes(element)))
         events = [child for child in element if _is_event(child)]
         case_id = raw.get(self._id_key) or (self._number_of(events) if self._has_numbers else None)
         if not case_id:
@@ -564,7 +571,7 @@ class XesReader:
         is_held = self._sink.is_held(case.case_id)
         for element in elements:
             self._position += 1
-            raw = self._sink.redactor.flat(_attributes(element))
+            raw = self._sink.redactor.flat(values.telling(_attributes(element)))
             own: dict[str, Any] | None = {} if is_held else None
             try:
                 event = self._events.event(raw, self._position, case.fields if own is None else own, currency)

@@ -46,6 +46,27 @@ class BadValueError(ValueError):
         super().__init__(self.reason)
 
 
+@cache
+def _words() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
+
+
+NO_VALUE = frozenset(_words()["no_value"])
+LONGEST_NO_VALUE = 12  # bytes, with some blanks
+
+
+def says_nothing(value: Any) -> bool:
+    """Tells whether a value states that there is none: None, "", not a number, or a word such as "n/a" or "#DIV/0!"."""
+    if isinstance(value, str):
+        return value == "" or (len(value) <= LONGEST_NO_VALUE and value.strip() in NO_VALUE)
+    return value is None or (isinstance(value, float) and value != value)
+
+
+def telling(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a record without the values that say nothing."""
+    return {key: value for key, value in raw.items() if not says_nothing(value)}
+
+
 def text(value: Any) -> str:
     """Converts any value to text: strings unchanged, others as JSON. Raises BadValueError if the text is too long."""
     written = value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
@@ -162,11 +183,6 @@ def _bounded(result: float, value: Any, most: float) -> float:
 
 _PART = re.compile(r"[^\W\d_]+")
 _NOT = frozenset({"not", "no", "non", "nicht", "kein", "niet", "geen", "pas", "nao"})  # turn a word into its opposite
-
-
-@cache
-def _words() -> dict[str, Any]:
-    return tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
 
 
 def bare(word: str) -> str:

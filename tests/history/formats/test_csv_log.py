@@ -96,7 +96,7 @@ def test_a_case_with_a_row_that_cannot_be_used_is_put_aside_whole_and_the_rest_g
         "1,A,2020-01-01T00:00:00Z,2020-01-01T00:00:01Z,1,für",
         "1,B,2020-01-01T00:00:00,2020-01-01T00:00:01Z,1,no zone",
         "1,C,2020-01-02T00:00:00Z,2020-01-01T00:00:00Z,1,negative",
-        "1,D,2020-01-02T00:00:00Z,2020-01-03T00:00:00Z,nan,not finite",
+        "1,D,2020-01-02T00:00:00Z,2020-01-03T00:00:00Z,inf,not finite",
         ",E,2020-01-02T00:00:00Z,,1,no case",
         "1,,2020-01-02T00:00:00Z,,1,no activity",
         "1,F,2020-01-02T00:00:00Z",

@@ -194,7 +194,7 @@ def test_records_that_cannot_be_used_are_rejected_and_the_rest_goes_on(bench: An
         "no_activity": {"case_id": "4", "tasks": [{"x": 1}]},
         "no_timezone": {"case_id": "5", "tasks": [{"activity": "A", "time": "2020-01-01"}]},
         "negative_duration": {"case_id": "6", "tasks": [{"activity": "A", "start": 1583298367, "end": 1583298366}]},
-        "not_finite": '{"case_id": "7", "tasks": [{"activity": "A", "price": NaN}]}',
+        "not_finite": '{"case_id": "7", "tasks": [{"activity": "A", "price": Infinity}]}',
         "encoding": r'{"case_id": "\ud800", "tasks": []}',
     }
     settings = '[task]\ncost = "price"\nstart = "start"\nend = "end"\ntime = "time"\n'

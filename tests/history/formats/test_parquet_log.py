@@ -64,7 +64,7 @@ def test_times_without_zone_need_the_setting(bench: Any) -> None:
 
 def test_rows_that_cannot_be_used_are_rejected_and_the_rest_goes_on(bench: Any, keys: Any) -> None:
     content = packed(
-        case_id=["1", None, "1", "1", "2"], activity=["A", "A", None, "B", "C"], cost=[1.0, 1.0, 1.0, float("nan"), 1.0]
+        case_id=["1", None, "1", "1", "2"], activity=["A", "A", None, "B", "C"], cost=[1.0, 1.0, 1.0, float("inf"), 1.0]
     )
     cases, rejects, state = bench.one("log.parquet", content)
     assert {case_id: keys(case) for case_id, case in cases.items()} == {"2": ["C"]}

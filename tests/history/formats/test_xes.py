@@ -110,7 +110,7 @@ def test_events_that_cannot_be_used_are_rejected_and_the_rest_goes_on(bench: Any
             event("A"),
             no_zone,
             event("", 2),
-            event("C", 3, more='<float key="cost:total" value="NaN"/>'),
+            event("C", 3, more='<float key="cost:total" value="INF"/>'),
             event("D", 4),
         ),
         trace("c1", event("E")),

@@ -24,7 +24,7 @@ from opus_pipelines.history.records.activity_kinds import words_of
 from opus_pipelines.history.records.files import folder_values, open_data, placed
 from opus_pipelines.history.records.money import Money
 from opus_pipelines.history.records.source_settings import SourceSettings
-from opus_pipelines.history.records.values import EXCEL_DAYS, BadValueError, TimeParser, day_comes_first
+from opus_pipelines.history.records.values import EXCEL_DAYS, BadValueError, TimeParser, day_comes_first, says_nothing
 
 _ROLES = {
     "case": """
@@ -223,7 +223,7 @@ def _csv(path: Path) -> TableSample:
         rows = [row for row in islice(lines, ROWS) if len(row) == len(header)]
     if not header or not rows:
         raise InputError(f"{path}: it has no rows below a header of columns")
-    columns = {name: Column(name, tuple(values)) for name, values in zip(header, zip(*rows, strict=True), strict=True)}
+    columns = {name: Column(name, _told(values)) for name, values in zip(header, zip(*rows, strict=True), strict=True)}
     return TableSample(columns, len(rows), encoding, delimiter)
 
 
@@ -231,8 +231,13 @@ def _parquet(path: Path) -> TableSample:
     batch = next(pq.ParquetFile(path).iter_batches(batch_size=ROWS), None)
     if batch is None:
         raise InputError(f"{path}: it has no rows")
-    columns = {n: Column(n, tuple(_text(value) for value in batch[n].to_pylist())) for n in batch.schema.names}
+    columns = {n: Column(n, _told(map(_text, batch[n].to_pylist()))) for n in batch.schema.names}
     return TableSample(columns, len(batch))
+
+
+def _told(values: Iterable[str]) -> tuple[str, ...]:
+    """Returns the values, with "" for those that say nothing."""
+    return tuple("" if says_nothing(value) else value for value in values)
 
 
 def _text(value: object) -> str:
