@@ -47,6 +47,7 @@ _FILE = click.Path(exists=True, path_type=Path)
     metavar="WORD=MEANING",
     help="What a word of the life cycle means: start, complete, suspend, resume, abort, other (no work) or step.",
 )
+@click.option("--sheet", help="Sheet of a workbook, where it is not detected.")
 @click.option(
     "--gain-usd", type=click.FloatRange(min=0), help="With --contract: what a right output is worth, in dollars."
 )
@@ -67,6 +68,7 @@ def init(
     activity: str | None,
     time: str | None,
     transitions: tuple[str, ...],
+    sheet: str | None,
     gain_usd: float | None,
     request: str | None,
     output: str | None,
@@ -98,7 +100,7 @@ def init(
         files,
         to,
         yes,
-        {"industry": industry, "client": client, "contract": name, "timezone": timezone},
+        {"industry": industry, "client": client, "contract": name, "timezone": timezone, "sheet": sheet},
         columns,
         _meanings(transitions),
     )

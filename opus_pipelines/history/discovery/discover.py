@@ -30,7 +30,7 @@ from opus_pipelines.history.ingestion.onboarding.report import ASSUMED_ZONE, Sta
 from opus_pipelines.history.records.arrow_arrays import numbers, numbers_or
 from opus_pipelines.history.records.assembler import Assembler, LogFile, OtherFiles, Outlets
 from opus_pipelines.history.records.files import data_files, folder_values, open_data
-from opus_pipelines.history.records.formats import TABLES, Format, format_of
+from opus_pipelines.history.records.formats import Format, format_of
 from opus_pipelines.history.records.raw import COUNT_COLUMNS, Counts, Reject
 from opus_pipelines.history.records.source_settings import Columns, SourceSettings, load_source
 
@@ -256,11 +256,11 @@ def settings_of_file(file: Path, stated: Stated) -> tuple[SourceSettings, list[s
     named = format_of(file.name)
     if named is not None and named.name == "parquet" and (found := _of_usual_names(file, stated)) is not None:
         return found
+    from opus_pipelines.history.ingestion.onboarding.layouts import arranged
     from opus_pipelines.history.ingestion.onboarding.propose import first_draft, kind_of
-    from opus_pipelines.history.ingestion.onboarding.table_sample import read_sample
 
     kind = kind_of(file)
-    sample = read_sample(file, kind) if kind in TABLES else None
+    _, _, sample, stated = arranged([file], [kind], stated)
     draft = first_draft([file], [kind], sample, stated)
     settings = parse(SourceSettings, tomllib.loads(source_text(draft)), file.name)
     notes = [f"{key} {draft.plain.get(key, '')}: {why}" for key, why in draft.notes.items() if "assumed" in why]

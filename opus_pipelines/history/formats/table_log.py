@@ -4,7 +4,7 @@ Which column has which meaning is stated by `[columns]` in source.toml, else tol
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -71,6 +71,9 @@ def tell_columns(header: list[str], stated: Columns) -> dict[str, str]:
     return names
 
 
+LONG = ("activity", "timestamp")  # the columns that take the place of a column for each step
+
+
 def _of_folders(added: Mapping[str, str], settings: SourceSettings, used: Iterable[str]) -> dict[str, str]:
     """Returns the values of folders by column. Those without a role are of the case, but for days and numbers."""
     stated = {settings.column_of(name) for name in ("client", "contract", "industry", "weight")}
@@ -78,6 +81,42 @@ def _of_folders(added: Mapping[str, str], settings: SourceSettings, used: Iterab
     of_case = {name for name, value in added.items() if name not in stated and not value.replace("-", "").isdigit()}
     prefix = CASE_PREFIXES[0] if settings.columns.attributes is None else ""
     return {f"{prefix}{name}" if name in of_case else name: value for name, value in added.items()}
+
+
+def in_long_form(header: Sequence[str], settings: SourceSettings) -> tuple[list[str], SourceSettings]:
+    """Returns the columns of a table that has a column for each step, once it has a row for each step instead.
+
+    The settings name the two columns that take the place of those of the steps. Raises InputError if one is missing.
+    """
+    if lacking := [name for name in settings.table.steps if name not in header]:
+        raise InputError(f"it has no column {', '.join(lacking)} as source.toml says; {_column_list(list(header))}")
+    *rest, activity, moment = column_names([*(name for name in header if name not in settings.table.steps), *LONG])
+    own = {"activity": activity, "time": moment, "start": None, "end": None}
+    return [*rest, activity, moment], settings.model_copy(update={"columns": settings.columns.model_copy(update=own)})
+
+
+def _own_columns(header: Sequence[str], settings: SourceSettings, is_of_cases: bool) -> SourceSettings:
+    """Returns the settings without the columns that the other one of two tables has."""
+    stated = settings.columns.model_dump(exclude_none=True)
+    names = [k for k in stated if k in CaseNames.model_fields or k == "success" or is_of_cases]
+    own = {k: None for k in names if k not in ("case", "attributes", "strip_zeros") and stated[k] not in header}
+    return settings.model_copy(update={"columns": settings.columns.model_copy(update=own)})
+
+
+def _key_of_cases(header: list[str], settings: SourceSettings) -> dict[str, str]:
+    """Returns the column of each field of a table of cases. Raises InputError without the column of the case's id."""
+    key = settings.table.key or settings.columns.case
+    plain = {_plain(name): name for name in reversed(header)}
+    key = key or next((plain[name] for name in map(_plain, USUAL["case"]) if name in plain), None)
+    if key is None or key not in header:
+        raise InputError(
+            f"it cannot be told which column of the cases is their id; {_column_list(header)}; under [table] in "
+            f'source.toml say, corrected:\nkey = "{header[0]}"'
+        )
+    stated = settings.columns.model_dump(exclude_none=True)
+    own = {k: v for k, v in stated.items() if isinstance(v, str) and (k in CaseNames.model_fields or k == "success")}
+    usual = {k: plain[k] for k in ("client", "contract", "industry") if k in plain}
+    return usual | own | {"case": key}
 
 
 def column_names(written: Iterable[str], unnamed: str = "column {}") -> list[str]:
@@ -150,10 +189,18 @@ class TableLog:
     def __init__(
         self, header: list[str], settings: SourceSettings, sink: Assembler, in_memory: int = _IN_MEMORY
     ) -> None:
+        layout = settings.table
+        self._is_of_cases = layout.cases == sink.path
+        self._steps, columns = layout.steps, header
+        if self._steps:
+            columns, settings = in_long_form(header, settings)
+        elif layout.cases:
+            settings = _own_columns(header, settings, self._is_of_cases)
         added = {name: value for name, value in sink.folders.items() if name not in header}
-        names = tell_columns([*header, *added], settings.columns)
+        names = (
+            _key_of_cases(header, settings) if self._is_of_cases else tell_columns([*columns, *added], settings.columns)
+        )
         self._added = _of_folders(added, settings, names.values())
-        every = [*header, *self._added]
         for_case = case_names(
             settings, {k: v for k, v in names.items() if k in CaseNames.model_fields or k == "success"}
         )
@@ -163,9 +210,9 @@ class TableLog:
         self._settings, self._own_map = settings, case_map
         self.header = header
         self.times = TimeParser(settings.timezone, settings.time_format)
-        times = (for_event[name] for name in ("start", "end", "time") if name in for_event)
-        self.time_columns = [header.index(name) for name in times if name in header]
-        self._case_column = every.index(self._case_key)
+        times = [for_event[name] for name in ("start", "end", "time") if name in for_event]
+        self.time_columns = [header.index(name) for name in [*times, *self._steps] if name in header]
+        self._case_column = [*header, *self._added].index(self._case_key)
         self._events = EventMap(for_event | {"case": self._case_key}, case_map, settings, self.times)
         self._cases: dict[str, Case] = {}
         self._bytes, self._in_memory = 0, in_memory
@@ -190,7 +237,7 @@ class TableLog:
         maps = Maps(
             CaseMap({"case": self._case_key}, None, self._sink.money), self._own_map, self._events, self._case_key
         )
-        if not only_one_attribute_each([*self.header, *self._added], maps):
+        if self._steps or self._is_of_cases or not only_one_attribute_each([*self.header, *self._added], maps):
             return None
         try:
             return RowReader(maps, self._settings, self._sink, encodes_cases, is_whole)
@@ -206,11 +253,32 @@ class TableLog:
     def row(self, position: int, fields: dict[str, Any], is_redacted: bool = False) -> None:
         """Adds one row by column name. What says nothing counts as missing."""
         raw = values.telling(fields if is_redacted else fields | self._added)
-        raw = raw if is_redacted else self._sink.redactor.flat(raw)
+        if self._steps:
+            self._row_of_steps(position, raw)
+        else:
+            self._row(position, raw if is_redacted else self._sink.redactor.flat(raw))
+
+    def _row_of_steps(self, position: int, fields: dict[str, Any]) -> None:
+        """Adds an event for each step of a case that has a time. A case without any is no work."""
+        own = {name: value for name, value in fields.items() if name not in self._steps}
+        done = [(name, fields[name]) for name in self._steps if name in fields]
+        activity, moment = self._events.keys["activity"], self._events.keys["time"]
+        for name, time in done:
+            raw = self._sink.redactor.flat(own | {activity: name, moment: time})
+            if self._case_key not in raw:  # a row is a case, also where it has no id
+                raw[self._case_key] = f"{self._sink.path}#{position}"
+            self._row(position, raw)
+        if not done:
+            self._sink.not_work(1)
+
+    def _row(self, position: int, raw: dict[str, Any]) -> None:
         case_id: str | None = None
         try:
             case_id = self._case_id(raw)
-            self._event(position, case_id, raw)
+            if self._is_of_cases:
+                self._sink.case_values(Case(case_id, self._own_values(raw), []))
+            else:
+                self._event(position, case_id, raw)
         except BadValueError as error:
             self.refuse(position, error.code, error.reason, canonical(raw), case_id)
         else:
@@ -246,6 +314,12 @@ class TableLog:
         value = fields[self._case_column] if self._case_column < len(fields) else ""
         case_id = self._sink.redactor.flat(values.telling({self._case_key: value})).get(self._case_key)
         return case_id if isinstance(case_id, str) and case_id.strip() and len(case_id) <= values.LONGEST_NAME else None
+
+    def _own_values(self, raw: dict[str, Any]) -> dict[str, Any]:
+        fields: dict[str, Any] = {}
+        self._own_map.collect(fields, raw)
+        self._own_map.collect_attributes(fields, {name: raw[name] for name in raw if name != self._case_key})
+        return fields
 
     def _case_id(self, raw: dict[str, Any]) -> str:
         value = raw.get(self._case_key)

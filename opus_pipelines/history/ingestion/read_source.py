@@ -101,6 +101,18 @@ class CasePartJoiner:
         if self._record_is_case:
             self._last_record(parts)
             return
+        values = [part for part in parts if part.is_values]
+        parts = [part for part in parts if not part.is_values]
+        for part in values:
+            is_used = bool(parts) and part is values[-1]
+            self._counts[part.path].used += is_used
+            self._counts[part.path].not_work += not is_used
+            if part is not values[-1]:
+                self._counts[part.path].duplicates += part.case.fields == values[-1].case.fields
+                self._counts[part.path].corrected += part.case.fields != values[-1].case.fields
+        if not parts:
+            return
+        parts[0].case.fields.update(values[-1].case.fields if values else {})
         cause = next((part.cause for part in parts if part.cause is not None), None)
         clients = {(event.fields or {}).get("client") for part in parts for event in part.case.events}
         if any(self._sink.is_left_out_case(part.case) for part in parts) or any(map(self._sink.is_left_out, clients)):

@@ -412,6 +412,18 @@ class Assembler:
         else:
             self._add(case)
 
+    def case_values(self, case: Case) -> None:
+        """Adds the row of a case in a table of cases, whose events stand in other files of the source.
+
+        It is no work if they do not.
+        """
+        self._count(1)
+        self.case_ids.add(case.case_id)
+        if self.is_held(case.case_id):
+            self.parts.append(CasePart(self.path, case, None, is_values=True))
+        else:
+            self.counts.not_work += 1
+
     def block(self, block: Block) -> None:
         """Adds whole cases as columns. None of their ids may be known.
 

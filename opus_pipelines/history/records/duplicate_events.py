@@ -34,11 +34,15 @@ EventKey = tuple[Any, ...]
 
 @dataclass(slots=True)
 class CasePart:
-    """The part of a case that one file contains. `cause` is a record of it that cannot be used."""
+    """The part of a case that one file contains. `cause` is a record of it that cannot be used.
+
+    `is_values`: it is the row of a table of cases, which has the case's own values and no events.
+    """
 
     path: str
     case: Case
     cause: Cause | None = None
+    is_values: bool = False
 
 
 @dataclass

@@ -129,6 +129,23 @@ class TableLayout(Section):
     sheet: TextList = Field(
         [], description="Excel: the sheet to read, or several with one header; default: the one that looks like a log"
     )
+    steps: TextList = Field(
+        [],
+        description="columns with the time of a step each, in a table with one row for each case; their names are the "
+        "activities",
+    )
+    cases: str | None = Field(
+        None, description="path, in the source, of the table with one row for each case and the case's own values"
+    )
+    key: str | None = Field(None, description="column of `cases` with the id of the case; default: as in the events")
+
+    @model_validator(mode="after")
+    def _one_layout(self) -> "TableLayout":
+        if self.steps and self.cases:
+            raise ValueError("give steps or cases: a table with a column for each step has the values of its cases")
+        if self.key and not self.cases:
+            raise ValueError("key names a column of cases, the table of the cases; name both")
+        return self
 
 
 class Record(CaseNames):

@@ -21,6 +21,7 @@ from opus_pipelines.core.settings import parse
 from opus_pipelines.history.formats.encoding_detection import detect_file_delimiter, detect_file_encoding
 from opus_pipelines.history.formats.table_log import USUAL
 from opus_pipelines.history.ingestion.onboarding.columns import ColumnsFound, find_columns
+from opus_pipelines.history.ingestion.onboarding.layouts import arranged
 from opus_pipelines.history.ingestion.onboarding.life_cycles import refuse_unknown_words, transitions_in
 from opus_pipelines.history.ingestion.onboarding.report import (
     ASSUMED_ZONE,
@@ -39,7 +40,6 @@ from opus_pipelines.history.ingestion.onboarding.table_sample import (
     Column,
     TableSample,
     names_role,
-    read_sample,
     tells_outcome,
     time_values,
 )
@@ -228,8 +228,8 @@ def propose_settings(name: str, files: Sequence[Path], stated: Stated) -> Iterat
     The proposal is valid as long as the context lasts. Raises InputError if the files cannot be read.
     """
     kinds = [_readable_kind(file) for file in files]
+    files, kinds, sample, stated = arranged(files, kinds, stated)
     with trial_lake(name, files, stated.rates) as trials:
-        sample = read_sample(files[0], kinds[0]) if kinds[0] in TABLES else None
         draft = _for_all(first_draft(files, kinds, sample, stated), files, kinds, sample)
         _refuse_unknown_words(files[0], kinds[0], sample, draft)
         trial = trials.read(source_text(draft))
@@ -325,7 +325,7 @@ def _for_all(draft: Draft, files: Sequence[Path], kinds: Sequence[str], sample: 
 def _of_table(draft: Draft, sample: TableSample, stated: Stated) -> Draft:
     """Adds to the draft what the columns of a table show."""
     table_columns = find_columns(sample, stated.columns)
-    plain, notes = dict(draft.plain), dict(draft.notes)
+    plain, notes = dict(draft.plain), draft.notes | sample.notes
     if sample.encoding is not None and sample.encoding.name not in ("utf-8", "utf-8-sig", "utf-16"):
         plain["encoding"] = sample.encoding.name
         notes["encoding"] = "detected" if sample.encoding.certain else "the best guess: look at the names below"

@@ -38,6 +38,7 @@ class Stated:
     contract: str | None = None
     timezone: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
+    sheet: str | None = None  # of a workbook
     transitions: Mapping[str, list[str]] = field(default_factory=dict)
     rates: Mapping[str, float] = field(default_factory=dict)  # dollars a unit of a currency, of opus.toml
 

@@ -157,6 +157,7 @@ class TableSample:
     encoding: Encoding | None = None
     delimiter: str | None = None
     table: dict[str, str | list[str]] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)  # reasons for lines of source.toml
     folders: tuple[str, ...] = ()  # columns whose values the folders of the file state
     _groups: dict[str, list[list[int]]] = field(default_factory=dict, compare=False, repr=False)
 
