@@ -69,7 +69,7 @@ def test_everything_of_the_specification_is_read(tmp_path: Path) -> None:
         ("usd_per_unit = { Eur = 1.08 }", "'Eur' is no currency"),
         ("usd_per_unit = { EUR = 0 }", "the rate of EUR must be a number of dollars above 0"),
         ("usd_per_unit = { USD = 2.0 }", "a dollar is 1"),
-        ('format = "xlsx"', "'xlsx' is no format that is read; known are xes, csv, jsonl"),
+        ('format = "pdf"', "'pdf' is no format that is read; known are xes, csv, jsonl"),
         ('[success]\ncolumn = "a"', "column and equals go together"),
         ('[success]\ncontains_activity = "a"\ncontains_none_of = "b"', "give one rule"),
         ("[rates]\nhuman = -1", "must be a number of dollars"),
