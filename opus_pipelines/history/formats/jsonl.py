@@ -90,7 +90,7 @@ class _JsonReader:
     @staticmethod
     def _names_in_task(tasks: Any, settings: SourceSettings) -> dict[str, str]:
         stated = settings.task.model_dump(exclude_none=True, exclude={"attributes"})
-        names = {_SAME.get(name, name): path for name, path in stated.items()}
+        names = {_SAME.get(name, name): path for name, path in stated.items() if isinstance(path, str)}
         element = tasks[0] if isinstance(tasks, list) and tasks and isinstance(tasks[0], dict) else {}
         for field in ("activity", "start", "end", "time", "transition", "actor", "actor_kind"):
             usual = next((name for name in _TASK_USUAL[field] if name in element and name not in names.values()), None)

@@ -13,10 +13,10 @@ from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import canonical
 from opus_pipelines.history.columns.cases import Maps
 from opus_pipelines.history.columns.flat_log import ColumnLog, FlatLog, only_one_attribute_each
-from opus_pipelines.history.columns.flat_rows import RowReader
+from opus_pipelines.history.columns.flat_rows import RowReader, plain_values
 from opus_pipelines.history.columns.values import UnusualError
 from opus_pipelines.history.records import values
-from opus_pipelines.history.records.arrow_arrays import repeated
+from opus_pipelines.history.records.arrow_arrays import repeated, strings
 from opus_pipelines.history.records.assembler import Assembler
 from opus_pipelines.history.records.column_mapping import CASE_PREFIXES, CaseMap, EventMap, case_names
 from opus_pipelines.history.records.duplicate_events import CaseBuckets, add_fields
@@ -50,18 +50,22 @@ _GUESSES = {
 }
 
 
+_TIMES = ("start", "end", "time")
+
+
 def tell_columns(header: list[str], stated: Columns) -> dict[str, str]:
     """Returns the column of each field.
 
     Raises InputError, with the names of the columns and the settings to add, if a required field is unclear.
     """
-    refuse_object_centric(header)
+    parts = {column for pair in stated.joined_times.values() for column in pair}
     names = {k: v for k, v in stated.model_dump(exclude_none=True).items() if isinstance(v, str)}
-    missing = [column for column in names.values() if column not in header]
+    missing = [column for column in (*names.values(), *sorted(parts)) if column not in header]
     if missing:
         raise InputError(f"it has no column {', '.join(missing)} as source.toml says; {_column_list(header)}")
+    names |= {k: " ".join(v) for k in _TIMES if isinstance(v := getattr(stated, k), list)}
     plain = {_plain(name): name for name in reversed(header)}
-    taken = set(names.values()) | set(stated.attributes or ())
+    taken = set(names.values()) | set(stated.attributes or ()) | parts
     for field, usual in USUAL.items():
         column = next((plain[u] for u in map(_plain, usual) if u in plain and plain[u] not in taken), None)
         if field not in names and column is not None and not _is_excluded(field, names):
@@ -82,19 +86,6 @@ def _of_folders(added: Mapping[str, str], settings: SourceSettings, used: Iterab
     of_case = {name for name, value in added.items() if name not in stated and not value.replace("-", "").isdigit()}
     prefix = CASE_PREFIXES[0] if settings.columns.attributes is None else ""
     return {f"{prefix}{name}" if name in of_case else name: value for name, value in added.items()}
-
-
-OBJECT_TYPE = "ocel:type:"  # what a column of objects begins with
-
-
-def refuse_object_centric(header: Iterable[str]) -> None:
-    """Raises InputError for the columns of an object-centric log, whose events belong to several cases each."""
-    kinds = [name.removeprefix(OBJECT_TYPE) for name in header if name.startswith(OBJECT_TYPE)]
-    if kinds:
-        raise InputError(
-            f"it is an object-centric log (OCEL) as CSV; name it *.ocel.csv, and in source.toml say which objects are "
-            f'the cases ({", ".join(kinds[:10])}):\nobject_type = "{kinds[0]}"'
-        )
 
 
 def in_long_form(header: Sequence[str], settings: SourceSettings) -> tuple[list[str], SourceSettings]:
@@ -219,15 +210,19 @@ class TableLog:
             settings, {k: v for k, v in names.items() if k in CaseNames.model_fields or k == "success"}
         )
         for_event = {k: v for k, v in names.items() if k in EventNames.model_fields}
+        self._joined = {name: pair for name, pair in settings.columns.joined_times.items() if {*pair} <= {*header}}
+        parts = [column for pair in self._joined.values() for column in pair]
         self._case_key = for_case.pop("case")
         case_map = CaseMap(for_case, settings.columns.attributes, sink.money)
         self._settings, self._own_map = settings, case_map
         self.header = header
         self.times = TimeParser(settings.timezone, settings.time_format)
-        times = [for_event[name] for name in ("start", "end", "time") if name in for_event]
-        self.time_columns = [header.index(name) for name in [*times, *self._steps] if name in header]
+        times = [for_event[name] for name in _TIMES if name in for_event]
+        days = [self._joined.get(name, (name,))[0] for name in times]
+        self.time_columns = [header.index(name) for name in [*days, *self._steps] if name in header]
         self._case_column = [*header, *self._added].index(self._case_key)
-        self._events = EventMap(for_event | {"case": self._case_key}, case_map, settings, self.times)
+        known = dict(zip((f"part {n}" for n in range(len(parts))), parts, strict=True))  # they are no attributes
+        self._events = EventMap(for_event | known | {"case": self._case_key}, case_map, settings, self.times)
         self._cases: dict[str, Case] = {}
         self._bytes, self._in_memory = 0, in_memory
         self._stored = CaseBuckets[Case](sink.folder)
@@ -266,7 +261,10 @@ class TableLog:
 
     def row(self, position: int, fields: dict[str, Any], is_redacted: bool = False) -> None:
         """Adds one row by column name. What says nothing counts as missing."""
-        raw = values.telling(fields if is_redacted else fields | self._added)
+        if not is_redacted:
+            pairs = {name: (fields.get(day), fields.get(clock)) for name, (day, clock) in self._joined.items()}
+            fields = fields | self._added | {name: values.joined_time(*pair) for name, pair in pairs.items()}
+        raw = values.telling(fields)
         if self._steps:
             self._row_of_steps(position, raw)
         else:
@@ -302,8 +300,10 @@ class TableLog:
                 self._store()
 
     def with_folder_values(self, columns: dict[str, Any], rows: int) -> dict[str, Any]:
-        """Returns the columns of so many rows with those whose values stand in the folders of the file."""
-        return columns | {name: repeated(value, pa.string(), rows) for name, value in self._added.items()}
+        """Returns the columns of so many rows with those whose values stand in two, or in the folders of the file."""
+        pairs = {name: map(plain_values, (columns[day], columns[clock])) for name, (day, clock) in self._joined.items()}
+        joined = {name: strings(list(map(values.joined_time, *pair))) for name, pair in pairs.items()}
+        return columns | joined | {name: repeated(value, pa.string(), rows) for name, value in self._added.items()}
 
     def refuse(self, position: int, code: str, reason: str, record: str, case_id: str | None = None) -> None:
         """Rejects a row that cannot be used and quarantines its case.

@@ -492,7 +492,7 @@ class XesReader:
     def __init__(self, settings: SourceSettings, sink: Assembler) -> None:
         columns = settings.columns.model_dump(exclude_none=True, exclude={"attributes"})
         stated_case = {k: v for k, v in columns.items() if k in CaseNames.model_fields or k == "success"}
-        stated_event = {k: v for k, v in columns.items() if k in EventNames.model_fields}
+        stated_event = {k: v for k, v in columns.items() if k in EventNames.model_fields and isinstance(v, str)}
         names = case_names(settings, _CASE_DEFAULTS | stated_case)
         self._id_key = names.pop("case")
         event_names = _EVENT_DEFAULTS | stated_event

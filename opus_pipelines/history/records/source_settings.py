@@ -25,6 +25,9 @@ def _listed(value: Any) -> Any:
 TextList = Annotated[list[str], BeforeValidator(_listed)]
 
 
+DayAndHour = Annotated[list[str], Field(min_length=2, max_length=2)]
+
+
 class FromColumn(Section):
     """`{ column = "..." }`: each case has its own value, in that column, attribute or dotted path."""
 
@@ -62,9 +65,9 @@ class EventNames(Section):
     """The columns, attributes or dotted paths of event values."""
 
     activity: str | None = Field(None, description="the task's name")
-    start: str | None = Field(None, description="when it began")
-    end: str | None = Field(None, description="when it ended")
-    time: str | None = Field(None, description="the one moment that is known")
+    start: str | DayAndHour | None = Field(None, description="when it began; of two columns, the day and the hour")
+    end: str | DayAndHour | None = Field(None, description="when it ended; the same")
+    time: str | DayAndHour | None = Field(None, description="the one moment that is known; the same")
     transition: str | None = Field(None, description="lifecycle transition: start, complete, ...")
     instance: str | None = Field(None, description="what tells two runs of one task in one case apart")
     event_id: str | None = Field(
@@ -115,6 +118,12 @@ class Columns(EventNames, CaseNames):
         description="CSV and Parquet: ids of `case` that are numbers are read without leading zeros, so that 0012 in "
         "one file and 12 in another are one case",
     )
+
+    @property
+    def joined_times(self) -> dict[str, tuple[str, str]]:
+        """Returns the columns of day and hour of each time that stands in two, by the name of both together."""
+        pairs = [value for value in (self.start, self.end, self.time) if isinstance(value, list)]
+        return {" ".join(pair): (pair[0], pair[1]) for pair in pairs}
 
     @model_validator(mode="after")
     def _names_what_is_stripped(self) -> "Columns":

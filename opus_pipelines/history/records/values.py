@@ -323,12 +323,29 @@ _CLOCK = (
     r"(?:[T, ]+(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,6})\d*)?)?\s*([AaPp][Mm])?)?\s*(Z|UTC|GMT|[+-]\d{2}:?\d{2})?"
 )
 _NUMERIC = re.compile(r"(\d{1,2})([/.-])(\d{1,2})\2(\d{4})" + _CLOCK)
+# Calendar digits: with the year first, down to the hour at least or the day alone; and with the year last. The year of
+# the latter stands where the former have their month, so that no text is both.
+_DIGITS_YEAR_FIRST = re.compile(r"((?:19|20)\d\d)(\d\d)(\d\d)(?:(\d\d)(?:(\d\d)(?:(\d\d)[.,]?(\d{1,9})?)?)?)?")
+_DIGITS_YEAR_LAST = re.compile(r"(\d\d)(\d\d)((?:19|20)\d\d)(?:(\d\d)(\d\d)(\d\d)?)?")
+_EPOCH_UNITS = {10: 1_000_000, 13: 1_000, 16: 1, 19: 0.001}  # microseconds of a unit, by the number of digits
+_EPOCH_YEARS = (1990, 2099)
+# hours as people write them: 23h24, 9.05 Uhr, 14:05:00 Uhr, 14u05, um 9 Uhr, ore 14.05, kl. 14.05, a las 9:05 h
+_HOUR_IN_WORDS = re.compile(
+    r"(?:(?<=\d)T|[,\s]\s*)(?:-\s+)?(?:(?:um|at|à|om|ore|alle|às|as|a las|kl\.?)\s+)?"
+    r"(\d{1,2})\s*(?:h|u|:|\.|uhr|uur)\s*"
+    r"(?:(\d{2})(?:\s*(?:m|min|:|\.|')\s*(\d{2})?)?)?\s*(?:s|sec|uhr|uur|min|m|hs?|hrs?|u)?\.?$",
+    re.IGNORECASE,
+)
+_HALF = re.compile(r"\s*\b([ap])\.?\s?m\.?$", re.IGNORECASE)
+_WEEKDAY = re.compile(r"^[^\W\d_]{2,10}(?:\.?,\s*|\.?\s+)(?=\d{1,2}\D|\d{4}[/.-])")
+_MONTH_NAME = re.compile(
+    r"(\d{1,2})(?:\.|st|nd|rd|th|er|º)?[\s/.-]*(?:de\s+)?([^\W\d_]{3,10})\.?,?[\s/.-]*(?:del?\s+)?(\d{4})" + _CLOCK
+)
+_MONTH_NAME_FIRST = re.compile(r"([^\W\d_]{3,10})\.?\s+(\d{1,2})(?:st|nd|rd|th)?,?\s+(\d{4})" + _CLOCK)
 _YEAR_FIRST = re.compile(r"(\d{4})([/.])(\d{1,2})\2(\d{1,2})" + _CLOCK)
-_NAMED = re.compile(r"(\d{1,2})[ -]([A-Za-z]{3})[a-z]*[ ,-]+(\d{4})" + _CLOCK)
 EXCEL_DAYS = "excel"  # a `time_format`: days since 1899-12-30 as spreadsheets count them, 45719.3125 or 45719,3125
 _EXCEL_DAY, _EXCEL_FIRST = re.compile(r"(\d{5})(?:[.,](\d+))?"), datetime(1899, 12, 30)
 _EXACT = 8  # decimals of a day from which it tells milliseconds; with fewer it is rounded to a second
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 
 class TimeParser:
@@ -381,22 +398,32 @@ class TimeParser:
                 return datetime.strptime(written, form)
             except ValueError:
                 continue
-        if re.fullmatch(r"-?\d+(\.\d+)?", written):
-            return _from_digits(written)
+        if re.fullmatch(r"-?\d+([.,]\d+)?", written):
+            return self._from_digits(written)
         try:
             return datetime.fromisoformat(
                 re.sub(r" ?(UTC|GMT)$", "+00:00", written) if written[-1:] in "CT" else written
             )
         except ValueError:
-            return self._from_usual(written)
+            pass  # it is written as people write, and not as programs do
+        plain = as_programs_write(written)
+        if plain != written:
+            try:
+                return datetime.fromisoformat(plain)
+            except ValueError:
+                pass  # nor is the day
+        return self._from_usual(plain, written)
 
-    def _from_usual(self, written: str) -> datetime:
+    def _from_usual(self, plain: str, written: str) -> datetime:
+        """Reads a time whose hours are written with colons; `written` is what the file has."""
         try:
-            if match := _YEAR_FIRST.fullmatch(written):
+            if match := _YEAR_FIRST.fullmatch(plain):
                 return _combined(int(match[1]), int(match[3]), int(match[4]), match.groups()[4:])
-            if (match := _NAMED.fullmatch(written)) and match[2].lower() in _MONTHS:
-                return _combined(int(match[3]), _MONTHS.index(match[2].lower()) + 1, int(match[1]), match.groups()[3:])
-            if match := _NUMERIC.fullmatch(written):
+            if (match := _MONTH_NAME.fullmatch(plain)) and (month := _month(match[2])):
+                return _combined(int(match[3]), month, int(match[1]), match.groups()[3:])
+            if (match := _MONTH_NAME_FIRST.fullmatch(plain)) and (month := _month(match[1])):
+                return _combined(int(match[3]), month, int(match[2]), match.groups()[3:])
+            if match := _NUMERIC.fullmatch(plain):
                 day, month = self._day_and_month(int(match[1]), int(match[3]), match[2], written)
                 return _combined(int(match[4]), month, day, match.groups()[4:])
         except BadValueError:
@@ -406,6 +433,34 @@ class TimeParser:
         raise BadValueError(
             "bad_time",
             f"{shown(written)} is no time that can be read; time_format in source.toml says how it is written",
+        )
+
+    def _from_digits(self, written: str) -> datetime:
+        """Reads digits alone: a calendar's, or units since 1970 in a plausible year."""
+        try:
+            if match := _DIGITS_YEAR_FIRST.fullmatch(written):
+                year, month, day, hour, minute, second, fraction = match.groups()
+                return _combined(
+                    int(year), int(month), int(day), (hour, minute, second, (fraction or "")[:6], None, None)
+                )
+            if match := _DIGITS_YEAR_LAST.fullmatch(written):
+                day_of, month_of = self._day_and_month(int(match[1]), int(match[2]), "", written)
+                return _combined(int(match[3]), month_of, day_of, (match[4], match[5], match[6], None, None, None))
+        except BadValueError:
+            raise
+        except ValueError:
+            pass  # digits that are no calendar's may still be an epoch's
+        whole, _, part = written.replace(",", ".").partition(".")
+        unit = _EPOCH_UNITS.get(len(whole))
+        if unit is not None and not whole.startswith(("-", "0")):
+            micros = int(whole) * int(unit) if unit >= 1 else int(whole) // 1_000
+            moment = _EPOCH + timedelta(microseconds=micros + (round(float(f"0.{part}") * unit) if part else 0))
+            if _EPOCH_YEARS[0] <= moment.year <= _EPOCH_YEARS[1]:
+                return moment
+        raise BadValueError(
+            "bad_time",
+            f"{shown(written)} is no time that can be read: its digits are neither a calendar's nor those of a time "
+            "since 1970; time_format in source.toml says how it is written",
         )
 
     def _day_and_month(self, first: int, second: int, separator: str, written: str) -> tuple[int, int]:
@@ -437,16 +492,23 @@ def day_comes_first(values: Iterable[str]) -> bool | None:
     """
     shown = set()
     for value in values:
-        match = _NUMERIC.fullmatch(value.strip())
-        if match and (int(match[1]) > 12) != (int(match[3]) > 12):
-            shown.add(int(match[1]) > 12)
+        first, second = _numeric(value) or (0, 0)
+        if (first > 12) != (second > 12):
+            shown.add(first > 12)
     return shown.pop() if len(shown) == 1 else None
+
+
+def _numeric(value: str) -> tuple[int, int] | None:
+    """Returns the two numbers before the year of a date such as 03/04/2020 or 03042020."""
+    if match := _DIGITS_YEAR_LAST.fullmatch(value.strip()):
+        return int(match[1]), int(match[2])
+    match = _NUMERIC.fullmatch(as_programs_write(value.strip()))
+    return None if match is None else (int(match[1]), int(match[3]))
 
 
 def is_numeric_date(value: str) -> bool:
     """Tells whether the value has the form of 03/04/2020, whose order of day and month the column must show."""
-    match = _NUMERIC.fullmatch(value.strip())
-    return match is not None and match[2] != "."
+    return _numeric(value) is not None and "." not in value[:5]
 
 
 def excel_day(days: str, part: str) -> datetime:
@@ -456,19 +518,33 @@ def excel_day(days: str, part: str) -> datetime:
     return _EXCEL_FIRST + timedelta(days=int(days), seconds=units / unit)
 
 
-def _from_digits(written: str) -> datetime:
-    if re.fullmatch(r"(19|20)\d{6}(\d{6})?", written):
-        try:
-            return datetime.strptime(written, "%Y%m%d" if len(written) == 8 else "%Y%m%d%H%M%S")
-        except ValueError:
-            pass  # digits that are no calendar day may still be seconds
-    digits = len(written.lstrip("-").split(".")[0])
-    if not 8 <= digits <= 17:
-        raise BadValueError("bad_time", f"{shown(written)} is no time that can be read")
-    unit = 1 if digits <= 11 else 1_000 if digits <= 14 else 1_000_000
-    whole, _, part = written.partition(".")
-    micros = int(whole) * (1_000_000 // unit) + (round(float(f"0.{part}") * (1_000_000 // unit)) if part else 0)
-    return _EPOCH + timedelta(microseconds=micros)
+def as_programs_write(written: str) -> str:
+    """Returns a time with its hours as 9:05 or 09:05:30, and without a weekday: 'Mo, 4.3.2024 um 9.05 Uhr'."""
+    plain = _WEEKDAY.sub("", written) if not written[:1].isdigit() and not _MONTH_NAME_FIRST.match(written) else written
+    if half := _HALF.search(plain):
+        return f"{plain[: half.start()]} {half[1].upper()}M"
+    if (match := _HOUR_IN_WORDS.search(plain)) and match.start():
+        clock = ":".join(part for part in (match[1].zfill(2), match[2] or "00", match[3]) if part)
+        return f"{plain[: match.start()].rstrip(' ,')} {clock}"
+    return plain
+
+
+def _month(word: str) -> int | None:
+    """Returns the number of the month that a word means, by its beginning; None where it could be several."""
+    found = [
+        number for number, names in enumerate(_words()["months"], 1) if any(n.startswith(bare(word)) for n in names)
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def joined_time(day: Any, clock: Any) -> str:
+    """Returns the text of a day and a time of day that stand in two columns; "" without a day."""
+    first, second = ("" if says_nothing(value) else text(value).strip() for value in (day, clock))
+    first = re.sub(r"[T ]00:00(:00(\.0+)?)?$", "", first)
+    second = re.sub(r"^\d{4}-\d\d-\d\d[T ]", "", second)  # what spreadsheets make of a time of day
+    if re.fullmatch(r"\d{3,6}", second):
+        second = re.sub(r"(\d\d)(?=\d)", r"\1:", second.zfill(4 if len(second) <= 4 else 6))
+    return f"{first} {second}".strip() if first else ""
 
 
 def _combined(year: int, month: int, day: int, clock: Sequence[str | None]) -> datetime:

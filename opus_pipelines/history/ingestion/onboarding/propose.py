@@ -42,6 +42,7 @@ from opus_pipelines.history.ingestion.onboarding.table_sample import (
     names_role,
     tells_outcome,
     time_values,
+    with_joined_times,
 )
 from opus_pipelines.history.ingestion.onboarding.trial import (
     Findings,
@@ -54,7 +55,7 @@ from opus_pipelines.history.ingestion.onboarding.trial import (
 from opus_pipelines.history.records.activity_kinds import classify_source, words_of
 from opus_pipelines.history.records.column_mapping import CASE_PREFIXES
 from opus_pipelines.history.records.files import BUFFER, open_data
-from opus_pipelines.history.records.formats import TABLES, format_of, what_it_is
+from opus_pipelines.history.records.formats import TABLES, format_of
 from opus_pipelines.history.records.source_settings import Transitions
 from opus_pipelines.history.records.values import FALSE, TRUE, at_path
 
@@ -275,16 +276,10 @@ def _readable_kind(file: Path) -> str:
 
 def kind_of(file: Path) -> str:
     """Returns the format of a file: by its name, else by its first character."""
-    named = format_of(file.name)
-    if named is not None and named.name != "csv":
-        return named.name
+    if format_ := format_of(file.name):
+        return format_.name
     with open_data(file) as opened:
-        head = opened.read(4096)
-    if (what := what_it_is(head)) is not None:
-        raise InputError(f"{file}: it is {what}")
-    if named is not None:
-        return named.name
-    head = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+        head = opened.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")
     if head.startswith(b"<"):
         return "bpmn" if b"bpmn" in head.lower() else "xes"
     return "jsonl" if head.startswith(b"{") else "csv"
@@ -330,6 +325,7 @@ def _for_all(draft: Draft, files: Sequence[Path], kinds: Sequence[str], sample: 
 
 def _of_table(draft: Draft, sample: TableSample, stated: Stated) -> Draft:
     """Adds to the draft what the columns of a table show."""
+    sample, joined = with_joined_times(sample, stated.columns.values())
     table_columns = find_columns(sample, stated.columns)
     plain, notes = dict(draft.plain), draft.notes | sample.notes
     if sample.encoding is not None and sample.encoding.name not in ("utf-8", "utf-8-sig", "utf-16"):
@@ -356,7 +352,9 @@ def _of_table(draft: Draft, sample: TableSample, stated: Stated) -> Draft:
         for name in sample.header
         if name not in table_columns.roles.values() and sample.changes_within(table_columns.roles["case"], name) <= 0.02
     )
-    columns: dict[str, str | list[str]] = dict(table_columns.roles)
+    columns: dict[str, str | list[str]] = {
+        role: list(joined[name]) if name in joined else name for role, name in table_columns.roles.items()
+    }
     if client := next((name for name in sample.folders if names_role(name, "client")), None):
         columns.setdefault("client", client)
     if description := _table_description(sample, table_columns, outcome):

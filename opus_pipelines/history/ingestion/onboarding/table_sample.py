@@ -19,12 +19,19 @@ import pyarrow.parquet as pq
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.history.columns.csv_blocks import FIELD_BYTES
 from opus_pipelines.history.formats.encoding_detection import Encoding, detect_file_encoding, table_head
-from opus_pipelines.history.formats.table_log import column_names, refuse_object_centric
+from opus_pipelines.history.formats.table_log import column_names
 from opus_pipelines.history.records.activity_kinds import words_of
 from opus_pipelines.history.records.files import folder_values, open_data, placed
 from opus_pipelines.history.records.money import Money
 from opus_pipelines.history.records.source_settings import SourceSettings
-from opus_pipelines.history.records.values import EXCEL_DAYS, BadValueError, TimeParser, day_comes_first, says_nothing
+from opus_pipelines.history.records.values import (
+    EXCEL_DAYS,
+    BadValueError,
+    TimeParser,
+    day_comes_first,
+    joined_time,
+    says_nothing,
+)
 
 _ROLES = {
     "case": """
@@ -222,7 +229,6 @@ def _csv(path: Path) -> TableSample:
         lines = csv.reader(islice(text, above, None), delimiter=delimiter)
         header = column_names(name.strip() for name in next(lines, []))
         rows = [row for row in islice(lines, ROWS) if len(row) == len(header)]
-    refuse_object_centric(header)
     if not header or not rows:
         raise InputError(f"{path}: it has no rows below a header of columns")
     columns = {name: Column(name, _told(values)) for name, values in zip(header, zip(*rows, strict=True), strict=True)}
@@ -249,12 +255,16 @@ def _text(value: object) -> str:
 LOOKED_AT = 5_000  # distinct values of a column
 FIRST_LOOK = 50
 MOSTLY = 0.9
-_CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", "T%H:%M:%S")
+_CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", "T%H:%M:%S", " %Hh%M", " %H:%M Uhr", " %H.%M Uhr")
 # Dates that the readers accept only with a stated format: two-digit years, months in words, time before date.
 _DAY_FIRST = ("%d.%m.%y", "%d/%m/%y", "%d-%m-%y")
 _MONTH_FIRST = ("%m/%d/%y", "%m-%d-%y")
+_DAY_FIRST_FULL, _MONTH_FIRST_FULL = ("%d/%m/%Y", "%d-%m-%Y", "%d%m%Y"), ("%m/%d/%Y", "%m-%d-%Y", "%m%d%Y")
 _NEUTRAL = ("%d-%b-%y", "%d/%b/%y", "%d %B %Y", "%B %d, %Y", "%b %d, %Y", "%Y%m%d", "%y-%m-%d")
-_DIGITS = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])([0-2]\d|3[01])(\d{6})?|1\d{9}(\d{3}|\d{6})?(\.\d+)?")
+_DIGITS = re.compile(
+    r"(19|20)\d\d(0[1-9]|1[0-2])([0-2]\d|3[01])([01]\d|2[0-4])?([0-5]\d([0-5]\d\d{0,9})?)?([.,]\d+)?"
+    r"|[0-3]\d[0-3]\d(19|20)\d\d(\d{4}|\d{6})?|1\d{9}(\d{3}|\d{6}|\d{9})?(\.\d+)?"
+)
 _EXCEL_DAY = re.compile(r"(\d{5})(?:[.,](\d+))?")
 _FIRST_EXCEL_DAY, _LAST_EXCEL_DAY = 29_221, 65_746  # 1980 to 2079
 MONEY_DECIMALS = 2  # an amount has so many; a time of day needs more
@@ -298,9 +308,9 @@ def _times_of(values: Sequence[str], day_first_usual: bool) -> TimeValues:
     shown = day_comes_first(values)
     formats, guessed = [], []
     left = _unread(values, TimeParser("UTC", (), shown))
-    ambiguous = [value for value in left if re.match(r"\d{1,2}[/-]\d{1,2}[/-]\d{4}", value)]
+    ambiguous = [value for value in left if re.match(r"\d{1,2}[/-]\d{1,2}[/-]\d{4}|\d{4}(19|20)\d\d$", value)]
     if ambiguous:
-        chosen = _formats(ambiguous, ("%d/%m/%Y", "%d-%m-%Y") if day_first_usual else ("%m/%d/%Y", "%m-%d-%Y"))
+        chosen = _formats(ambiguous, _DAY_FIRST_FULL if day_first_usual else _MONTH_FIRST_FULL)
         formats, guessed = list(chosen), list(chosen)
     others = [value for value in left if value not in set(ambiguous)]
     two_digits = _two_digit_years(others, day_first_usual if shown is None else shown)
@@ -404,3 +414,73 @@ def money_values(column: Column) -> MoneyValues:
             if re.search(r"[^\d\s.,+'-]", value):
                 counts[amount.currency] = counts.get(amount.currency, 0) + 1
     return MoneyValues(1 - bad / len(values), decimal, tuple(sorted(counts, key=lambda code: (-counts[code], code))))
+
+
+_CLOCK_FORM = re.compile(
+    r"\d{1,2}\s?[:hHuU]\s?(\d{2})?([:.'m]\d{2})?([.,]\d+)?(\s?([AaPp]\.?\s?[Mm]\.?|Uhr|uur|h))?"
+    r"|\d{1,2}([.:]\d{2}){0,2}\s?(Uhr|uur|h)|\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?"
+)
+_NAMED_CLOCK = re.compile(r"\d{1,2}\.\d{2}(\.\d{2})?|\d{3,6}")
+_CLOCK_NAMES = frozenset("hour hours time uhrzeit zeit heure hora ora uur tijd tijdstip orario horario hr".split())
+_DURATIONS = re.compile(
+    r"dauer|durat|dur[ée]e|duur|duraci|duração|aufwand|effort|elapsed|spent|hours? worked|saldo", re.I
+)
+_DAY = 86_400_000_000
+_STEM = 4  # letters that words of one meaning share: Startdatum, Startzeit
+
+
+def with_joined_times(sample: TableSample, taken: Iterable[str] = ()) -> tuple[TableSample, dict[str, tuple[str, str]]]:
+    """Returns the table with one column for each time whose day and hour stand in two, and these by its name.
+
+    `taken` are columns that a person named.
+    """
+    free = [name for name in sample.header if name not in set(taken)]
+    clocks = [name for name in free if _is_clock(sample.columns[name])]
+    days = [name for name in free if name not in clocks and clocks and _is_day(sample.columns[name])]
+    pairs: dict[str, str] = {}
+    for clock in clocks if days else ():
+        left = [day for day in days if day not in pairs.values()] or (days if len(days) == 1 else [])
+        if left:
+            pairs[clock] = max(left, key=lambda day: _belongs(sample.header, day, clock))
+    joined = {f"{day} {clock}": (day, clock) for clock, day in pairs.items()}
+    columns: dict[str, Column] = {}
+    for name, column in sample.columns.items():
+        for whole, (day, clock) in joined.items():
+            if name == day:
+                texts = map(joined_time, column.values, sample.columns[clock].values)
+                columns[whole] = Column(whole, tuple(texts))
+        if name not in pairs and name not in pairs.values():
+            columns[name] = column
+    return replace(sample, columns=columns, _groups={}), joined
+
+
+def _belongs(header: list[str], day: str, clock: str) -> tuple[int, int, int]:
+    """Returns how well the names of a day and an hour fit together, and how near their columns are."""
+    one, other = words_of(day), words_of(clock)
+    alike = any(a[:_STEM] == b[:_STEM] for a in one for b in other if len(a) > _STEM)
+    distance = header.index(clock) - header.index(day)
+    return len(set(one) & set(other)), alike, -abs(2 * distance - 1)  # at the same distance, the day comes first
+
+
+def _is_clock(column: Column) -> bool:
+    """Tells whether nearly all values are times of day, and no durations."""
+    values = [value for value, _ in column.counts.most_common(LOOKED_AT)]
+    named = bool(_CLOCK_NAMES & set(words_of(column.name))) or column.name.lower().endswith(("zeit", "tijd"))
+    forms = [_CLOCK_FORM, _NAMED_CLOCK] if named else [_CLOCK_FORM]
+    if not values or _DURATIONS.search(column.name):
+        return False
+    told = [value for value in values if any(form.fullmatch(value) for form in forms)]
+    days = {value[:10] for value in told if value[4:5] == "-"}  # a spreadsheet's time of day has a day that is none
+    dated = [joined_time("2024-03-01", value) for value in told]
+    return len(days) <= 1 and len(told) - len(_unread(dated, TimeParser("UTC"))) >= MOSTLY * len(values)
+
+
+def _is_day(column: Column) -> bool:
+    """Tells whether nearly all values are days without a time of day."""
+    seen = time_values(column)
+    if seen.readable < MOSTLY:
+        return False
+    values = [value for value, _ in column.counts.most_common(LOOKED_AT)]
+    parse = TimeParser("UTC", seen.formats, day_comes_first(values))
+    readable = [parse(value) for value in values if not _unread([value], parse)]
+    return all(moment % _DAY == 0 for moment in readable)
