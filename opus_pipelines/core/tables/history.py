@@ -76,7 +76,7 @@ SOURCES = dataset(
     path                  string  the file, inside that folder
     content_hash          string  of the file's bytes and the source's settings
     bytes                 int64   size of the file
-    format                string  xes, csv, jsonl, parquet, ocel, bpmn or n8n
+    format                string  xes, csv, jsonl, parquet, xlsx, ocel, bpmn or n8n
     status                string  loaded, unchanged, rejected, held (read, but the source keeps its last good version)
                                   or gone
     records               int64   records read: used + not work + rejected

@@ -154,6 +154,7 @@ def report(trial: Trial, findings: Findings, notes: Sequence[tuple[str, str]] = 
     kinds = classify_source(trial.evidence, trial.whole, trial.settings.activities.stated)
     rows = [
         *_files(trial),
+        *_account(trial),
         *notes,
         *_counts(trial, findings, kinds),
         *_outcomes(trial, findings, kinds),
@@ -188,6 +189,24 @@ def rejects_by_cause(trial: Trial) -> list[str]:
         f"{count:,} of {total:,} records rejected ({code}): {example[code]}" for code, count in causes.most_common(3)
     ]
     return toml_lines + ([f"{aside:,} more are put aside with the cases of these records"] if aside else [])
+
+
+def _account(trial: Trial) -> list[tuple[str, str]]:
+    """Returns what became of every record, where not all are used; the numbers add up."""
+    records, used, rejected = (trial.total(f"records{name}") for name in ("", "_used", "_rejected"))
+    same, corrected = trial.total("records_duplicate"), trial.total("records_corrected")
+    aside = sum(count for (code, _), count in trial.rejects.items() if code == ASIDE)
+    counts = {
+        "used": used,
+        "no work": trial.total("records_not_work") - same - corrected,
+        "repeated": same,
+        "corrected": corrected,
+        "put aside with their case": aside,
+        "rejected": rejected - aside,
+    }
+    if used == records:
+        return []
+    return [("records", f"{records:,} = " + " + ".join(f"{n:,} {what}" for what, n in counts.items() if n))]
 
 
 def _files(trial: Trial) -> list[tuple[str, str]]:
