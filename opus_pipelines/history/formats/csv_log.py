@@ -24,11 +24,13 @@ from opus_pipelines.history.formats.encoding_detection import Encoding, detect_e
 from opus_pipelines.history.formats.table_log import ColumnLogOf, TableLog, column_names
 from opus_pipelines.history.records.arrow_arrays import array, strings
 from opus_pipelines.history.records.assembler import Assembler
+from opus_pipelines.history.records.formats import what_it_is
 from opus_pipelines.history.records.source_settings import SourceSettings
 from opus_pipelines.history.records.values import BadValueError, day_comes_first, is_numeric_date
 
 UNDECODED = re.compile("[\ud800-\udfff]")  # what the decoder makes of bytes that are no text in the encoding
 _SAMPLE_LINES = 60
+_HEAD_BYTES = 1 << 12
 
 
 class TextLines:
@@ -173,6 +175,9 @@ def read_by_columns(
     need it, and the bytes of a block.
     `log_of` makes the reading by columns.
     """
+    with open_file() as file:
+        if (what := what_it_is(file.read(_HEAD_BYTES))) is not None:
+            raise InputError(f"it is no CSV file, but {what}")
     text = TextLines(open_file, settings)
     sink.encoding, sink.mixed_encodings = text.encoding, text.mixed
     delimiter = text.delimiter(open_file)

@@ -1,4 +1,4 @@
-"""Reads object-centric event logs, OCEL 2.0 as JSON: each object of one type is a case.
+"""Reads object-centric event logs (OCEL): each object of one type is a case.
 
 A record is an event. An event that names several of the objects is a task in each of their cases and is counted once.
 An event that names none of them is no work.
@@ -10,8 +10,9 @@ from typing import Any, BinaryIO
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import canonical
+from opus_pipelines.history.formats.ocel_forms import read_log
 from opus_pipelines.history.formats.table_log import USUAL
-from opus_pipelines.history.formats.whole_file import not_too_deep, read_json
+from opus_pipelines.history.formats.whole_file import not_too_deep
 from opus_pipelines.history.records.assembler import Assembler, event_record
 from opus_pipelines.history.records.column_mapping import CaseMap, EventMap, case_names
 from opus_pipelines.history.records.raw import Case, Cause
@@ -33,7 +34,7 @@ def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Asse
     Raises InputError if the file is no such log or the type is unclear.
     """
     with not_too_deep():
-        log = sink.redactor.nested(read_json(open_file, JSON_BYTES, _ADVICE))
+        log = sink.redactor.nested(read_log(open_file, JSON_BYTES, _ADVICE))
         if (
             not isinstance(log, dict)
             or not isinstance(log.get("events"), list)

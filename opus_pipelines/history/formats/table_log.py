@@ -58,6 +58,7 @@ def tell_columns(header: list[str], stated: Columns) -> dict[str, str]:
 
     Raises InputError, with the names of the columns and the settings to add, if a required field is unclear.
     """
+    refuse_object_centric(header)
     parts = {column for pair in stated.joined_times.values() for column in pair}
     names = {k: v for k, v in stated.model_dump(exclude_none=True).items() if isinstance(v, str)}
     missing = [column for column in (*names.values(), *sorted(parts)) if column not in header]
@@ -86,6 +87,19 @@ def _of_folders(added: Mapping[str, str], settings: SourceSettings, used: Iterab
     of_case = {name for name, value in added.items() if name not in stated and not value.replace("-", "").isdigit()}
     prefix = CASE_PREFIXES[0] if settings.columns.attributes is None else ""
     return {f"{prefix}{name}" if name in of_case else name: value for name, value in added.items()}
+
+
+OBJECT_TYPE = "ocel:type:"  # what a column of objects begins with
+
+
+def refuse_object_centric(header: Iterable[str]) -> None:
+    """Raises InputError for the columns of an object-centric log, whose events belong to several cases each."""
+    kinds = [name.removeprefix(OBJECT_TYPE) for name in header if name.startswith(OBJECT_TYPE)]
+    if kinds:
+        raise InputError(
+            f"it is an object-centric log (OCEL) as CSV; name it *.ocel.csv, and in source.toml say which objects are "
+            f'the cases ({", ".join(kinds[:10])}):\nobject_type = "{kinds[0]}"'
+        )
 
 
 def in_long_form(header: Sequence[str], settings: SourceSettings) -> tuple[list[str], SourceSettings]:

@@ -5,6 +5,7 @@ and each record that it cannot use to `sink.reject`, and raises InputError where
 """
 
 import importlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Literal, cast
@@ -33,6 +34,7 @@ class Format:
         return cast(FormatReader, importlib.import_module(self.module).read)
 
 
+OBJECT_CENTRIC = (".ocel.json", ".jsonocel", ".ocel.xml", ".xmlocel", ".ocel.csv", ".ocel.sqlite", ".sqlite")
 FORMATS = (
     Format("xes", (".xes",), "opus_pipelines.history.formats.xes", "record", False),
     Format("csv", (".csv", ".tsv"), "opus_pipelines.history.formats.csv_log", "line", False),
@@ -40,7 +42,7 @@ FORMATS = (
     Format("parquet", (".parquet",), "opus_pipelines.history.formats.parquet_log", "record", False),
     Format("xlsx", (".xlsx", ".xlsm"), "opus_pipelines.history.formats.xlsx_log", "line", False),
     Format("bpmn", (".bpmn", ".bpmn20.xml"), "opus_pipelines.history.formats.bpmn", "record", True, "model"),
-    Format("ocel", (".ocel.json",), "opus_pipelines.history.formats.ocel", "record", False),
+    Format("ocel", OBJECT_CENTRIC, "opus_pipelines.history.formats.ocel", "record", False),
     Format("n8n", (".json",), "opus_pipelines.history.formats.n8n", "record", False, "model"),
 )
 
@@ -65,6 +67,37 @@ LOG_FORMATS: Registry[Format] = Registry("log_formats", {f.name: f for f in FORM
 def log_formats() -> tuple[Format, ...]:
     """Returns the built-in formats, and then those that installed distributions add."""
     return tuple(LOG_FORMATS.entries().values())
+
+
+_BINARY = (
+    (b"PAR1", "a Parquet file: name it *.parquet"),
+    (
+        b"SQLite format 3\0",
+        "a SQLite database: an object-centric log (OCEL) in it is read as *.ocel.sqlite",
+    ),
+    (b"\xd0\xcf\x11\xe0", "an Excel workbook of the old form (.xls), or one with a password: save it as .xlsx"),
+    (b"%PDF", "a PDF document: export the table as CSV or .xlsx"),
+    (b"\x1f\x8b", "packed with gzip: name it *.gz"),
+    (b"7z\xbc\xaf", "a 7z archive: unpack it"),
+    (b"Rar!", "a RAR archive: unpack it"),
+    (b"BZh", "packed with bzip2: unpack it"),
+    (b"\x89PNG", "a picture"),
+    (b"\xff\xd8\xff", "a picture"),
+)
+_ZIPPED = {b"xl/": "an Excel workbook: name it *.xlsx", b"word/": "a Word document: export the table as CSV or .xlsx"}
+_PAGE = re.compile(rb"\s*(<!doctype html|<html|<table|<head|<meta\b)", re.IGNORECASE)
+_SPREADSHEET = b"urn:schemas-microsoft-com:office:spreadsheet"
+
+
+def what_it_is(head: bytes) -> str | None:
+    """Returns what a file is that is no text, or a web page, by its first bytes, and what to do; None for a text."""
+    if head.startswith(b"PK\x03\x04"):
+        return next((what for part, what in _ZIPPED.items() if part in head), "a ZIP archive: unpack it")
+    if _PAGE.match(head) or _SPREADSHEET in head:
+        return "a table that was saved as a web page or as XML: open it in a spreadsheet program, and save it as .xlsx"
+    known = next((what for magic, what in _BINARY if head.startswith(magic)), None)
+    is_utf16 = head[:2] in (b"\xff\xfe", b"\xfe\xff") or 0 in (head[:64:2].count(0), head[1:64:2].count(0))
+    return known or ("no text: export the table as CSV or .xlsx" if b"\0" in head and not is_utf16 else None)
 
 
 def format_of(file_name: str, stated: str | None = None) -> Format | None:

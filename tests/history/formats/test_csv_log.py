@@ -210,3 +210,22 @@ def test_lines_above_the_header_are_no_records(bench: Any, keys: Any, above: str
     assert (len(cases), state.files[0]["records"]) == (repeated - 1, 2 * repeated + 1)
     lines = above.count("\n") + 2 * repeated + 2
     assert [r["position"] for r in rejects if r["reason_code"] == "no_activity"] == [lines]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"PK\x03\x04......[Content_Types].xml....xl/workbook.xml", "*.xlsx"),
+        (b"PK\x03\x04......word/document.xml", "Word"),
+        (b"PK\x03\x04......a.csv", "ZIP"),
+        (b"PAR1....", "*.parquet"),
+        (b"SQLite format 3\0....", "SQLite"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", ".xls"),
+        (b"%PDF-1.7", "PDF"),
+        (b"\n<html><body><table><tr><td>1</td></tr></table>", "web page"),
+        (b'<?xml version="1.0"?><Workbook xmlns="urn:schemas-microsoft-com:office:spreadsheet">', "web page"),
+        (b"\x00\x01\x00\x02abc\x00\x00\x07", "no text"),
+    ],
+)
+def test_what_is_no_csv_is_told_by_its_first_bytes(bench: Any, content: bytes, told: str) -> None:
+    assert told in bench.one("log.csv", content)[2].failed[0]

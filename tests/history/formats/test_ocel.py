@@ -1,6 +1,7 @@
 """OCEL 2.0: the objects of one type make the cases; events that several share are counted once."""
 
 import json
+import sqlite3
 from typing import Any
 
 import pytest
@@ -158,3 +159,103 @@ def test_whole_files_that_are_refused(bench: Any, content: str, settings: str, r
     _, rejects, state = bench.one("log.ocel.json", content, settings)
     assert reason in state.files[0]["reason"]
     assert (state.files[0]["status"], rejects) == ("rejected", [])
+
+
+def first_json() -> str:
+    return json.dumps(
+        {
+            "ocel:events": {
+                "e1": {"ocel:activity": "Place", "ocel:timestamp": "2020-01-01T00:00:00Z", "ocel:omap": ["o1", "i1"]},
+                "e2": {
+                    "ocel:activity": "Pay",
+                    "ocel:timestamp": "2020-01-02T00:00:00Z",
+                    "ocel:omap": ["o1"],
+                    "ocel:vmap": {"resource": "Ann"},
+                },
+            },
+            "ocel:objects": {
+                "o1": {"ocel:type": "order", "ocel:ovmap": {"total": 20}},
+                "i1": {"ocel:type": "item", "ocel:ovmap": {}},
+            },
+        }
+    )
+
+
+def second_xml() -> str:
+    return """<?xml version="1.0"?><log><object-types/><objects><object id="o1" type="order"><attributes>
+    <attribute name="total" time="1970-01-01T00:00:00Z">20</attribute></attributes></object><object id="i1" type="item"/>
+    </objects><events><event id="e1" type="Place" time="2020-01-01T00:00:00Z"><objects>
+    <relationship object-id="o1" qualifier="x"/><relationship object-id="i1" qualifier=""/></objects></event>
+    <event id="e2" type="Pay" time="2020-01-02T00:00:00Z"><attributes><attribute name="resource">Ann</attribute>
+    </attributes><objects><relationship object-id="o1" qualifier=""/></objects></event></events></log>"""
+
+
+def first_xml() -> str:
+    event = '<event><string key="id" value="{}"/><string key="activity" value="{}"/><date key="timestamp" value="{}"/>'
+    return f"""<log><global scope="event"/><events>{event.format("e1", "Place", "2020-01-01T00:00:00Z")}<list key="omap">
+    <string key="object-id" value="o1"/><string key="object-id" value="i1"/></list><list key="vmap"/></event>
+    {event.format("e2", "Pay", "2020-01-02T00:00:00Z")}<list key="omap"><string key="object-id" value="o1"/></list>
+    <list key="vmap"><string key="resource" value="Ann"/></list></event></events><objects><object>
+    <string key="id" value="o1"/><string key="type" value="order"/><list key="ovmap"><float key="total" value="20"/></list>
+    </object><object><string key="id" value="i1"/><string key="type" value="item"/></object></objects></log>"""
+
+
+def database() -> bytes:
+    base = sqlite3.connect(":memory:")
+    base.executescript("""
+    CREATE TABLE event (ocel_id TEXT, ocel_type TEXT); CREATE TABLE object (ocel_id TEXT, ocel_type TEXT);
+    CREATE TABLE event_object (ocel_event_id TEXT, ocel_object_id TEXT, ocel_qualifier TEXT);
+    CREATE TABLE event_map_type (ocel_type TEXT, ocel_type_map TEXT);
+    CREATE TABLE object_map_type (ocel_type TEXT, ocel_type_map TEXT);
+    CREATE TABLE event_place (ocel_id TEXT, ocel_time TEXT); CREATE TABLE event_pay (ocel_id TEXT, ocel_time TEXT, resource TEXT);
+    CREATE TABLE object_order (ocel_id TEXT, ocel_time TEXT, ocel_changed_field TEXT, total INTEGER);
+    INSERT INTO event VALUES ('e1', 'Place'), ('e2', 'Pay'); INSERT INTO object VALUES ('o1', 'order'), ('i1', 'item');
+    INSERT INTO event_object VALUES ('e1', 'o1', ''), ('e1', 'i1', ''), ('e2', 'o1', '');
+    INSERT INTO event_map_type VALUES ('Place', 'place'), ('Pay', 'pay');
+    INSERT INTO object_map_type VALUES ('order', 'order');
+    INSERT INTO event_place VALUES ('e1', '2020-01-01T00:00:00Z');
+    INSERT INTO event_pay VALUES ('e2', '2020-01-02T00:00:00Z', 'Ann');
+    INSERT INTO object_order VALUES ('o1', '1970-01-01T00:00:00Z', NULL, 20), ('o1', '2020-01-02T00:00:00Z', 'total', 25);
+    """)
+    return base.serialize()
+
+
+CSV = """ocel:eid,ocel:timestamp,ocel:activity,ocel:type:order,ocel:type:item,resource
+e1,2020-01-01T00:00:00Z,Place,['o1'],"[""i1""]",
+e2,2020-01-02T00:00:00Z,Pay,o1,,Ann
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.jsonocel", first_json()),
+        ("a.ocel.json", first_json()),
+        ("a.xmlocel", second_xml()),
+        ("a.ocel.xml", first_xml()),
+        ("a.sqlite", database()),
+        ("a.ocel.csv", CSV),
+    ],
+)
+def test_every_form_gives_the_same_case(bench: Any, name: str, content: str | bytes) -> None:
+    cases, rejects, state = bench.one(name, content, 'object_type = "order"')
+    assert state.failed == []
+    steps = [(t["title"], t["ended_at"].day, t["actor"]) for t in cases["o1"]["tasks"]]
+    assert (steps, rejects) == ([("Place", 1, None), ("Pay", 2, "Ann")], [])
+    assert dict(cases["o1"]["attributes"]) == ({} if name.endswith("csv") else {"total": "20"})
+    failed = bench.one(name, content)[2].failed[0]
+    assert "item (1), order (1)" in failed
+
+
+def test_object_centric_csv_under_another_name_is_told(bench: Any) -> None:
+    failed = bench.one("a.csv", CSV)[2].failed[0]
+    assert "*.ocel.csv" in failed
+    assert "order, item" in failed
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("a.sqlite", b"SQLite format 3\0" + b"x" * 99), ("a.xmlocel", "<x/>"), ("a.ocel.csv", "a,b\n1,2\n")],
+)
+def test_what_is_no_object_centric_log_is_refused(bench: Any, name: str, content: str | bytes) -> None:
+    assert "OCEL" in bench.one(name, content, 'object_type = "order"')[2].failed[0]

@@ -55,7 +55,7 @@ from opus_pipelines.history.ingestion.onboarding.trial import (
 from opus_pipelines.history.records.activity_kinds import classify_source, words_of
 from opus_pipelines.history.records.column_mapping import CASE_PREFIXES
 from opus_pipelines.history.records.files import BUFFER, open_data
-from opus_pipelines.history.records.formats import TABLES, format_of
+from opus_pipelines.history.records.formats import TABLES, format_of, what_it_is
 from opus_pipelines.history.records.source_settings import Transitions
 from opus_pipelines.history.records.values import FALSE, TRUE, at_path
 
@@ -276,10 +276,16 @@ def _readable_kind(file: Path) -> str:
 
 def kind_of(file: Path) -> str:
     """Returns the format of a file: by its name, else by its first character."""
-    if format_ := format_of(file.name):
-        return format_.name
+    named = format_of(file.name)
+    if named is not None and named.name != "csv":
+        return named.name
     with open_data(file) as opened:
-        head = opened.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")
+        head = opened.read(4096)
+    if (what := what_it_is(head)) is not None:
+        raise InputError(f"{file}: it is {what}")
+    if named is not None:
+        return named.name
+    head = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if head.startswith(b"<"):
         return "bpmn" if b"bpmn" in head.lower() else "xes"
     return "jsonl" if head.startswith(b"{") else "csv"

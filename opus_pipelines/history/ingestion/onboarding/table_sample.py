@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.history.columns.csv_blocks import FIELD_BYTES
 from opus_pipelines.history.formats.encoding_detection import Encoding, detect_file_encoding, table_head
-from opus_pipelines.history.formats.table_log import column_names
+from opus_pipelines.history.formats.table_log import column_names, refuse_object_centric
 from opus_pipelines.history.records.activity_kinds import words_of
 from opus_pipelines.history.records.files import folder_values, open_data, placed
 from opus_pipelines.history.records.money import Money
@@ -229,6 +229,7 @@ def _csv(path: Path) -> TableSample:
         lines = csv.reader(islice(text, above, None), delimiter=delimiter)
         header = column_names(name.strip() for name in next(lines, []))
         rows = [row for row in islice(lines, ROWS) if len(row) == len(header)]
+    refuse_object_centric(header)
     if not header or not rows:
         raise InputError(f"{path}: it has no rows below a header of columns")
     columns = {name: Column(name, _told(values)) for name, values in zip(header, zip(*rows, strict=True), strict=True)}
