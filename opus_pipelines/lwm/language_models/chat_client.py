@@ -1,30 +1,36 @@
 """Asks an OpenAI-compatible endpoint, within limits of time and money: the one place that sends a request to a model.
 
-`ChatClient`: `POST <url>/chat/completions` with retries, a deadline and a bounded answer. Tried again: no connection, a
-timeout, 408, 409, 425, 429 and 5xx, with a wait that doubles, or the one that Retry-After names (RFC 9110, 10.2.3).
-Redirects are not followed, because the key would go with them. The key is in no message.
+`ChatClient`: `POST <url>/chat/completions` with retries, a bounded answer, and a deadline over all of it: a timer shuts
+the connection down, whatever the endpoint sends until then. Tried again: no connection, a timeout, 408, 409, 425, 429
+and 5xx, with a wait that doubles, or the one that Retry-After names (RFC 9110, 10.2.3). Redirects are not followed,
+because the key would go with them. The key is in no message and in no answer: an endpoint may repeat it.
 
 `PaidClient` books in the `Ledger` (`language/spent.json` in the lake, by day) the most that a request may cost before
-it is sent, and what it cost when its answer came. So workers that ask at the same time stay within the limit together,
-and a request whose worker was killed counts as asked. Whoever asks says how an answer is read. An answer that cannot be
-read was paid for, and is asked for again.
+each time that it is sent. A booking becomes what it cost where the answer says so, with or without a text. It is taken
+back only where the request was certainly not answered by a model. So workers that ask at the same time stay within the
+limit together, and a request whose worker was killed counts as asked. Whoever asks says how an answer is read. An
+answer that cannot be read was paid for, and is asked for again.
 """
 
 import fcntl
 import json
 import os
+import re
+import socket
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.message import Message
 from email.utils import parsedate_to_datetime
-from http.client import HTTPException
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from urllib.error import HTTPError
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.parse import quote
+from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
 from opus_pipelines.core.errors import LakeError, OpusError, SettingsError
 from opus_pipelines.core.formatting import clean
@@ -35,6 +41,9 @@ from opus_pipelines.wkg.upkeep.client_traces import ANSWERS
 LARGEST = 4 * 2**20  # bytes of an answer
 LONGEST_WAIT = 30.0  # seconds between two attempts where Retry-After does not say
 _PASSING = {408, 409, 425, 429}
+_UNPAID = {401, 403, 404, 429}  # statuses with which a gateway answers before a model is asked
+_USER_IN_ADDRESS = re.compile(r"(?<=//)[^/@\s]+(?=@)")
+MASK = "***"
 _PIECE = 65_536
 
 
@@ -47,11 +56,35 @@ class ModelRefused(EndpointError):
 
 
 class _Passing(Exception):
-    """A failure after which the request is sent again; `wait` in seconds where the endpoint said how long."""
+    """A failure after which the request is sent again; `wait` in seconds where the endpoint said how long.
 
-    def __init__(self, reason: str, wait: float | None = None) -> None:
+    `is_unpaid`: no model was asked, for certain.
+    """
+
+    def __init__(self, reason: str, wait: float | None = None, is_unpaid: bool = False) -> None:
         super().__init__(reason)
-        self.wait = wait
+        self.wait, self.is_unpaid = wait, is_unpaid
+
+
+class _Refused(EndpointError):
+    """A failure that will not pass; `is_unpaid` as of `_Passing`."""
+
+    def __init__(self, reason: str, is_unpaid: bool = False) -> None:
+        super().__init__(reason)
+        self.is_unpaid = is_unpaid
+
+
+class Meter(Protocol):
+    """Books what each sent request may cost."""
+
+    def book(self) -> None:
+        """Books one request before it is sent; raises SpendLimitReached where that exceeds a limit."""
+
+    def settle(self, tokens_in: int | None, tokens_out: int | None) -> None:
+        """Replaces the booking by what the answer says that it cost; where a number is None, the booking stays."""
+
+    def take_back(self) -> None:
+        """Removes the booking of a request that no model answered."""
 
 
 @dataclass(frozen=True)
@@ -68,12 +101,66 @@ class _NoRedirects(HTTPRedirectHandler):
         return None
 
 
+class _Deadline:
+    """Shuts the connection of one request down when its time is over.
+
+    A time-out of a socket is one of each read, so that an endpoint that sends a byte now and then would never end.
+    """
+
+    def __init__(self, deadline: float) -> None:
+        self.is_over = False
+        self._socket: socket.socket | None = None
+        self._timer = threading.Timer(max(0.01, deadline - time.monotonic()), self._shut_down)
+        self._timer.daemon = True
+
+    def __enter__(self) -> "_Deadline":
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+        if self._socket is not None:
+            self._socket.close()
+
+    def follow(self, connected: socket.socket) -> None:
+        """Takes the socket of a connection: a copy of it, because TLS takes the socket itself over."""
+        self._socket = connected.dup()
+
+    def _shut_down(self) -> None:
+        self.is_over = True
+        if self._socket is not None:
+            with suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+
+    def handlers(self) -> tuple[HTTPHandler, HTTPSHandler]:
+        """Returns the handlers of urllib whose connections this one follows."""
+        follow = self.follow
+
+        class Followed(HTTPConnection):
+            def connect(self) -> None:
+                super().connect()
+                follow(self.sock)
+
+        class FollowedSecure(HTTPSConnection, Followed):
+            """Connects as `Followed` does, and then begins TLS."""
+
+        class Plain(HTTPHandler):
+            def http_open(self, req: Request) -> Any:
+                return self.do_open(Followed, req)
+
+        class Secure(HTTPSHandler):
+            def https_open(self, req: Request) -> Any:
+                return self.do_open(FollowedSecure, req)
+
+        return Plain(), Secure()
+
+
 class ChatClient:
     """Sends one request at a time. `use` raises ValueError for an answer that should be asked for again."""
 
-    def __init__(self, settings: OpenaiCompatible, key: str | None) -> None:
-        self._settings, self._key = settings, key
-        self._opener = build_opener(_NoRedirects)
+    def __init__(self, settings: OpenaiCompatible, key: str | None, meter: Meter | None = None) -> None:
+        self._settings, self._key, self._meter = settings, key, meter
+        self._url = _USER_IN_ADDRESS.sub(MASK, settings.url)
 
     def ask(self, body: Mapping[str, Any], use: Callable[[Reply], Any]) -> Any:
         """Send a request until an answer can be used; return what `use` makes of it.
@@ -84,22 +171,40 @@ class ChatClient:
         reason = ""
         for attempt in range(settings.attempts):
             try:
-                return use(self._reply(self._sent(body, began + settings.seconds)))
+                return use(self._answer(body, began + settings.seconds))
             except _Passing as failure:
-                reason, wait = str(failure), failure.wait
+                reason, wait = self._masked(str(failure)), failure.wait
             except ValueError as error:
-                reason, wait = str(error), None
+                reason, wait = self._masked(str(error)), None
             if attempt + 1 == settings.attempts:
                 break
             wait = min(LONGEST_WAIT, settings.backoff_seconds * 2**attempt) if wait is None else wait
             left = began + settings.seconds - time.monotonic()
             if wait >= left:
                 raise EndpointError(
-                    f"{settings.url}: {reason}; the next attempt is in {wait:.0f} s, and {max(0.0, left):.0f} s of "
+                    f"{self._url}: {reason}; the next attempt is in {wait:.0f} s, and {max(0.0, left):.0f} s of "
                     "openai_compatible.seconds are left"
                 )
             time.sleep(wait)
-        raise EndpointError(f"{settings.url}: {reason}; {settings.attempts} attempts were made")
+        raise EndpointError(f"{self._url}: {reason}; {settings.attempts} attempts were made")
+
+    def _answer(self, body: Mapping[str, Any], deadline: float) -> Reply:
+        """Returns the answer to a request that is sent once, and books it."""
+        if self._meter is not None:
+            self._meter.book()
+        try:
+            return self._reply(self._sent(body, deadline))
+        except (_Passing, _Refused) as failure:
+            if failure.is_unpaid and self._meter is not None:
+                self._meter.take_back()
+            raise
+
+    def _masked(self, text: str) -> str:
+        """Returns a text of the endpoint without the key, which a gateway may repeat."""
+        keys = (self._key, quote(self._key, safe="")) if self._key else ()
+        for key in keys:
+            text = text.replace(key, MASK)
+        return _USER_IN_ADDRESS.sub(MASK, text)
 
     def _sent(self, body: Mapping[str, Any], deadline: float) -> bytes:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
@@ -107,32 +212,63 @@ class ChatClient:
             headers["Authorization"] = f"Bearer {self._key}"
         address = f"{self._settings.url.rstrip('/')}/chat/completions"
         request = Request(address, json.dumps(body).encode(), headers, method="POST")
-        try:
-            with self._opener.open(request, timeout=max(0.01, deadline - time.monotonic())) as response:
-                return _read(response, deadline)
-        except HTTPError as error:
-            with error:
-                raise _failure(self._settings, error) from None
-        except (OSError, HTTPException) as error:
-            reason = getattr(error, "reason", None) or error
-            raise _Passing(f"no answer ({clean(str(reason)) if str(reason) else type(reason).__name__})") from None
+        with _Deadline(deadline) as connection:
+            opener = build_opener(_NoRedirects, *connection.handlers())
+            try:
+                with opener.open(request, timeout=max(0.01, deadline - time.monotonic())) as response:
+                    data = _read(response, LARGEST)
+            except HTTPError as error:
+                with error:
+                    raise self._failure(error) from None
+            except (OSError, HTTPException, ValueError) as error:
+                if connection.is_over:
+                    raise _Passing("the answer came too slowly") from None
+                reason = getattr(error, "reason", None) or error
+                said = clean(str(reason)) if str(reason) else type(reason).__name__
+                is_unpaid = isinstance(reason, (ConnectionRefusedError, socket.gaierror))
+                raise _Passing(f"no answer ({said})", is_unpaid=is_unpaid) from None
+            if connection.is_over:  # what is cut off looks like an end
+                raise _Passing("the answer came too slowly")
+            return data
 
     def _reply(self, data: bytes) -> Reply:
         try:
             value = json.loads(data)
+            usage = value.get("usage") if isinstance(value.get("usage"), dict) else {}
+        except (ValueError, AttributeError, RecursionError):
+            raise _Passing("the answer is broken JSON, or not one of a chat completion") from None
+        tokens = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+        if self._meter is not None:
+            self._meter.settle(*tokens)
+        try:
             choice = value["choices"][0]
             message = choice["message"]
-        except (ValueError, KeyError, IndexError, TypeError, RecursionError):
+        except (KeyError, IndexError, TypeError):
             raise _Passing("the answer is broken JSON, or not one of a chat completion") from None
         refusal = message.get("refusal") if isinstance(message, dict) else None
-        if refusal or choice.get("finish_reason") == "content_filter":
-            said = clean(str(refusal))[:200] if refusal else "a filter of contents"
-            raise ModelRefused(f"{self._settings.url}: the model refused: {said}")
+        if refusal or (isinstance(choice, dict) and choice.get("finish_reason") == "content_filter"):
+            said = clean(self._masked(str(refusal)))[:200] if refusal else "a filter of contents"
+            raise ModelRefused(f"{self._url}: the model refused: {said}")
         content = message.get("content") if isinstance(message, dict) else None
         if not isinstance(content, str):
             raise _Passing("the answer has no text")
-        usage = value.get("usage") if isinstance(value.get("usage"), dict) else {}
-        return Reply(content, _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens")))
+        return Reply(self._masked(content), *tokens)
+
+    def _failure(self, error: HTTPError) -> Exception:
+        is_unpaid = error.code in _UNPAID
+        if error.code in _PASSING or error.code >= 500:
+            return _Passing(f"status {error.code}", retry_after(error.headers, datetime.now(UTC)), is_unpaid)
+        if error.code in (401, 403):
+            variable = self._settings.api_key_variable
+            where = f"the variable {variable}" if variable else "api_key_variable"
+            return _Refused(f"{self._url}: status {error.code}; is the key right? See {where}", is_unpaid)
+        if 300 <= error.code < 400:
+            return _Refused(f"{self._url}: it redirects, which is not followed; state the address itself")
+        try:
+            said = clean(self._masked(_read(error, 2_000).decode("utf-8", "replace")))[:300]
+        except (OSError, HTTPException, ValueError):
+            said = "its reason came too slowly"
+        return _Refused(f"{self._url}: status {error.code}: {said}", is_unpaid)
 
 
 def retry_after(headers: Message, now: datetime) -> float | None:
@@ -147,28 +283,16 @@ def retry_after(headers: Message, now: datetime) -> float | None:
     return max(0.0, ((then if then.tzinfo else then.replace(tzinfo=UTC)) - now).total_seconds())
 
 
-def _failure(settings: OpenaiCompatible, error: HTTPError) -> Exception:
-    if error.code in _PASSING or error.code >= 500:
-        return _Passing(f"status {error.code}", retry_after(error.headers, datetime.now(UTC)))
-    if error.code in (401, 403):
-        where = f"the variable {settings.api_key_variable}" if settings.api_key_variable else "api_key_variable"
-        return EndpointError(f"{settings.url}: status {error.code}; is the key right? See {where}")
-    if 300 <= error.code < 400:
-        return EndpointError(f"{settings.url}: it redirects, which is not followed; state the address itself")
-    said = clean(error.read(2_000).decode("utf-8", "replace"))[:300]
-    return EndpointError(f"{settings.url}: status {error.code}: {said}")
-
-
-def _read(response: Any, deadline: float) -> bytes:
-    """Read an answer piece by piece: one that comes slowly, or never ends, stops at the deadline or at `LARGEST`."""
+def _read(response: Any, most: int) -> bytes:
+    """Read an answer piece by piece. Of an error the first `most` bytes are enough; an answer may not have more."""
     pieces, size = [], 0
-    while piece := response.read1(_PIECE):
+    while piece := response.read1(min(_PIECE, most + 1)):
         pieces.append(piece)
         size += len(piece)
-        if size > LARGEST:
-            raise EndpointError(f"the answer has more than {LARGEST:,} bytes")
-        if time.monotonic() > deadline:
-            raise _Passing("the answer came too slowly")
+        if size > most:
+            if isinstance(response, HTTPError):
+                break
+            raise _Refused(f"the answer has more than {most:,} bytes")
     return b"".join(pieces)
 
 
@@ -186,12 +310,13 @@ class Ledger:
     def __init__(self, folder: Path, limit_usd: float | None) -> None:
         self._file, self._limit = folder / "spent.json", limit_usd
 
-    def book(self, most_usd: float | None) -> None:
-        """Book a request that may cost so much, None where prices are unknown.
+    def book(self, most_usd: float | None) -> str:
+        """Book a request that may cost so much, None where prices are unknown; return the day of the booking.
 
         Raises SpendLimitReached where the day's limit would be exceeded.
         """
-        with self._day() as day:
+        date = _today()
+        with self._day(date) as day:
             if self._limit is not None and day["usd"] + (most_usd or 0.0) > self._limit:
                 raise SpendLimitReached(
                     f"a request may cost {most_usd or 0.0:.4f} USD, {day['usd']:.4f} are spent today, and "
@@ -199,28 +324,35 @@ class Ledger:
                 )
             day["requests"] += 1
             day["usd"] += most_usd or 0.0
+        return date
 
-    def correct(self, most_usd: float | None, usd: float | None) -> None:
-        """Replace what was booked by what it was; where that is unknown, the booking stays."""
+    def correct(self, date: str, most_usd: float | None, usd: float | None, requests: int = 0) -> None:
+        """Replace what was booked on a day by what it was; where that is unknown, the booking stays.
+
+        `requests` is added to the requests of the day.
+        """
         if usd is not None:
-            with self._day() as day:
+            with self._day(date) as day:
+                day["requests"] += requests
                 day["usd"] += usd - (most_usd or 0.0)
 
     def today(self) -> dict[str, float]:
         """Return the requests and dollars of the day."""
-        days = read_json(self._file) or {}
-        found: dict[str, float] = days.get(_today(), {"requests": 0, "usd": 0.0})
-        return found
+        return self._of(_today())
+
+    def _of(self, date: str) -> dict[str, float]:
+        day: dict[str, float] = (read_json(self._file) or {}).get(date, {"requests": 0, "usd": 0.0})
+        return day
 
     @contextmanager
-    def _day(self) -> Iterator[dict[str, float]]:
+    def _day(self, date: str) -> Iterator[dict[str, float]]:
         self._file.parent.mkdir(parents=True, exist_ok=True)
         with self._file.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            day = self.today()
+            day = self._of(date)
             yield day
             days = read_json(self._file) or {}
-            write_json(self._file, {**days, _today(): {**day, "usd": round(max(0.0, day["usd"]), 9)}})
+            write_json(self._file, {**days, date: {**day, "usd": round(max(0.0, day["usd"]), 9)}})
 
 
 def _today() -> str:
@@ -298,33 +430,29 @@ class PaidClient:
         """
         settings = self._settings
         most = price(settings, letters // LETTERS_A_TOKEN, body["max_tokens"])
-
-        def use(reply: Reply) -> Read:
-            usd = price(settings, reply.tokens_in, reply.tokens_out)
-            self._correct(most, usd)
-            try:
-                return read(reply, usd)
-            except ValueError:
-                self._book(most)  # it is asked again
-                raise
-
-        self._book(most)
-        try:
-            made: Read = ChatClient(settings, key_of(settings)).ask(body, use)
-        except ModelRefused:
-            raise  # it was paid for
-        except OpusError:
-            self._correct(most, 0.0)
-            raise
+        meter = _Booking(settings, self.ledger, most) if self.ledger is not None else None
+        use = lambda reply: read(reply, price(settings, reply.tokens_in, reply.tokens_out))
+        made: Read = ChatClient(settings, key_of(settings), meter).ask(body, use)
         return made
 
-    def _book(self, most: float | None) -> None:
-        if self.ledger is not None:
-            self.ledger.book(most)
 
-    def _correct(self, most: float | None, usd: float | None) -> None:
-        if self.ledger is not None:
-            self.ledger.correct(most, usd)
+class _Booking:
+    """The bookings of one question in a ledger, one for each time that it is sent."""
+
+    def __init__(self, settings: OpenaiCompatible, ledger: Ledger, most: float | None) -> None:
+        self._settings, self._ledger, self._most, self._date = settings, ledger, most, ""
+
+    def book(self) -> None:
+        """Books one request."""
+        self._date = self._ledger.book(self._most)
+
+    def settle(self, tokens_in: int | None, tokens_out: int | None) -> None:
+        """Replaces the booking by what it cost."""
+        self._ledger.correct(self._date, self._most, price(self._settings, tokens_in, tokens_out))
+
+    def take_back(self) -> None:
+        """Removes the booking."""
+        self._ledger.correct(self._date, self._most, 0.0, requests=-1)
 
 
 def price(settings: OpenaiCompatible, tokens_in: int | None, tokens_out: int | None) -> float | None:

@@ -1,6 +1,7 @@
 """The OpenAI-compatible endpoint against a local server that refuses, breaks, delays and tells nonsense."""
 
 import json
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -288,11 +289,114 @@ def test_the_spend_limit_stops_asking(backend: Any, server: Any) -> None:
     assert one.generate(request())[0].tasks == ("t1", "t2", "t3"), "a kept answer costs nothing"
 
 
-def test_requests_that_nobody_answered_are_not_counted(backend: Any) -> None:
-    one = backend(status(500), attempts=1)
+def test_requests_that_no_model_answered_are_not_counted(backend: Any) -> None:
+    refused = backend(status(401), attempts=1)
     with pytest.raises(EndpointError):
+        refused.generate(request())
+    assert refused.ledger.today() == {"requests": 0, "usd": 0.0}
+    nobody = backend(attempts=2, url="http://127.0.0.1:9/v1")
+    with pytest.raises(EndpointError, match="no answer"):
+        nobody.generate(request())
+    assert nobody.ledger.today() == {"requests": 0, "usd": 0.0}
+
+
+def unread(content: Any, usage: bool = True) -> Answer:
+    """An answer without a text, as of a reasoning model whose tokens are spent."""
+    value: dict[str, Any] = {"choices": [{"message": {"content": content}, "finish_reason": "length"}]}
+    if usage:
+        value["usage"] = {"prompt_tokens": 1_000, "completion_tokens": 1_000}
+    return lambda handler: handler.send(200, json.dumps(value).encode())
+
+
+@pytest.mark.parametrize(
+    ("answer", "usd"),
+    [
+        (unread(None), 3 * 0.011),  # 3 attempts, each paid for as the answer says
+        (unread("  "), 3 * 0.011),
+        (unread(None, usage=False), None),  # nobody knows: the bookings stay
+        (status(500), None),
+    ],
+)
+def test_an_answer_without_a_text_is_paid_for(answer: Answer, usd: float | None, backend: Any, server: Any) -> None:
+    prices = {"usd_per_million_tokens_in": 1.0, "usd_per_million_tokens_out": 10.0}
+    one = backend(answer, attempts=3, **prices)
+    with pytest.raises(OpusError):
         one.generate(request())
-    assert one.ledger.today()["usd"] == 0.0
+    day = one.ledger.today()
+    assert day["requests"] == len(server.handler.seen) == 3
+    assert day["usd"] == pytest.approx(usd) if usd is not None else day["usd"] > 0
+
+
+def test_the_limit_holds_while_a_request_is_sent_again(backend: Any, server: Any) -> None:
+    one = backend(unread(None, usage=False), attempts=50, spend_limit_usd=0.05, max_tokens=1_000)
+    with pytest.raises(SpendLimitReached):
+        one.generate(request())
+    assert one.ledger.today()["usd"] <= 0.05
+    assert one.ledger.today()["requests"] == len(server.handler.seen)
+
+
+def test_what_is_booked_is_never_less_than_what_was_paid(backend: Any, server: Any) -> None:
+    """A server with its own ledger charges each answer by a random number of tokens, whatever it answers."""
+    chance, paid = random.Random(7), [0.0]
+
+    def answers(handler: Handler) -> None:
+        tokens_in, tokens_out = chance.randrange(100, 900), chance.randrange(0, 400)
+        paid[0] += tokens_in / 1e6 + 10 * tokens_out / 1e6
+        usage = {"usage": {"prompt_tokens": tokens_in, "completion_tokens": tokens_out}}
+        choice = {"choices": [{"message": {"content": chance.choice(["{", "", None, "x"])}}]}
+        data = chance.choice([{**choice, **usage}, {**usage}, choice, {}, [], {"usage": None, **choice}])
+        handler.send(chance.choice([200, 200, 200, 500, 503]), json.dumps(data).encode())
+        booked.append((one.ledger.today()["usd"], paid[0]))
+
+    booked: list[tuple[float, float]] = []
+    prices = {"usd_per_million_tokens_in": 1.0, "usd_per_million_tokens_out": 10.0}
+    one = backend(answers, attempts=3, spend_limit_usd=0.4, max_tokens=400, **prices)
+    for n in range(60):
+        with pytest.raises(OpusError):
+            one.generate(request(f"Pay invoice {n}"))
+    assert len(booked) > 20
+    assert all(most >= spent - 1e-9 for most, spent in booked)
+    assert paid[0] <= 0.4
+
+
+def drips_headers(handler: Handler) -> None:
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nX-A: ")
+    for _ in range(100):
+        handler.wfile.write(b"a")
+        time.sleep(0.1)
+
+
+def goes_on(handler: Handler) -> None:
+    for _ in range(100):
+        handler.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        time.sleep(0.1)
+
+
+def drips_an_error(handler: Handler) -> None:
+    handler.wfile.write(b"HTTP/1.1 400 Bad\r\nContent-Length: 900\r\n\r\n")
+    for _ in range(100):
+        handler.wfile.write(b"a")
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize("answer", [drips_headers, goes_on, drips_an_error])
+def test_no_endpoint_can_delay_its_deadline(answer: Answer, backend: Any) -> None:
+    began = time.monotonic()
+    with pytest.raises(EndpointError):
+        backend(answer, seconds=0.4, attempts=1).generate(request())
+    assert time.monotonic() - began < 3
+
+
+def test_the_key_is_masked_wherever_an_endpoint_repeats_it(backend: Any, tmp_path: Path) -> None:
+    def repeats(code: int) -> Answer:
+        return lambda handler: handler.send(code, f"bad header {handler.headers['Authorization']}".encode())
+
+    for n, answer in enumerate([repeats(400), repeats(500), says(KEY), says(None, refusal=f"no {KEY}")]):
+        with pytest.raises(OpusError) as error:
+            backend(answer, model=f"m{n}", attempts=1).generate(request())
+        assert KEY not in str(error.value)
+    kept = [file for file in (tmp_path / "lake").rglob("*") if file.is_file()]
+    assert all(KEY not in file.read_text(errors="replace") for file in kept)
 
 
 def test_bookings_at_the_same_time_stay_within_the_limit(tmp_path: Path) -> None:
