@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from opus_pipelines.core.formatting import share
-from opus_pipelines.history.records.arrow_arrays import distinct
+from opus_pipelines.history.records.arrow_arrays import distinct, packed
 
 _REFUSED = """
     rejected declined denied refused cancelled canceled withdrawn revoked aborted abandoned disapproved discarded nok
@@ -554,7 +554,7 @@ def _case_counts(
 ) -> pa.Table:
     """Counts the executed cases that contain each activity, and how many succeeded, from the counts per case."""
     size = max(len(names), 1)
-    pairs = distinct(case * size + key)
+    pairs = distinct(packed((case, int(case.max(initial=0)) + 1), (key, size)))
     of_case, of_key = pairs // size, pairs % size
     columns = {"industry": industry.take(pa.array(of_case)), "task_key": names.take(pa.array(of_key))}
     return _table(columns, {name: values[of_case] for name, values in counts.items()})

@@ -8,6 +8,7 @@ Equal rows have equal hashes whichever batch they are in. The hash detects chang
 """
 
 import hashlib
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
@@ -163,6 +164,22 @@ def numbered(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     number = np.empty(len(values), np.int64)
     number[order] = np.cumsum(begins) - 1
     return number, order[begins]
+
+
+def packed(*parts: tuple[np.ndarray, int]) -> Longs:
+    """Returns one whole number for each combination of codes; the codes of a part are 0 to its size - 1.
+
+    `numpy.unravel_index` of the sizes gives the codes back. Raises OverflowError where 64 bits do not hold all
+    combinations.
+    """
+    whole = math.prod(max(1, size) for _, size in parts)
+    if whole > np.iinfo(np.int64).max:
+        sizes = " x ".join(f"{size:,}" for _, size in parts)
+        raise OverflowError(f"{sizes} combinations do not fit into a number of 64 bits")
+    number = np.zeros(len(parts[0][0]), np.int64)
+    for codes, size in parts:
+        number = number * max(1, size) + codes
+    return number
 
 
 def distinct(values: np.ndarray) -> np.ndarray:

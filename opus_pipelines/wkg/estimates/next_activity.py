@@ -31,7 +31,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from opus_pipelines.history.records.arrow_arrays import distinct, distinct_counts
+from opus_pipelines.history.records.arrow_arrays import distinct, distinct_counts, packed
 
 FEWEST_AT_RISK = 10  # cases still observed below which no incidence is estimated
 MOST_SPELLS = 20_000  # spells of one activity that are looked at, evenly spread over their lengths
@@ -331,8 +331,9 @@ def _contexts(code: np.ndarray, case: np.ndarray) -> Mapping[tuple[int, int], Ma
     first = np.append(True, case[1:] != case[:-1])[here]
     before = np.where(first, _START, code[here - 1])
     size = int(code.max(initial=0)) + 1
-    triples, counts = distinct_counts(((before - _START) * size + code[here]) * size + code[here + 1])
-    b, a, n = np.unravel_index(triples, (size + 1, size, size))
+    sizes = (size + 1, size, size)
+    triples, counts = distinct_counts(packed(*zip((before - _START, code[here], code[here + 1]), sizes, strict=True)))
+    b, a, n = np.unravel_index(triples, sizes)
     for earlier, activity, following, count in zip(
         (b + _START).tolist(), a.tolist(), n.tolist(), counts.tolist(), strict=True
     ):
