@@ -19,7 +19,14 @@ import numpy as np
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.forecasts.context_counts import MAX_DEPTH, ContextCounts, LakeContexts, NextCounts
 from opus_pipelines.forecasts.limits import LimitOutlook, LimitReader, Limits, share_broken
-from opus_pipelines.forecasts.similar_prefixes import PrefixForest, SimilarPrefixes, grown_on, prefix_weights, quantile
+from opus_pipelines.forecasts.similar_prefixes import (
+    PrefixForest,
+    SimilarPrefixes,
+    grown_on,
+    informative_columns,
+    prefix_weights,
+    quantile,
+)
 from opus_pipelines.forecasts.traces import FeatureOptions, Trace, TraceTable, Vocabulary, features, gap_symbols
 
 FOLDS = 5  # of cases: the counts that a history row sees as features hold no event of its own case
@@ -99,6 +106,7 @@ class NextTrees:
         self._kinds = kinds
         seen = np.flatnonzero(table.taught >= 0)
         weights = prefix_weights(table)
+        self._columns = informative_columns(x)
         self._forest = ExtraTreesClassifier(
             _TREES,
             min_samples_leaf=_SMALLEST_LEAF,
@@ -107,13 +115,13 @@ class NextTrees:
             max_samples=grown_on(_SAMPLE_SHARE, len(seen)),
             n_jobs=-1,
             random_state=seed,
-        ).fit(x[seen], table.following[seen], sample_weight=weights[seen])
+        ).fit(x[np.ix_(seen, self._columns)], table.following[seen], sample_weight=weights[seen])
         self._forest.n_jobs = 1  # threads add the trees' votes in any order, which changes the last digit
 
     def probabilities(self, x: np.ndarray) -> np.ndarray:
         """[rows, kinds] of the next activity, 0 the end of the case; a little of the deep contexts is mixed in."""
         found = np.zeros((len(x), self._kinds))
-        found[:, self._forest.classes_] = self._forest.predict_proba(x)
+        found[:, self._forest.classes_] = self._forest.predict_proba(x[:, self._columns])
         contexts = x[:, -3 * self._kinds : -2 * self._kinds].astype(float)
         contexts /= contexts.sum(axis=1, keepdims=True)
         return (1.0 - CONTEXT_SHARE) * found + CONTEXT_SHARE * contexts

@@ -22,6 +22,7 @@ _SMALLEST_LEAF = 5  # prefixes
 _FEATURE_SHARE = 0.4  # features that a split looks at
 _SAMPLE_SHARE = 0.6  # prefixes that a tree is grown on
 MAX_SAMPLE = 20_000  # prefixes that a tree is grown on at most, so that its cost does not grow with the history
+MOST_COLUMNS = 200  # features that a forest is grown on at most: those of the highest variance of a wide vocabulary
 COMPONENTS = 6  # directions of what follows that the forest is grown on, beside the remaining time
 TIME_WEIGHT = 0.7  # of the logarithm of the remaining time, beside the first component
 LEAF_MEMBERS = 40  # of a leaf that are looked at, evenly spread over the history
@@ -40,6 +41,17 @@ def prefix_weights(table: TraceTable) -> np.ndarray:
 def grown_on(share: float, prefixes: int) -> int:
     """How many of the prefixes a tree is grown on: this share of them, `MAX_SAMPLE` at most."""
     return max(1, min(MAX_SAMPLE, round(share * prefixes)))
+
+
+def informative_columns(x: np.ndarray) -> np.ndarray:
+    """Returns the numbers of the columns of `x` [rows, features] that a forest is grown on, in order.
+
+    Each activity has several columns, and in a wide vocabulary most of them are constant in nearly all rows, so that
+    the time would grow with the square of the vocabulary.
+    """
+    if x.shape[1] <= MOST_COLUMNS:
+        return np.arange(x.shape[1])
+    return np.sort(np.argsort(-x.var(axis=0, dtype=np.float64), kind="stable")[:MOST_COLUMNS])
 
 
 @dataclass(frozen=True)
@@ -110,6 +122,7 @@ class PrefixForest:
             code: _spread(rows[table.code[rows] == code], table.remaining) for code in np.unique(table.code)
         }
         self._anything = _spread(rows, table.remaining)
+        self._columns = informative_columns(x)
         self._forest = ExtraTreesRegressor(
             _TREES,
             min_samples_leaf=_SMALLEST_LEAF,
@@ -118,8 +131,8 @@ class PrefixForest:
             max_samples=grown_on(_SAMPLE_SHARE, len(rows)),
             n_jobs=-1,
             random_state=seed,
-        ).fit(x[rows], _targets(table, rows), sample_weight=self._weights[rows])
-        self._leaves = _Leaves.of(self._forest.apply(x), self._weights)
+        ).fit(x[np.ix_(rows, self._columns)], _targets(table, rows), sample_weight=self._weights[rows])
+        self._leaves = _Leaves.of(self._apply(x), self._weights)
 
     def similar(
         self, x: np.ndarray, last_activity: np.ndarray, silent: np.ndarray | None = None
@@ -131,8 +144,11 @@ class PrefixForest:
         waits = np.zeros(len(x)) if silent is None else silent
         return [
             self._of(own, int(code), float(wait))
-            for own, code, wait in zip(self._leaves.numbers(self._forest.apply(x)), last_activity, waits, strict=True)
+            for own, code, wait in zip(self._leaves.numbers(self._apply(x)), last_activity, waits, strict=True)
         ]
+
+    def _apply(self, x: np.ndarray) -> np.ndarray:
+        return np.asarray(self._forest.apply(x[:, self._columns]))
 
     def _of(self, leaves: np.ndarray, last_activity: int, silent: float) -> SimilarPrefixes:
         background = self._background.get(last_activity, self._anything)

@@ -2,10 +2,12 @@
 
 import random
 
+import numpy as np
 import pytest
 
 from opus_pipelines.forecasts.forecaster import Forecaster, TooLittleHistory
 from opus_pipelines.forecasts.limits import LEAD_TIME, Limit
+from opus_pipelines.forecasts.similar_prefixes import MOST_COLUMNS, informative_columns
 from opus_pipelines.forecasts.traces import END, Trace
 
 HOUR, DAY = 3600.0, 86400.0
@@ -139,3 +141,10 @@ def test_a_history_of_one_activity() -> None:
 def test_a_running_case_without_events_is_named(forecaster: Forecaster) -> None:
     with pytest.raises(ValueError, match="'nothing'"):
         forecaster.forecast([Trace("nothing", [], [])])
+
+
+def test_a_forest_is_grown_on_the_columns_that_tell_most() -> None:
+    x = np.zeros((50, MOST_COLUMNS + 40), np.float32)
+    x[::2, 20 : 20 + MOST_COLUMNS] = np.linspace(1, 2, MOST_COLUMNS, dtype=np.float32)
+    assert informative_columns(x).tolist() == list(range(20, 20 + MOST_COLUMNS))
+    assert informative_columns(x[:, :MOST_COLUMNS]).tolist() == list(range(MOST_COLUMNS))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from opus_pipelines.history.records.arrow_arrays import packed
 from opus_pipelines.wkg.estimates.next_activity import LONGEST_REST, Events, continuations, is_held_by_end
 
 DAY = 86_400.0
@@ -92,3 +93,21 @@ def test_a_log_that_holds_cases_by_their_end_begins_late() -> None:
     began = np.concatenate([np.array([0.0, 200.0, 400.0]), 1_000 + even[:40] / 10])
     assert is_held_by_end(began, np.full(43, 1_005.0))
     assert not is_held_by_end(np.zeros(1), np.zeros(1))
+
+
+def test_a_source_may_have_thousands_of_activities() -> None:
+    """Three codes of 32 bits, multiplied in 32 bits, were out of bounds from 1,290 activities on."""
+    activities = np.arange(5_000, dtype=np.int32)
+    events = Events(np.array([2_500, 2_500]), activities, np.arange(5_000, dtype=float))
+    found = continuations(events)
+    assert len(found.p_ended) == 2
+    assert found.p_ended[1] < 1  # nobody saw what follows its last activity
+
+
+def test_codes_are_packed_in_64_bits_or_refused() -> None:
+    codes = np.array([0, 99_999], np.int32)
+    number = packed((codes, 100_000), (codes, 100_000), (codes, 100_000))
+    assert number.tolist() == [0, 10**15 - 1]
+    assert [column.tolist() for column in np.unravel_index(number, (100_000,) * 3)] == [[0, 99_999]] * 3
+    with pytest.raises(OverflowError, match="64 bits"):
+        packed(*[(codes, 100_000)] * 4)
