@@ -55,6 +55,9 @@ SETTINGS = st.fixed_dictionaries(
             [{}, {"column": "verdict", "equals": True}, {"contains_activity": ["B"]}, {"last_activity_in": ["A"]}]
         ),
         "duplicates": st.sampled_from(["drop", "keep"]),
+        "rows": st.sampled_from(
+            [{}, {"only": {"activity": ["A", "B"]}}, {"without": {"case_id": ["a"], "note": [""]}}]
+        ),
         "rates": st.sampled_from([{}, {"Ann": 30.0, "n": 20.0}]),
         "redact": st.sampled_from([{}, {"hash": ["case_id", "resource"], "drop": ["note"], "mask": ["case:size"]}]),
     },

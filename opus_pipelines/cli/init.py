@@ -10,7 +10,7 @@ import click
 
 from opus_pipelines.cli import show
 from opus_pipelines.cli.options import Options, history_option
-from opus_pipelines.core.errors import CheckFailed, InputError
+from opus_pipelines.core.errors import CheckFailed, InputError, UnclearColumn
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.settings_files import toml_quoted
 from opus_pipelines.intakes.contract_settings import load_contract, load_intake
@@ -40,6 +40,8 @@ _FILE = click.Path(exists=True, path_type=Path)
 @click.option("--case", help="Column of the case's id, where it is not detected.")
 @click.option("--activity", help="Column of the activity.")
 @click.option("--time", help="Column of the time.")
+@click.option("--actor", help="Column of who did it.")
+@click.option("--rows", multiple=True, metavar="COLUMN=VALUE", help="Read only the rows with this value.")
 @click.option(
     "--transition",
     "transitions",
@@ -67,6 +69,8 @@ def init(
     case: str | None,
     activity: str | None,
     time: str | None,
+    actor: str | None,
+    rows: tuple[str, ...],
     transitions: tuple[str, ...],
     sheet: str | None,
     gain_usd: float | None,
@@ -94,16 +98,29 @@ def init(
         )
     if gain_usd is not None or request or output:
         raise click.UsageError("--gain-usd, --request and --output belong to --contract")
-    columns = {role: column for role, column in (("case", case), ("activity", activity), ("time", time)) if column}
-    _source(
-        options,
-        files,
-        to,
-        yes,
-        {"industry": industry, "client": client, "contract": name, "timezone": timezone, "sheet": sheet},
-        columns,
-        _meanings(transitions),
-    )
+    columns = {"case": case, "activity": activity, "time": time, "actor": actor}
+    given = {"industry": industry, "client": client, "contract": name, "timezone": timezone, "sheet": sheet}
+    told = {role: column for role, column in columns.items() if column}
+    while True:
+        try:
+            _source(options, files, to, yes, given, told, _rows_of(rows), _meanings(transitions))
+            return
+        except UnclearColumn as unclear:
+            if yes or unclear.role in told:
+                raise
+            click.echo(f"opus: {unclear}", err=True)
+            told[unclear.role] = click.prompt("Column", type=click.Choice(unclear.columns), err=True)
+
+
+def _rows_of(rows: tuple[str, ...]) -> dict[str, list[str]]:
+    """Returns the values by column that were given as COLUMN=VALUE."""
+    only: dict[str, list[str]] = {}
+    for row in rows:
+        column, equals, value = row.partition("=")
+        if not equals:
+            raise click.UsageError(f"--rows {row!r} is not COLUMN=VALUE")
+        only.setdefault(column.strip(), []).append(value.strip())
+    return only
 
 
 @click.command()
@@ -262,6 +279,7 @@ def _source(
     yes: bool,
     stated: dict[str, str | None],
     columns: dict[str, str],
+    rows: dict[str, list[str]],
     transitions: dict[str, list[str]],
 ) -> None:
     from opus_pipelines.history.ingestion.onboarding.columns import column_doubts
@@ -286,7 +304,7 @@ def _source(
     with propose_settings(
         folder.name,
         files,
-        Stated(**stated, columns=columns, transitions=transitions, rates=settings.currency.usd_per_unit),
+        Stated(**stated, columns=columns, rows=rows, transitions=transitions, rates=settings.currency.usd_per_unit),
     ) as proposal:
         columns_found = proposal.draft.tables.get("columns", {})
         doubts = column_doubts(proposal.sample, columns_found) if proposal.sample else []
@@ -320,7 +338,9 @@ def _meanings(transitions: tuple[str, ...]) -> dict[str, list[str]]:
 def _assumed(notes: dict[str, str]) -> list[tuple[str, str]]:
     """Returns the settings that are guesses, with their reasons."""
     return [
-        (key, reason) for key, reason in notes.items() if "assumed" in reason or "guess" in reason or "mixes" in reason
+        (key, reason)
+        for key, reason in notes.items()
+        if key == "known later" or any(word in reason for word in ("assumed", "guess", "mixes"))
     ]
 
 

@@ -3,7 +3,7 @@
 The errors whose message a person reads: what is wrong, where, and what to do. The CLI prints them without a traceback.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -22,6 +22,14 @@ class SettingsError(OpusError, ValueError):
 
 class InputError(OpusError, ValueError):
     """A file or record of history, or an intake, cannot be used."""
+
+
+class UnclearColumn(InputError):
+    """Several `columns` of a table are nearly as likely for a `role`, so that a person has to choose one."""
+
+    def __init__(self, message: str, role: str = "", columns: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.role, self.columns = role, tuple(columns)
 
 
 class LakeError(OpusError, RuntimeError):

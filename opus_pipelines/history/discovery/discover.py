@@ -118,7 +118,7 @@ def _by_columns(first: "_Reading") -> Discovered:
         return first.found(first.sink.counts)
     log = logs[0]
     if not log.has_more:
-        return first.found(log.counts, log.counts.implementations)
+        return first.found(_sum(log.counts, first.sink.counts), log.counts.implementations)
     rest = _Reading(first.file, first.kind, first.settings, first.folder, first.in_memory, first.tally, log.has_work)
     if rest.by_columns(lambda table: _rest_of(table, log)):
         return rest.found(_sum(log.counts, rest.sink.counts), log.counts.implementations)

@@ -233,6 +233,7 @@ def _by_columns(
         log.finish()
     except (UnusualError, BadValueError):
         return False
+    table.count_left_out()
     return True
 
 
@@ -280,7 +281,7 @@ class _RowReader:
             positions, places = positions[order], array(order, pa.int64())
             texts = [pa.concat_arrays(pair).take(places) for pair in zip(texts, odd, strict=True)]
         columns = dict(zip(self.table.header, texts, strict=True))
-        log.add(Rows(self.table.with_folder_values(columns, len(positions)), positions))
+        log.add(self.table.kept(Rows(self.table.with_folder_values(columns, len(positions)), positions)))
 
     def _refusal(self, row: Row) -> Refusal | None:
         """Returns why a row cannot be split into its columns, or None if it can be."""

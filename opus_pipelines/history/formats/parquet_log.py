@@ -105,12 +105,13 @@ def _by_columns(parquet: pq.ParquetFile, table: TableLog, log: ColumnLog, sink: 
         for batch in _batches(parquet, limit, COLUMN_ROWS, COLUMN_BYTES, wanted):
             positions = np.arange(position + 1, position + 1 + batch.num_rows)
             columns = dict(zip(wanted, batch.columns, strict=True))
-            log.add(Rows(table.with_folder_values(columns, batch.num_rows), positions))
+            log.add(table.kept(Rows(table.with_folder_values(columns, batch.num_rows), positions)))
             position += batch.num_rows
             sink.report_progress(position)
         log.finish()
     except (UnusualError, BadValueError):
         return False
+    table.count_left_out()
     return True
 
 

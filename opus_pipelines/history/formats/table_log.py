@@ -7,13 +7,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import canonical
 from opus_pipelines.history.columns.cases import Maps
 from opus_pipelines.history.columns.flat_log import ColumnLog, FlatLog, only_one_attribute_each
-from opus_pipelines.history.columns.flat_rows import RowReader, plain_values
+from opus_pipelines.history.columns.flat_rows import RowReader, Rows, as_texts, coded_texts, plain_values
 from opus_pipelines.history.columns.values import UnusualError
 from opus_pipelines.history.records import values
 from opus_pipelines.history.records.arrow_arrays import repeated, strings
@@ -21,7 +22,7 @@ from opus_pipelines.history.records.assembler import Assembler
 from opus_pipelines.history.records.column_mapping import CASE_PREFIXES, CaseMap, EventMap, case_names
 from opus_pipelines.history.records.duplicate_events import CaseBuckets, add_fields
 from opus_pipelines.history.records.raw import Case, Cause
-from opus_pipelines.history.records.source_settings import CaseNames, Columns, EventNames, SourceSettings
+from opus_pipelines.history.records.source_settings import CaseNames, Columns, EventNames, RowFilter, SourceSettings
 from opus_pipelines.history.records.values import BadValueError, TimeParser
 
 USUAL: dict[str, tuple[str, ...]] = {
@@ -220,6 +221,9 @@ class TableLog:
             _key_of_cases(header, settings) if self._is_of_cases else tell_columns([*columns, *added], settings.columns)
         )
         self._added = _of_folders(added, settings, names.values())
+        self._filter = RowFilter() if self._is_of_cases else settings.rows
+        if missing := self._filter.columns.difference(header, self._added):
+            raise InputError(f"it has no column {', '.join(sorted(missing))} as [rows] says; {_column_list(header)}")
         for_case = case_names(
             settings, {k: v for k, v in names.items() if k in CaseNames.model_fields or k == "success"}
         )
@@ -246,6 +250,7 @@ class TableLog:
         self._sink = sink
         self._used = 0
         self.is_whole = True  # it gets all rows of the file
+        self._left_out = 0  # rows that [rows] leaves out, of those that are read by columns
 
     def by_columns(self, is_whole: bool = True) -> FlatLog | None:
         """Returns the reading of the same file by columns, or None if its settings need the reading by records.
@@ -273,11 +278,29 @@ class TableLog:
         table.is_whole = False
         return table
 
+    def kept(self, rows: Rows) -> Rows:
+        """Returns the rows that [rows] does not leave out. They are counted by `count_left_out`."""
+        keeps = np.ones(len(rows.positions), bool)
+        for name in self._filter.columns:
+            coded = coded_texts(as_texts(rows.columns[name], encode=True))
+            told = [self._filter.keeps_value(name, value) for value in (*coded.values.to_pylist(), None)]
+            keeps &= np.array(told, bool)[coded.codes]
+        self._left_out += len(keeps) - int(keeps.sum())
+        return rows if keeps.all() else rows.some(np.flatnonzero(keeps))
+
+    def count_left_out(self) -> None:
+        """Counts the rows that `kept` left out, once all are read by columns."""
+        self._sink.not_work(self._left_out)
+        self._left_out = 0
+
     def row(self, position: int, fields: dict[str, Any], is_redacted: bool = False) -> None:
         """Adds one row by column name. What says nothing counts as missing."""
         if not is_redacted:
             pairs = {name: (fields.get(day), fields.get(clock)) for name, (day, clock) in self._joined.items()}
             fields = fields | self._added | {name: values.joined_time(*pair) for name, pair in pairs.items()}
+            if not self._filter.keeps(fields):
+                self._sink.not_work(1)
+                return
         raw = values.telling(fields)
         if self._steps:
             self._row_of_steps(position, raw)

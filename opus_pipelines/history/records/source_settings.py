@@ -2,6 +2,7 @@
 
 import difflib
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo, available_timezones
@@ -12,7 +13,7 @@ from opus_pipelines.core.settings import Rates, Section, parse
 from opus_pipelines.core.settings_files import stated_toml
 from opus_pipelines.history.records.activity_kinds import KINDS, ActivityKind
 from opus_pipelines.history.records.formats import LOG_FORMATS
-from opus_pipelines.history.records.values import MOST_RUNS
+from opus_pipelines.history.records.values import MOST_RUNS, says_nothing, text
 
 FILE_NAME = "source.toml"
 MOST_USD = 1_000_000.0  # an hour, or a million tokens: what costs more is a slip of the pen
@@ -211,6 +212,31 @@ class Success(Section):
         return self.last_activity_in is not None or self.contains_activity is not None
 
 
+class RowFilter(Section):
+    """`[rows]`: which rows of CSV and Parquet are read; the others are counted as no work."""
+
+    only: dict[str, TextList] = Field(
+        {}, description='read only rows with these values, e.g. only = { fieldname = ["state"] }'
+    )
+    without: dict[str, TextList] = Field(
+        {}, description='leave out rows with these values, e.g. without = { "Order no." = ["Total"] }'
+    )
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Returns the columns that tell which rows are read."""
+        return frozenset((*self.only, *self.without))
+
+    def keeps(self, fields: Mapping[str, Any]) -> bool:
+        """Tells whether a row is read, by column name."""
+        return all(self.keeps_value(name, fields.get(name)) for name in self.columns)
+
+    def keeps_value(self, name: str, value: Any) -> bool:
+        """Tells whether a row with this value in a column is read, as far as that column tells it."""
+        written = "" if says_nothing(value) else text(value).strip()
+        return written in self.only.get(name, (written,)) and written not in self.without.get(name, ())
+
+
 class Activities(Section):
     """`[activities]`: the kinds of activities that the classification by evidence gets wrong."""
 
@@ -313,6 +339,7 @@ class SourceSettings(Section):
     redact: Redact = Redact()
     activities: Activities = Activities()
     transitions: Transitions = Transitions()
+    rows: RowFilter = RowFilter()
 
     @field_validator("format")
     @classmethod

@@ -108,6 +108,27 @@ def test_plain_rows_are_read_by_columns() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("rows", "cases", "left_out"),
+    [
+        ({"only": {"activity": ["step 0", "step 1"]}}, ["c0", "c1", "c2", "c3", "c4", "c5", "c6"], 11),
+        ({"without": {"case_id": ["c0", "c6"]}}, ["c1", "c2", "c3", "c4", "c5"], 10),
+        ({"only": {"resource": ["r1 "]}, "without": {"case:kind": ["k1", "k2", "k3", "k4", "k5", "k6"]}}, [], 35),
+    ],
+)
+@pytest.mark.parametrize("redact", [{}, {"hash": ["resource", "case:kind"]}])
+def test_rows_that_the_settings_leave_out_are_counted_as_no_work(
+    rows: dict[str, Any], cases: list[str], left_out: int, redact: dict[str, Any]
+) -> None:
+    read = both(lines(*PLAIN), {"rows": rows, "redact": redact}, block=300)
+    assert [row["case_id"] for row in read.rows] == cases
+    assert (read.sink.counts.records, read.sink.counts.not_work) == (35, left_out)
+
+
+def test_rows_are_left_out_by_a_column_that_is_there() -> None:
+    assert "stage" in str(both(lines(*PLAIN), {"rows": {"only": {"stage": ["x"]}}}).reason)
+
+
 @pytest.mark.parametrize(("columns", "by_columns"), [(200, True), (1_000, False)])
 def test_few_rows_of_a_wide_table_are_read_by_records(columns: int, by_columns: bool) -> None:
     others = ",".join(f"c{n}" for n in range(columns))

@@ -4,21 +4,30 @@ It also says what the first rows show that these columns leave out: clocks, line
 """
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 
-from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.errors import InputError, UnclearColumn
 from opus_pipelines.history.formats.table_log import USUAL, _plain
 from opus_pipelines.history.ingestion.onboarding.life_cycles import find_life_cycle
 from opus_pipelines.history.ingestion.onboarding.table_sample import (
+    BAD,
+    GOOD,
     MOSTLY,
-    NUMBERING,
     ROLES,
+    SUMS,
+    YES_OR_NO,
     Column,
     TableSample,
     TimeValues,
+    change_words,
+    moments_of,
     money_values,
+    names_amount,
+    names_number,
     names_role,
     names_type_of_activity,
     read_sample,
@@ -192,8 +201,19 @@ def _changed_fields(sample: TableSample, roles: Mapping[str, object], rest: list
 MOST_ACTIVITIES = 1_000
 MOST_GROUPS = 100  # of people in one log
 FILLED = 0.98  # least share of the rows that name their case
-TYPE_OF = 2.5  # score of a name such as "event type", which tells the activity unless a column is named as it
 _RARELY = 0.02  # share of the cases in which a value of the case itself may be seen to change
+_NEARLY = 0.5  # difference of two scores from which one reading is better than the other
+_LOOKED_AT = 2_000  # cases with several events
+_MOST_CANDIDATES = 8  # for one role
+_EXACT, _NAMED, TYPE_OF, _STATE = 4.0, 3.0, 1.5, 1.5  # scores of names of columns
+_LONG_ENOUGH = (1.2, 200)  # events of a case
+_FEW_CASES = 30  # so few, with more events each than this, are rather groups of cases
+_ORDERED = 0.2  # least share of the steps that the step before tells, where no column is named as the activity
+_ID = re.compile(r"(?=.*\d)[^\s,]{1,40}|[A-Z]{1,5} ?-? ?\d+")
+_ROUNDED_ID = re.compile(r"\d(?:[.,]\d+)?[Ee]\+\d+")
+_PERSON = re.compile(
+    r"[^\W\d_][\w'-]+, ?(?:[^\W\d_]\.?|[^\W\d_][\w'-]+)|(?:[^\W\d_]\. ?){1,2}[^\W\d_][\w' -]+|[a-zà-ÿ]+[._][a-zà-ÿ]+\d*"
+)
 _ORDER = (
     "case activity start end time transition instance actor actor_group actor_kind model cost case_cost currency"
 ).split()
@@ -205,6 +225,9 @@ class ColumnsFound:
 
     `times` describes each time column. `attributes` are columns with values of the case as a whole. `zone` is the time
     zone, guessed from the language of the header. `meanings` are those of transitions that only the data tell.
+    `later` has the columns whose value for the case is known at its end alone, each with the reason. `rows` are the
+    rows that are read or left out, as [rows] states them, and `left_out` says which are not read. `guessed` are roles
+    that the values tell, and not the names.
     """
 
     roles: dict[str, str]
@@ -214,46 +237,71 @@ class ColumnsFound:
     currency: str | None = None
     zone: str | None = None
     meanings: Mapping[str, list[str]] = field(default_factory=dict)
+    later: Mapping[str, str] = field(default_factory=dict)
+    rows: Mapping[str, Mapping[str, list[str]]] = field(default_factory=dict)
+    left_out: str = ""
+    guessed: Mapping[str, str] = field(default_factory=dict)
 
 
-def find_columns(sample: TableSample, stated: Mapping[str, str] | None = None) -> ColumnsFound:
+def find_columns(
+    whole: TableSample,
+    stated: Mapping[str, str] | None = None,
+    only: Mapping[str, list[str]] | None = None,
+) -> ColumnsFound:
     """Finds the roles of the columns.
 
-    `stated` has roles that a person gave; they take precedence. Raises InputError if case, activity or time cannot be
-    determined.
+    `stated` has roles that a person gave, and `only` the rows; they take precedence. Raises InputError if case,
+    activity or time cannot be determined, and UnclearColumn if two readings are nearly as good.
     """
     roles = dict(stated or {})
-    if lacking := [name for name in roles.values() if name not in sample.columns]:
-        raise InputError(
-            f"there is no column {', '.join(map(repr, lacking))}; the columns are {_listed(sample.header)}"
-        )
-    zone = zone_of(sample.header)
-    times = {name: seen for name in sample.header if (seen := time_values(sample.columns[name])).readable >= MOSTLY}
+    if lacking := [name for name in (*roles.values(), *(only or ())) if name not in whole.columns]:
+        raise InputError(f"there is no column {', '.join(map(repr, lacking))}; the columns are {_listed(whole.header)}")
+    zone = zone_of(whole.header)
+    times = {name: seen for name in whole.header if (seen := time_values(whole.columns[name])).readable >= MOSTLY}
+    sample, footers = _without_footers(whole, times)
+    change = None if only or "activity" in roles else changed_fields(sample, times, roles.get("case"))
+    before: str | None = None
+    if change is not None:
+        roles["activity"], before = change.new, change.old
+        only = {change.field: [change.state]} if change.field and change.state else only
+    rest = ""
+    if only:
+        sample, rest = _only(sample, only)
     _usual(sample, roles, times)
-    if "case" not in roles:
-        roles["case"] = _best(sample, roles, "case", _case_score(sample, times), times)
     life_cycle = None
-    if "transition" not in roles:
-        life_cycle = find_life_cycle(sample, roles, times)
+    if "transition" not in roles and change is None:
+        free = [name for name in sample.header if name not in times and name not in roles.values()]
+        case = roles.get("case") or next(iter(_best(_case_scores(sample, free))), None)
+        life_cycle = find_life_cycle(sample, roles | {"case": case}, times) if case else None
         roles |= {"transition": life_cycle.column} if life_cycle else {}
-    if "activity" not in roles:
-        roles["activity"] = _best(sample, roles, "activity", _activity_score(sample, roles["case"], times), times)
+    _case_and_activity(sample, roles, times, {before} - {None})
     _times(sample, roles, times)
     if not {"time", "start", "end"} & roles.keys():
         raise InputError(_unclear(sample, "time"))
-    _actor(sample, roles)
+    if any(map(_ROUNDED_ID.fullmatch, sample.columns[roles["case"]].counts)):
+        value = next(filter(_ROUNDED_ID.fullmatch, sample.columns[roles["case"]].counts))
+        raise InputError(
+            f"ids in {roles['case']!r} such as {value} were rounded by a spreadsheet, so that different cases have one "
+            "id; export the column as text"
+        )
+    guessed = _actor(sample, roles, times, before)
     _group(sample, roles)
     columns = _cost(
         sample, ColumnsFound(roles, {name: times[name] for name in roles.values() if name in times}, zone=zone)
     )
-    taken = set(columns.roles.values())
-    attributes = tuple(
-        name for name in sample.header if name not in taken and _is_of_case(sample, columns.roles["case"], name)
-    )
+    taken = {*columns.roles.values(), before}
+    own = [name for name in sample.header if name not in taken and _is_of_case(sample, columns.roles["case"], name)]
+    later = _known_later(sample, columns.roles, own, times)
+    without, footer = _footers(whole, columns.roles["case"], footers)
+    rows = {kind: values for kind, values in (("only", only), ("without", without)) if values}
     return replace(
         columns,
         roles={role: columns.roles[role] for role in _ORDER if role in columns.roles},
-        attributes=attributes,
+        attributes=tuple(name for name in own if name not in later),
+        later=later,
+        rows=rows,
+        left_out="; ".join(filter(None, (rest, footer))),
+        guessed=guessed,
         meanings=life_cycle.meanings if life_cycle else {},
     )
 
@@ -261,7 +309,7 @@ def find_columns(sample: TableSample, stated: Mapping[str, str] | None = None) -
 def _usual(sample: TableSample, roles: dict[str, str], times: Mapping[str, TimeValues]) -> None:
     """Assigns the names that the readers know. They need no check of their values, except that times must be times."""
     plain = {_plain(name): name for name in reversed(sample.header)}
-    for role in ("case", "activity", "start", "end", "time", "transition", "instance", "actor", "actor_kind", "model"):
+    for role in ("start", "end", "time", "transition", "instance", "actor_kind", "model"):
         column = next(
             (plain[name] for name in map(_plain, USUAL[role]) if name in plain and plain[name] not in roles.values()),
             None,
@@ -271,7 +319,7 @@ def _usual(sample: TableSample, roles: dict[str, str], times: Mapping[str, TimeV
         if role in ("start", "end", "time") and (column not in times or ("time" in roles and role != "time")):
             continue
         roles[role] = column
-    case = roles.get("case")
+    case = roles.get("case") or next((plain[name] for name in map(_plain, USUAL["case"]) if name in plain), None)
     for role in ("start", "end", "time"):  # a date of the case as a whole is no moment of an event
         if (
             case
@@ -289,46 +337,187 @@ def _has_long_cases(sample: TableSample, case: str) -> bool:
     return any(len(rows) > 1 for rows in sample.cases(case))
 
 
-def _case_score(sample: TableSample, times: Mapping[str, TimeValues]) -> dict[str, float]:
+def _case_and_activity(
+    sample: TableSample, roles: dict[str, str], times: Mapping[str, TimeValues], others: Collection[str | None]
+) -> None:
+    """Finds the case and the activity together, as the pair of columns that looks most like a log.
+
+    Of a pair count the names, the form of the values, and whether events of a case differ, activities stand in many
+    cases, and one activity tells the next. Raises InputError if there is no such pair, and UnclearColumn if
+    another one is nearly as good.
+    """
+    free = [n for n in sample.header if n not in times and n not in roles.values() and n not in others]
+    cases = [roles["case"]] if "case" in roles else _best(_case_scores(sample, free))
+    if not cases and (steps := step_columns(sample, [name for name in times if name not in roles.values()])):
+        raise InputError(f"{one_row_a_case(steps)} (it cannot be told which column is the case)")
+    scores: dict[tuple[str, str], float] = {}
+    usual: set[tuple[str, str]] = set()
+    own = _case_scores(sample, cases)
+    kinds = _activity_scores(sample, free)
+    for name in kinds:  # what the case tells is an attribute of the case
+        distinct = len(sample.columns[name].counts)
+        if any(len(sample.columns[c].counts) > 2 * distinct and _tells(sample, c, name) for c in cases if c != name):
+            kinds[name] -= 2 * (kinds[name] < _EXACT)
+    for case in cases:
+        activities = [roles["activity"]] if "activity" in roles else [n for n in _best(kinds) if n != case]
+        for activity in activities:
+            fit = _fit(sample, case, activity)
+            score = own.get(case, 0.0) + kinds.get(activity, 0.0) + fit.score
+            is_named = "activity" in roles or kinds[activity] >= _STATE or fit.told >= _ORDERED
+            if is_named and (fit.is_log or kinds.get(activity, 0.0) >= _EXACT or "activity" in roles):
+                scores[case, activity] = score
+            if own.get(case, 0.0) >= _EXACT and kinds.get(activity, 0.0) >= _EXACT:
+                usual.add((case, activity))
+    ranked = sorted(scores, key=lambda pair: -scores[pair])
+    if not ranked:
+        likely = [name for name in cases if own.get(name, 0.0) >= max(own.values(), default=0.0) - _NEARLY]
+        role, names = ("case", likely) if "case" not in roles and len(likely) != 1 else ("activity", [])
+        raise _unclear_of(sample, role, names) if len(names) > 1 else InputError(_unclear(sample, role))
+    best = ranked[0]
+    for other in ranked[1:]:
+        if best in usual or scores[other] < scores[best] - _NEARLY:
+            break
+        for place, role in enumerate(("case", "activity")):
+            if best[place] != other[place] and not _is_same(sample, best[place], other[place]):
+                raise _unclear_of(sample, role, (best[place], other[place]))
+    roles["case"], roles["activity"] = best
+
+
+def _best(scores: Mapping[str, float]) -> list[str]:
+    return sorted(scores, key=lambda name: -scores[name])[:_MOST_CANDIDATES]
+
+
+def _unclear_of(sample: TableSample, role: str, names: Sequence[str]) -> UnclearColumn:
+    """Returns the error that shows several columns with some of their values."""
+    shown = "; ".join(f"{n!r} ({', '.join(v for v, _ in sample.columns[n].counts.most_common(3))[:60]})" for n in names)
+    return UnclearColumn(f"{_unclear(sample, role)}; as likely are {shown}", role, names)
+
+
+def _is_same(sample: TableSample, one: str, other: str) -> bool:
+    """Tells whether two columns have a value each for each value of the other, as a number and a name of one thing."""
+    pairs = set(zip(sample.columns[one].values, sample.columns[other].values, strict=True))
+    return len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs})
+
+
+def _tells(sample: TableSample, one: str, other: str) -> bool:
+    """Tells whether each value of a column goes with one value of another, as an order does with its customer."""
+    pairs = set(zip(sample.columns[one].values, sample.columns[other].values, strict=True))
+    return len(pairs) <= (1 + _RARELY) * len({a for a, _ in pairs})
+
+
+def _is_usual(name: str, role: str) -> bool:
+    return _plain(name) in map(_plain, USUAL[role])
+
+
+def _share_in(column: Column, pattern: re.Pattern[str]) -> float:
+    return sum(bool(pattern.fullmatch(value)) for value in column.counts) / max(1, len(column.counts))
+
+
+def _names_other(name: str) -> bool:
+    """Tells whether a name is that of people, groups, amounts or outcomes, which are neither case nor activity."""
+    return any(names_role(name, role) for role in ("actor", "owner", "actor_group", "cost")) or names_amount(name)
+
+
+def _case_scores(sample: TableSample, free: Sequence[str]) -> dict[str, float]:
     scores = {}
-    for name, column in sample.columns.items():
+    for name in free:
+        column = sample.columns[name]
         distinct = len(column.counts)
-        if name in times or len(column.filled) < FILLED * sample.rows or not 1 < distinct < sample.rows:
+        if _is_usual(name, "case"):
+            scores[name] = _EXACT
+            continue
+        if len(column.filled) < FILLED * sample.rows or not 1 < distinct < sample.rows:
             continue  # a few rows without an id are rejected later, and named
-        long_enough = 1.2 <= sample.rows / distinct <= 200
-        numbers = any(word in NUMBERING or word.endswith(("nummer", "number")) for word in words_of(name))
-        of_people = names_role(name, "actor") or names_role(name, "actor_group")
-        scores[name] = 3.0 * (names_role(name, "case") - of_people) + numbers + 2.0 * long_enough + (distinct > 20)
-    return {name: score for name, score in scores.items() if score >= 3}
+        named = _NAMED * names_role(name, "case") + names_number(name)
+        named -= _NAMED * _names_other(name) + names_role(name, "party") + 2.0 * names_role(name, "outcome")
+        of_ids = 1.5 * (_share_in(column, _ID) >= MOSTLY)
+        long_enough = _LONG_ENOUGH[0] <= sample.rows / distinct <= _LONG_ENOUGH[1]
+        scores[name] = named + of_ids + long_enough + 0.5 * (distinct > 20)
+    likely = {name: score for name, score in scores.items() if score >= 2}
+    for name in likely:  # what a more precise id tells is an attribute of the case
+        for finer in likely:
+            if len(sample.columns[finer].counts) > len(sample.columns[name].counts) and _tells(sample, finer, name):
+                scores[name] -= 1
+                break
+    return {name: scores[name] for name in likely if scores[name] >= 1}
 
 
-def _activity_score(sample: TableSample, case: str, times: Mapping[str, TimeValues]) -> dict[str, float]:
+def _activity_scores(sample: TableSample, free: Sequence[str]) -> dict[str, float]:
     scores = {}
-    for name, column in sample.columns.items():
-        distinct = len(column.counts)
-        if name in times or name == case or not 1 < distinct <= min(MOST_ACTIVITIES, max(2, len(column.filled) / 2)):
+    for name in free:
+        column = sample.columns[name]
+        distinct, is_usual = len(column.counts), _is_usual(name, "activity")
+        named = _NAMED * names_role(name, "activity") or TYPE_OF * names_type_of_activity(name)
+        named = named or _STATE * (names_role(name, "state") or names_role(name, "outcome"))
+        if is_usual:
+            scores[name] = _EXACT
+        if not 1 < distinct <= min(MOST_ACTIVITIES, max(2, len(column.filled) / 2)):
             continue
-        if (
-            len(column.filled) < MOSTLY * sample.rows
-            or sum(any(c.isalpha() for c in value) for value in column.counts) < MOSTLY * distinct
-        ):
+        lettered = sum(any(c.isalpha() for c in value) for value in column.counts) >= MOSTLY * distinct
+        if len(column.filled) < MOSTLY * sample.rows or not (lettered or named >= TYPE_OF or is_usual):
             continue
-        named = 3.0 * names_role(name, "activity") or TYPE_OF * names_type_of_activity(name)
-        scores[name] = named + 2.0 * sample.changes_within(case, name) - names_role(name, "actor")
-    return {name: score for name, score in scores.items() if score >= 1.5}
+        named -= _NAMED * _names_other(name) + 2.0 * names_role(name, "party") + names_role(name, "description")
+        of_ids = distinct > MOST_FIELDS and _share_in(column, _ID) >= MOSTLY
+        of_people = _share_in(column, _PERSON) >= MOSTLY and not lettered_words(column)
+        scores[name] = max(scores.get(name, 0.0), named) - 2.0 * of_ids - 1.5 * of_people
+    return scores
 
 
-def _best(
-    sample: TableSample, roles: Mapping[str, str], role: str, scores: Mapping[str, float], times: Mapping[str, object]
-) -> str:
-    """Returns the column with the highest score. Raises InputError if there is none, or if two have the same score."""
-    ranked = sorted((name for name in scores if name not in roles.values()), key=lambda name: -scores[name])
-    if ranked and (len(ranked) == 1 or scores[ranked[1]] < scores[ranked[0]]):
-        return ranked[0]
-    if not ranked and (steps := step_columns(sample, [name for name in times if name not in roles.values()])):
-        raise InputError(f"{one_row_a_case(steps)} (it cannot be told which column is the {role})")
-    equal = [name for name in ranked if scores[name] == scores[ranked[0]]]
-    raise InputError(_unclear(sample, role) + (f"; {_listed(equal)} are as likely" if equal else ""))
+def lettered_words(column: Column) -> bool:
+    """Tells whether most values are several words or one word in letters, none of which is an initial."""
+    return (
+        sum(all(len(w) > 1 and w.isalpha() for w in value.split()) for value in column.counts) > len(column.counts) / 2
+    )
+
+
+@dataclass(frozen=True)
+class _Fit:
+    """How well two columns go together as case and activity; `told` is how often one activity tells the next."""
+
+    score: float
+    told: float
+    is_log: bool
+
+
+def _fit(sample: TableSample, case: str, activity: str) -> _Fit:
+    values = sample.columns[activity].values
+    cases = sample.cases(case)
+    long = [rows for rows in cases if len(rows) > 1][:_LOOKED_AT]
+    if not long:
+        return _Fit(0.0, 0.0, is_log=not any(len(rows) > 1 for rows in cases))
+    changes = sample.changes_within(case, activity)
+    in_cases = Counter(value for rows in long for value in {values[row] for row in rows})
+    events = sum(map(len, long))
+    spread = sum(in_cases[values[row]] >= min(3, len(long)) for rows in long for row in rows) / events
+    told = _told(long, values)
+    more_cases = len(cases) >= len(sample.columns[activity].counts)
+    few_cases = len(cases) < _FEW_CASES and events > _FEW_CASES * len(cases)
+    score = 2.0 * changes + spread + 1.5 * told + (0.5 if more_cases else -1.5) - few_cases
+    return _Fit(score, told, changes >= LEAST_REPEATED and spread >= 0.5)
+
+
+def _told(cases: Sequence[Sequence[int]], values: Sequence[str]) -> float:
+    """Returns by how much the value before tells the next other value better than its share does, from 0 to 1.
+
+    What follows is learned from every second case, and tried on the others.
+    """
+    followers: dict[str, Counter[str]] = {}
+    overall: Counter[str] = Counter()
+    pairs: tuple[list[tuple[str, str]], list[tuple[str, str]]] = ([], [])
+    for number, rows in enumerate(cases):
+        before = ""
+        for row in rows:
+            if values[row] != before:
+                pairs[number % 2].append((before, values[row]))
+            before = values[row]
+    for before, after in pairs[0]:
+        followers.setdefault(before, Counter())[after] += 1
+        overall[after] += 1
+    tried = pairs[1] or pairs[0]
+    usual = overall.most_common(1)[0][0]
+    by_chance = sum(after == usual for _, after in tried) / len(tried)
+    right = sum(before in followers and followers[before].most_common(1)[0][0] == after for before, after in tried)
+    return max(0.0, (right / len(tried) - by_chance) / max(1 - by_chance, 0.01))
 
 
 def _times(sample: TableSample, roles: dict[str, str], times: Mapping[str, TimeValues]) -> None:
@@ -360,11 +549,49 @@ def _times(sample: TableSample, roles: dict[str, str], times: Mapping[str, TimeV
         roles["time"] = likely[0]
 
 
-def _actor(sample: TableSample, roles: dict[str, str]) -> None:
-    free = [name for name in sample.header if name not in roles.values() and names_role(name, "actor")]
-    moving = [name for name in free if sample.changes_within(roles["case"], name) > _RARELY]
-    if "actor" not in roles and len(moving) == 1:
-        roles["actor"] = moving[0]
+def _actor(
+    sample: TableSample, roles: dict[str, str], times: Mapping[str, TimeValues], before: str | None
+) -> dict[str, str]:
+    """Finds who did it, also where one person handles a whole case. Returns the reason where the values alone tell it.
+
+    A person works on several cases. Raises UnclearColumn if two columns are nearly as likely.
+    """
+    if "actor" in roles:
+        return {}
+    scores, guesses = {}, {}
+    for name in sample.header:
+        column = sample.columns[name]
+        if name in roles.values() or name in times or name == before or not column.counts:
+            continue
+        cases = sample.cases(roles["case"])
+        several = len(column.filled) > len(column.counts) or len(cases) <= 1
+        of_amounts = names_amount(name) or names_role(name, "cost")
+        named = _EXACT * _is_usual(name, "actor") or _NAMED * names_role(name, "actor")
+        named = named or 2.0 * (names_role(name, "owner") and not _tells(sample, name, roles["case"]))
+        if named and not of_amounts and (several or named >= _EXACT):
+            scores[name] = named + (sample.changes_within(roles["case"], name) > _RARELY)
+        elif (
+            not names_role(name, "party")
+            and len(column.filled) >= MOSTLY * sample.rows
+            and 1 < len(column.counts) <= len(cases) / 2
+            and _share_in(column, _PERSON) >= MOSTLY
+            and _share_in(column, _MANY_WORDS) == 0
+        ):
+            guesses[name] = 1.0
+    guessed = not scores
+    ranked = _best(scores or guesses)
+    near = [name for name in ranked if (scores or guesses)[name] > (scores or guesses)[ranked[0]] - _NEARLY]
+    different = [name for name in near[1:] if not _is_same(sample, near[0], name)]
+    if different and guessed:
+        return {}
+    if different:
+        raise _unclear_of(sample, "actor", (near[0], *different))
+    if ranked:
+        roles["actor"] = ranked[0]
+    return {"actor": "a guess by its values, which are written as names of people"} if ranked and guessed else {}
+
+
+_MANY_WORDS = re.compile(r"\S+(?:\s+\S+){3,}")
 
 
 def _group(sample: TableSample, roles: dict[str, str]) -> None:
@@ -423,6 +650,231 @@ def _is_of_case(sample: TableSample, case: str, name: str) -> bool:
     cases = [rows for rows in sample.cases(case) if any(values[row].strip() for row in rows)]
     known_at_start = sum(bool(values[rows[0]].strip()) for rows in cases)
     return bool(cases) and known_at_start >= MOSTLY * len(cases) and sample.changes_within(case, name) <= _RARELY
+
+
+def _known_later(
+    sample: TableSample, roles: Mapping[str, str], own: Sequence[str], times: Mapping[str, TimeValues]
+) -> dict[str, str]:
+    """Returns the columns whose value every row of a case repeats and that is known at its end alone, with the reason.
+
+    They are called as an outcome, have the words of outcomes, follow from the last activity, or are a moment after the
+    first event.
+    """
+    later = {}
+    cases = sample.cases(roles["case"])
+    values = sample.columns[roles["activity"]].values
+    clock = next(
+        (
+            moments_of(sample.columns[roles[r]], times[roles[r]])
+            for r in ("start", "time", "end")
+            if r in roles and roles[r] in times
+        ),
+        None,
+    )
+    for name in own:
+        column = sample.columns[name]
+        words = {" ".join(words_of(value)) for value in column.counts}
+        if name in times:
+            if clock is not None and _is_after(moments_of(column, times[name]), clock, cases):
+                later[name] = "a moment after the first event"
+        elif names_role(name, "outcome"):
+            later[name] = "its name is that of an outcome"
+        elif words & (GOOD - YES_OR_NO) and words & (BAD - YES_OR_NO) and len(words) <= MOST_OUTCOMES:
+            later[name] = "its values are outcomes"
+        elif 1 < len(column.counts) <= MOST_OUTCOMES and _follows_from_end(column.values, values, cases, clock):
+            later[name] = FOLLOWS
+    return later
+
+
+def _is_after(moments: Sequence[int | None], clock: Sequence[int | None], cases: Sequence[Sequence[int]]) -> bool:
+    pairs = [
+        (moment, min(known))
+        for rows in cases
+        if (moment := moments[rows[0]]) is not None and (known := [t for r in rows if (t := clock[r]) is not None])
+    ]
+    return sum(moment > first for moment, first in pairs) > len(pairs) / 2
+
+
+def _follows_from_end(
+    values: Sequence[str], activities: Sequence[str], cases: Sequence[Sequence[int]], clock: Sequence[int | None] | None
+) -> bool:
+    """Tells whether the last activity of a case tells its value nearly always, and the first one does not."""
+    ends: dict[str, Counter[str]] = {}
+    begins: dict[str, Counter[str]] = {}
+    for rows in cases:
+        known = [row for row in rows if values[row].strip()]
+        if known:
+            moments = [(clock[row] or 0, place) if clock else (0, place) for place, row in enumerate(rows)]
+            first, last = rows[min(moments)[1]], rows[max(moments)[1]]
+            ends.setdefault(activities[last], Counter())[values[known[0]]] += 1
+            begins.setdefault(activities[first], Counter())[values[known[0]]] += 1
+    total = sum(count.total() for count in ends.values())
+    if total < _SURE_CASES * len(ends) or len(ends) < 2:
+        return False
+    wrong, by_first = (sum(c.total() - max(c.values()) for c in told.values()) for told in (ends, begins))
+    return wrong <= _RARELY * total and wrong * _SURE_CASES <= by_first and by_first > _RARELY * total
+
+
+FOLLOWS = "it follows from the last activity"  # which does not tell which of its values are good
+MOST_OUTCOMES = 8  # distinct values of a column that plainly is an outcome
+_SURE_CASES = 5  # for each last activity
+
+
+@dataclass(frozen=True)
+class ChangedFields:
+    """An audit table: each row is the change of one field of a case, with the value before and the new value.
+
+    `state` is the value of `field` whose new values are the activities; both are None where all rows are of one field.
+    """
+
+    new: str
+    old: str | None
+    field: str | None = None
+    state: str | None = None
+
+
+def changed_fields(
+    sample: TableSample, times: Mapping[str, TimeValues], case: str | None = None
+) -> ChangedFields | None:
+    """Returns what tells that the table is a log of changed fields, or None if it is none.
+
+    Either the names tell it (field, old value, new value), or the values do: one before a change is the new one of the
+    change before. Raises InputError if it cannot be told which field is the state of the case.
+    """
+    free = [n for n in sample.header if n not in times and len(sample.columns[n].counts) > 0]
+    fields = [
+        n
+        for n in free
+        if len(sample.columns[n].counts) <= MOST_FIELDS
+        and len(sample.columns[n].filled) >= FILLED * sample.rows
+        and (names_role(n, "field") or _states(sample.columns[n]))
+    ]
+    fields.sort(key=lambda n: -(2 * names_role(n, "field") + bool(_states(sample.columns[n]))))
+    new = [n for n in free if set(change_words(n)) & {"new"}]
+    old = [n for n in free if set(change_words(n)) & {"old"}]
+    of_field = fields[0] if fields else None
+    if of_field is not None and names_role(of_field, "field") and len(new) == len(old) == 1 and new != old:
+        return _of_state(sample, ChangedFields(new[0], old[0], of_field))
+    for one in [case] if case else _best(_case_scores(sample, free))[:2]:
+        if one is not None and (pair := _changes(sample, one, times, fields[:1], [n for n in free if n != one])):
+            return _of_state(sample, pair)
+    if of_field is not None and names_role(of_field, "field") and _states(sample.columns[of_field]):
+        likely = [n for n in free if n != of_field and names_amount(n) and _are_of_one_field(sample, of_field, n)]
+        if len(likely) == 1:
+            return _of_state(sample, ChangedFields(likely[0], None, of_field))
+    return None
+
+
+def _states(column: Column) -> list[str]:
+    """Returns the values of a column of fields that are called a state of the case, the plainest ones alone."""
+    if len(column.counts) > MOST_FIELDS:
+        return []
+    named = [value for value in column.counts if names_role(value, "state")]
+    return [value for value in named if len(words_of(value)) == 1] or named
+
+
+def _of_state(sample: TableSample, change: ChangedFields) -> ChangedFields:
+    if change.field is None or len(sample.columns[change.field].counts) == 1:
+        return replace(change, field=None)
+    states = _states(sample.columns[change.field])
+    if len(states) == 1:
+        return replace(change, state=states[0])
+    fields = ", ".join(f"{value!r}" for value, _ in sample.columns[change.field].counts.most_common(MANY_FIELDS))
+    raise InputError(
+        f"the table is a log of changed fields, and it cannot be told which field is the state of the case; "
+        f"{change.field!r} has {fields}; say it with --rows '{change.field}=FIELD'"
+    )
+
+
+def _are_of_one_field(sample: TableSample, of_field: str, name: str) -> bool:
+    """Tells whether nearly all values of a column stand with one field each."""
+    pairs = Counter(zip(sample.columns[name].values, sample.columns[of_field].values, strict=True))
+    most: dict[str, int] = {}
+    for (value, _), count in pairs.items():
+        most[value] = max(most.get(value, 0), count)
+    return sum(most.values()) >= (1 - _RARELY) * sample.rows
+
+
+def _changes(
+    sample: TableSample, case: str, times: Mapping[str, TimeValues], fields: Sequence[str], free: Sequence[str]
+) -> ChangedFields | None:
+    """Returns the two columns of which one is what the other was at the change before, in the order of the times."""
+    moments = next((moments_of(sample.columns[name], seen) for name, seen in times.items()), None)
+    cases = [rows if moments is None else sorted(rows, key=lambda row: moments[row] or 0)
+             for rows in sample.cases(case)[:_LOOKED_AT]]  # fmt: skip
+    names = [n for n in free if n not in fields and 1 < len(sample.columns[n].counts) <= sample.rows / 2]
+    for of_field in (*fields, None):
+        states = _states(sample.columns[of_field]) if of_field else []
+        kept = {row for row in range(sample.rows) if not states or sample.columns[str(of_field)].values[row] in states}
+        steps = [[row for row in rows if row in kept] for rows in cases]
+        for new in names:
+            told = sample.columns[new].values
+            pairs = [p for rows in steps for p in pairwise(rows) if told[p[0]].strip() and told[p[0]] != told[p[1]]]
+            for old in names if len(pairs) >= LEAST_CHANGES else ():
+                was = sample.columns[old].values
+                if old != new and sum(was[b] == told[a] for a, b in pairs) >= MOSTLY * len(pairs):
+                    return ChangedFields(new, old, of_field)
+    return None
+
+
+def _only(sample: TableSample, only: Mapping[str, list[str]]) -> tuple[TableSample, str]:
+    """Returns the rows with these values alone, and what the others are."""
+    kept = [
+        row
+        for row in range(sample.rows)
+        if all(sample.columns[name].values[row].strip() in values for name, values in only.items())
+    ]
+    name = next(iter(only))
+    others = Counter(value for value in sample.columns[name].filled if value not in only[name])
+    shown = ", ".join(f"{value} ({count:,})" for value, count in others.most_common(MANY_FIELDS))
+    if not kept:
+        raise InputError(f"no row has {' or '.join(only[name])} in {name!r}; it has {shown}")
+    more = ", ..." if len(others) > MANY_FIELDS else ""
+    text = f"rows whose {name!r} is not {' or '.join(only[name])}: {shown}{more}" if others else ""
+    return sample.some(kept), text
+
+
+MANY_FIELDS = 8  # in a message
+
+
+def _without_footers(sample: TableSample, times: Mapping[str, TimeValues]) -> tuple[TableSample, list[int]]:
+    """Returns the sample without rows of sums and remarks, and the numbers of these rows.
+
+    Such a row has no time, while nearly all others have one. It stands at the end and is filled less than the others,
+    or has a word for a sum.
+    """
+    timed = [any(sample.columns[name].values[row].strip() for name in times) for row in range(sample.rows)]
+    bare = [row for row, has_time in enumerate(timed) if not has_time]
+    if not times or not bare or len(bare) > max(3, _RARELY * sample.rows) or 2 * len(bare) >= sample.rows:
+        return sample, []
+    columns = list(sample.columns.values())
+    looked_at = min(sample.rows, 50)
+    usual = sum(bool(column.values[row].strip()) for column in columns for row in range(looked_at)) / looked_at
+    last = max((row for row, has_time in enumerate(timed) if has_time), default=0)
+    found = []
+    for row in bare:
+        filled = [column.values[row].strip() for column in columns if column.values[row].strip()]
+        has_sum = bool(filled) and any(word in SUMS for word in words_of(filled[0]))
+        if has_sum or (row > last and len(filled) <= (usual + 1) / 2):
+            found.append(row)
+    return (sample.some([row for row in range(sample.rows) if row not in set(found)]), found) if found else (sample, [])
+
+
+def _footers(sample: TableSample, case: str, footers: Sequence[int]) -> tuple[dict[str, list[str]], str]:
+    """Returns which values tell the footers from other rows, and what they are. Rows without a case are rejected."""
+    without: dict[str, list[str]] = {}
+    shown = []
+    for row in footers:
+        for name in (case, *sample.header):
+            value = sample.columns[name].values[row].strip()
+            if value and all(
+                other in footers for other, v in enumerate(sample.columns[name].values) if v.strip() == value
+            ):
+                without.setdefault(name, [])
+                without[name] += [value] * (value not in without[name])
+                shown.append(repr(value))
+                break
+    return without, f"rows of sums or remarks: {', '.join(dict.fromkeys(shown))}" if shown else ""
 
 
 def _unclear(sample: TableSample, role: str) -> str:

@@ -8,7 +8,7 @@ import gzip
 import re
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -20,7 +20,7 @@ from opus_pipelines.core.json_lines import parsed
 from opus_pipelines.core.settings import parse
 from opus_pipelines.history.formats.encoding_detection import detect_file_delimiter, detect_file_encoding
 from opus_pipelines.history.formats.table_log import USUAL
-from opus_pipelines.history.ingestion.onboarding.columns import ColumnsFound, find_columns
+from opus_pipelines.history.ingestion.onboarding.columns import FOLLOWS, MOST_OUTCOMES, ColumnsFound, find_columns
 from opus_pipelines.history.ingestion.onboarding.layouts import arranged
 from opus_pipelines.history.ingestion.onboarding.life_cycles import refuse_unknown_words, transitions_in
 from opus_pipelines.history.ingestion.onboarding.report import (
@@ -40,7 +40,6 @@ from opus_pipelines.history.ingestion.onboarding.table_sample import (
     Column,
     TableSample,
     names_role,
-    tells_outcome,
     time_values,
     with_joined_times,
 )
@@ -201,7 +200,6 @@ def _name(file: Path, elements: list[dict[str, Any]]) -> str:
     return next(iter(named), min(rest, key=lambda name: len(values[name])))
 
 
-MOST_OUTCOMES = 8  # distinct values of a column that plainly is an outcome
 CLEAR_OUTCOMES = 0.95  # share of the cases whose value is known to be good or bad
 _HEAD = 1 << 20
 SEE_QUERY = ", see `opus query rejects_by_reason`"  # of the rebuild; a trial leaves no lake to ask
@@ -332,7 +330,7 @@ def _for_all(draft: Draft, files: Sequence[Path], kinds: Sequence[str], sample: 
 def _of_table(draft: Draft, sample: TableSample, stated: Stated) -> Draft:
     """Adds to the draft what the columns of a table show."""
     sample, joined = with_joined_times(sample, stated.columns.values())
-    table_columns = find_columns(sample, stated.columns)
+    table_columns = find_columns(sample, stated.columns, stated.rows)
     plain, notes = dict(draft.plain), draft.notes | sample.notes
     if sample.encoding is not None and sample.encoding.name not in ("utf-8", "utf-8-sig", "utf-16"):
         plain["encoding"] = sample.encoding.name
@@ -354,10 +352,13 @@ def _of_table(draft: Draft, sample: TableSample, stated: Stated) -> Draft:
     if table_columns.currency:
         plain["currency"] = table_columns.currency
     outcome, unclear = _outcome_column(
-        (name, sample.columns[name].counts)
-        for name in sample.header
-        if name not in table_columns.roles.values() and sample.changes_within(table_columns.roles["case"], name) <= 0.02
+        ((name, sample.columns[name].counts) for name in table_columns.later if name not in table_columns.times),
+        only_offered=[name for name, reason in table_columns.later.items() if reason == FOLLOWS],
     )
+    notes |= dict(table_columns.guessed) | ({"left out": table_columns.left_out} if table_columns.left_out else {})
+    if table_columns.later:
+        why = ", ".join(f"{name!r} ({reason})" for name, reason in table_columns.later.items())
+        notes["known later"] = f"no attributes of a case, because they are known at its end alone: {why}"
     columns: dict[str, str | list[str]] = {
         role: list(joined[name]) if name in joined else name for role, name in table_columns.roles.items()
     }
@@ -369,7 +370,7 @@ def _of_table(draft: Draft, sample: TableSample, stated: Stated) -> Draft:
         columns["title"] = title
     # An outcome is not known when a case starts, even if every row of the case repeats it.
     others = {description, title, outcome.name if outcome else None, client}
-    attributes = [name for name in table_columns.attributes if name not in others and not tells_outcome(name)]
+    attributes = [name for name in table_columns.attributes if name not in others]
     if outcome is not None and outcome.is_boolean:
         columns["success"] = outcome.name
     if attributes:
@@ -379,7 +380,8 @@ def _of_table(draft: Draft, sample: TableSample, stated: Stated) -> Draft:
     if table_columns.meanings:
         tables["transitions"] = dict(table_columns.meanings)
         notes["start"] = notes["complete"] = "assumed: the one follows the other for each step"
-    draft = replace(draft, plain=plain, notes=notes, tables=tables, outcome=outcome, unclear=unclear)
+    draft = replace(draft, plain=plain, notes=notes, tables=tables, rows=table_columns.rows)
+    draft = replace(draft, outcome=outcome, unclear=unclear)
     if any(not seen.states_zone for seen in table_columns.times.values()):
         return _with_zone(draft, stated.timezone or table_columns.zone or ASSUMED_ZONE, table_columns, stated)
     return draft
@@ -407,7 +409,9 @@ def _second_draft(draft: Draft, files: Sequence[Path], kind: str, trial: Trial) 
         tables.setdefault("columns", {})["attributes"] = sorted(set(_written(files[0], names)))
         notes["attributes"] = "the same in all events of a case, and known at its first event"
     outcome, unclear = _outcome_column(
-        (name, attribute_values(trial.folder, name)) for name in sorted(findings.case_attributes)
+        (name, attribute_values(trial.folder, name))
+        for name in sorted(findings.case_attributes)
+        if names_role(name, "outcome")
     )
     if outcome is not None and findings.succeeded + findings.failed:
         outcome = None  # the source tells it already
@@ -431,17 +435,17 @@ def _written(file: Path, names: Sequence[str]) -> list[str]:
 
 
 def _outcome_column(
-    columns: Iterable[tuple[str, Counter[str]]],
+    columns: Iterable[tuple[str, Counter[str]]], only_offered: Collection[str] = ()
 ) -> tuple[OutcomeColumn | None, tuple[tuple[str, Counter[str]], ...]]:
-    """Returns the one column that clearly is an outcome, and those that only have such a name."""
+    """Returns the one column that clearly is an outcome, and those that may be one."""
     plain, unclear = [], []
     for name, values in columns:
-        if not names_role(name, "outcome") or not 2 <= len(values) <= MOST_OUTCOMES:
+        if not 2 <= len(values) <= MOST_OUTCOMES:
             continue
         good = tuple(sorted(value for value in values if _word(value) in GOOD | TRUE))
         bad = tuple(sorted(value for value in values if _word(value) in BAD | FALSE))
         known = sum(values[value] for value in (*good, *bad))
-        if good and bad and known >= CLEAR_OUTCOMES * values.total():
+        if name not in only_offered and good and bad and known >= CLEAR_OUTCOMES * values.total():
             plain.append(OutcomeColumn(name, good, bad))
         else:
             unclear.append((name, values))

@@ -40,6 +40,7 @@ class Stated:
     columns: Mapping[str, str] = field(default_factory=dict)
     sheet: str | None = None  # of a workbook
     transitions: Mapping[str, list[str]] = field(default_factory=dict)
+    rows: Mapping[str, list[str]] = field(default_factory=dict)
     rates: Mapping[str, float] = field(default_factory=dict)  # dollars a unit of a currency, of opus.toml
 
 
@@ -66,6 +67,7 @@ class Draft:
 
     plain: dict[str, str | list[str]] = field(default_factory=dict)
     tables: dict[str, dict[str, str | list[str]]] = field(default_factory=dict)
+    rows: Mapping[str, Mapping[str, list[str]]] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
     outcome: OutcomeColumn | None = None
     kinds: dict[str, Classified] = field(default_factory=dict)
@@ -83,6 +85,7 @@ def source_text(draft: Draft) -> str:
     blocks = [
         "\n".join(_noted(draft, draft.plain.items())),
         *("\n".join([f"[{name}]", *_noted(draft, t.items())]) for name in TABLE_NAMES if (t := draft.tables.get(name))),
+        _rows_text(draft),
         _success_text(draft),
         _activities_text(draft),
     ]
@@ -94,6 +97,17 @@ def _noted(draft: Draft, values: Iterable[tuple[str, str | list[str]]]) -> list[
     for key, value in values:
         reasons.append(toml_lines({key: value})[0] + (f"  # {draft.notes[key]}" if key in draft.notes else ""))
     return reasons
+
+
+def _rows_text(draft: Draft) -> str:
+    """Returns the table [rows], which says which rows are read."""
+    if not draft.rows:
+        return ""
+    lines = ["[rows]" + (f"  # left out: {draft.notes['left out']}" if "left out" in draft.notes else "")]
+    for kind, values in draft.rows.items():
+        told = ", ".join(f"{toml_quoted(name)} = {toml_listed(some)}" for name, some in values.items())
+        lines.append(f"{kind} = {{ {told} }}")
+    return "\n".join(map(_one_line, lines))
 
 
 def _success_text(draft: Draft) -> str:
@@ -157,6 +171,7 @@ def report(trial: Trial, findings: Findings, notes: Sequence[tuple[str, str]] = 
         *_account(trial),
         *notes,
         *_counts(trial, findings, kinds),
+        *_left_out(trial),
         *_outcomes(trial, findings, kinds),
         *_missing(trial, findings),
         *_doubts(trial, findings),
@@ -257,6 +272,14 @@ def _counts(trial: Trial, findings: Findings, kinds: dict[str, Classified]) -> l
         ("costs", _costs(trial, findings)),
         ("case attributes", _cut(", ".join(attributes)) or "none"),
     ]
+
+
+def _left_out(trial: Trial) -> list[tuple[str, str]]:
+    """Returns which rows the settings leave out."""
+    rows = trial.settings.rows
+    told = [f"rows whose {name!r} is not {' or '.join(values)}" for name, values in rows.only.items()]
+    told += [f"rows whose {name!r} is {' or '.join(map(repr, values))}" for name, values in rows.without.items()]
+    return [("left out", text) for text in told]
 
 
 def _resources(trial: Trial, findings: Findings) -> str:

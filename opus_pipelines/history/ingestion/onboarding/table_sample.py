@@ -6,6 +6,7 @@ Values may be times (format, with or without zone) or amounts of money (with the
 import csv
 import io
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,7 @@ from datetime import datetime
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from unicodedata import combining, normalize
 
 import pyarrow.parquet as pq
 
@@ -33,83 +35,93 @@ from opus_pipelines.history.records.values import (
     says_nothing,
 )
 
-_ROLES = {
-    "case": """
-        case caseid fall fallnummer fallid vorgang vorgangsnummer vorgangsnr vorgangsid trace ticket ticketnumber antrag
-        antragsnummer auftrag auftragsnummer order orderid claim incident dossier dossiernummer zaak zaaknummer akte
-        aktenzeichen request requestid instance bestellung bestellnummer rechnungsnummer caso expediente pratica
-        commande demande
-    """,
-    "activity": """
-        activity aktivität aktivitaet tätigkeit taetigkeit task step schritt vorgangsschritt arbeitsschritt
-        prozessschritt event ereignis action aktion activiteit stap activité étape tâche actividad tarea attività
-        attivita operation
-    """,
-    "start": "start startzeit begun beginn begin started anfang start_time starttijd début debut inicio inizio",
-    "end": "end ende endzeit finish finished completed complete abschluss eindtijd einde fin fine abgeschlossen",
-    "time": """
-        timestamp time zeit zeitpunkt zeitstempel datum date datetime uhrzeit tijd tijdstip tijdstempel horodatage
-        heure fecha hora data ora when occurred
-    """,
-    "actor": """
-        resource ressource user username benutzer bearbeiter sachbearbeiter mitarbeiter employee performer agent
-        operator author staff
-        assignee handler worker behandelaar medewerker gebruiker utilisateur responsable usuario utente
-    """,
-    "actor_group": """
-        role rolle rôle rol ruolo group gruppe groupe grupo gruppo team abteilung department afdeling service
-        departamento reparto workgroup crew funktion
-    """,
-    "cost": "cost costs kosten kost aufwandskosten coût coûts cout couts coste costes costo costi custo custos",
-    "client": "client customer kunde mandant tenant company firma klant cliente azienda société entreprise empresa",
-    "description": (
-        "description beschreibung omschrijving subject betreff request anliegen summary descripción descrizione"
-    ),
-    "outcome": """
-        success successful outcome result ergebnis resultat status state uitkomst resultaat statut état resultado
-        estado esito stato erfolg erfolgreich succès
-    """,
-}
-ROLES = {role: frozenset(words.split()) for role, words in _ROLES.items()}
-_GOOD = """
-    success successful succeeded true yes y ok okay done completed complete paid approved accepted granted won
-    resolved closed fulfilled delivered positive erfolgreich erfolg ja erledigt abgeschlossen bezahlt genehmigt
-    angenommen gewonnen gelöst goedgekeurd afgerond betaald geslaagd réussi accepté payé oui sí aceptado pagado
-    accettato pagato
-"""
-_BAD = """
-    failure failed fail unsuccessful false no n nok error rejected declined refused denied cancelled canceled
-    withdrawn lost aborted expired unresolved negative nein fehlgeschlagen abgelehnt storniert abgebrochen
-    zurückgezogen verloren afgewezen geannuleerd mislukt échec refusé annulé non rechazado cancelado rifiutato
-    annullato
-"""
+_WORDS = tomllib.loads(Path(__file__).with_name("column_words.toml").read_text("utf-8"))
+
+
+def _folded(word: str) -> str:
+    """Returns a word without accents."""
+    return "".join(c for c in normalize("NFKD", word) if not combining(c))
+
+
+def _known(text: str) -> frozenset[str]:
+    """Returns the words of a text, with and without their accents."""
+    return frozenset(text.split()) | frozenset(map(_folded, text.split()))
+
+
+ROLES = {role: _known(words) for role, words in _WORDS["roles"].items()}
+GOOD, BAD, YES_OR_NO = (_known(_WORDS["values"][side]) for side in ("good", "bad", "yes_or_no"))
+NUMBERING = _known(_WORDS["words"]["numbering"])
+_BY, _TO, _ASSIGNED, _OPENING, _OF, _NAME, _REST, _LEADING, _OLD, _NEW, SUMS = (
+    _known(_WORDS["words"][kind]) for kind in "by to assigned opening of name rest leading old new sums".split()
+)
 _OF_ACTIVITIES = frozenset({"bezeichnung", "desc", "description", "label", "name", "text", "title", "type", "typ"})
 MOST_WORDS = 2  # of the name of a column without units and numbering
-NUMBERING = frozenset({"id", "nr", "no", "number", "nummer", "num", "key", "code", "kennung"})
-_UNITS = frozenset(
-    {"usd", "eur", "gbp", "chf", "total", "gesamt", "in", "amount", "per", "value", "wert", "sum", "summe", "totaal"}
-)
-GOOD, BAD = frozenset(_GOOD.split()), frozenset(_BAD.split())
-# A word of a column's name → the most frequent time zone of its language. It is shown as a guess.
-_ZONES = {
-    "Europe/Berlin": "aktivität aktivitaet tätigkeit vorgang vorgangsnummer fall fallnummer bearbeiter benutzer "
-    "zeitstempel zeitpunkt"
-    " kosten mitarbeiter uhrzeit auftrag antrag betrag ergebnis beginn ende schritt",
-    "Europe/Amsterdam": "activiteit zaak zaaknummer tijdstip behandelaar medewerker gebruiker bedrag uitkomst",
-    "Europe/Paris": "activité étape tâche horodatage utilisateur coût montant demande",
-    "Europe/Madrid": "actividad tarea fecha usuario coste importe",
-    "Europe/Rome": "attività attivita pratica utente costo importo",
-}
+_COMPOUND = 5  # letters of a word from which it may be the end of a longer one
+_NO_COMPOUNDS = frozenset({"cost", "amount", "party"})
+
+
+def _told_words(name: str) -> list[str]:
+    """Returns the words that tell what a column holds: of "Nº da multa" and "order number" the thing that is numbered.
+
+    Of "date of birth" and "responsable du dossier" it is what stands before the word for "of".
+    """
+    words = [_folded(word) for word in words_of(name)]
+    place = next((n for n, word in enumerate(words) if n and word in _OF), len(words))
+    for part in (words[:place], words[place:]):
+        told = [word for word in part if word not in NUMBERING and word not in _REST and word not in _OF]
+        if len(told) > 1:
+            told = [word for word in told if word not in _NAME]
+        if told and not set(told) <= _NAME:
+            return told
+    return []
 
 
 def names_role(name: str, role: str) -> bool:
     """Tells whether the name states this role.
 
-    Its last word must do so, apart from numbering and units, with at most one other word before it.
+    Its last word must do so, apart from numbering and units, with at most one other word before it; or the whole name,
+    written as one word.
     """
-    words = words_of(name)
-    rest = [word for word in words if word not in NUMBERING and word not in _UNITS]
-    return bool(rest) and rest[-1] in ROLES[role] and len(rest) <= MOST_WORDS
+    told = _told_words(name)
+    if role in ("actor", "owner") and _names_by(name):
+        return role == _names_by(name)
+    if told and told[0] in _LEADING:
+        return told[0] in ROLES[role]
+    if not told or len(told) > MOST_WORDS:
+        return False
+    if {told[-1], told[-1].removesuffix("s"), "".join(told)} & ROLES[role]:
+        return True
+    ends = tuple(word for word in ROLES[role] if len(word) >= _COMPOUND)
+    return role not in _NO_COMPOUNDS and told[-1].endswith(ends)
+
+
+def _names_by(name: str) -> str:
+    """Returns the role of a name such as "processed by" (actor), "created by" or "assigned to" (owner), else ""."""
+    words = [_folded(word) for word in words_of(name) if _folded(word) not in NUMBERING | _NAME]
+    if not 1 < len(words) <= MOST_WORDS + 1:
+        return ""
+    if words[-1] in _BY:
+        return "owner" if set(words) & _OPENING else "actor"
+    return "owner" if words[-1] in _TO and words[-2] in _ASSIGNED else ""
+
+
+def names_number(name: str) -> bool:
+    """Tells whether the name says that the column numbers something."""
+    words = [_folded(word) for word in words_of(name)]
+    return any(word in NUMBERING or word.endswith(("nummer", "number", "zeichen", "nr", "id")) for word in words)
+
+
+def names_amount(name: str) -> bool:
+    """Tells whether the name is that of an amount or of any value."""
+    return any(_folded(word) in ROLES["amount"] for word in words_of(name))
+
+
+def change_words(name: str) -> list[str]:
+    """Returns "old" or "new" for each word of the name that tells the value before a change or the one after it."""
+    words = [_folded(word) for word in words_of(name)]
+    ends = ("value", "wert", "string", "val")
+    bare = [next((word.removesuffix(e) for e in ends if word.endswith(e) and word != e), word) for word in words]
+    return ["old" if word in _OLD else "new" for word in bare if word in _OLD or word in _NEW]
 
 
 def names_type_of_activity(name: str) -> bool:
@@ -118,17 +130,13 @@ def names_type_of_activity(name: str) -> bool:
     return last in _OF_ACTIVITIES and bool(words) and words[-1] in ROLES["activity"] and len(words) <= MOST_WORDS
 
 
-def tells_outcome(name: str) -> bool:
-    """Tells whether the name states an outcome, and not only a state, which may be known from the beginning."""
-    return names_role(name, "outcome") and not {"status", "state", "statut", "estado", "stato", "état"} & set(
-        words_of(name)
-    )
-
-
 def zone_of(header: list[str]) -> str | None:
-    """Returns the time zone where a table with these column names was probably written, or None if it is unclear."""
+    """Returns the time zone where a table with these column names was probably written, or None if it is unclear.
+
+    It is the one with the most inhabitants of those whose language the names are in, and is shown as a guess.
+    """
     words = {word for name in header for word in words_of(name)}
-    votes = {zone: len(words & set(known.split())) for zone, known in _ZONES.items()}
+    votes = {zone: len(words & set(known.split())) for zone, known in _WORDS["zones"].items()}
     best = max(votes, key=lambda zone: votes[zone])
     return best if votes[best] else None
 
@@ -182,6 +190,11 @@ class TableSample:
                     groups.setdefault(value.strip(), []).append(row)
             self._groups[case] = list(groups.values())
         return self._groups[case]
+
+    def some(self, rows: Sequence[int]) -> "TableSample":
+        """Returns some of the rows."""
+        columns = {n: Column(n, tuple(c.values[row] for row in rows)) for n, c in self.columns.items()}
+        return replace(self, columns=columns, rows=len(rows), _groups={})
 
     def changes_within(self, case: str, column: str) -> float:
         """Returns the share of cases with several rows in which the column has several values.
@@ -303,6 +316,18 @@ def time_values(column: Column, day_first_usual: bool = True) -> TimeValues:
     if len(values) > FIRST_LOOK and _times_of(values[:FIRST_LOOK], day_first_usual).readable < MOSTLY / 2:
         return TimeValues(0.0)  # most columns hold no times, and trying every form on all their values takes long
     return _times_of(values, day_first_usual)
+
+
+def moments_of(column: Column, seen: TimeValues) -> list[int | None]:
+    """Returns the time of each row in microseconds, None where it has none that can be read."""
+    parse = TimeParser("UTC", seen.formats, day_comes_first(column.counts))
+    known: dict[str, int | None] = {"": None}
+    for value in column.counts:
+        try:
+            known[value] = parse(value)
+        except BadValueError:
+            known[value] = None
+    return [known.get(value.strip()) for value in column.values]
 
 
 def _times_of(values: Sequence[str], day_first_usual: bool) -> TimeValues:

@@ -149,7 +149,7 @@ def test_a_name_for_the_type_of_an_event_tells_the_activity_unless_a_column_is_n
     assert find_columns(table(**columns, work__step=columns["site"])).roles["activity"] == "work step"
     del columns["event_type"]
     columns |= {"shift": [("early", "late")[n % 2] for n in rows]}
-    with pytest.raises(InputError, match=r"--activity COLUMN; 'site', 'shift' are as likely"):
+    with pytest.raises(InputError, match=r"--activity COLUMN; as likely are 'site'.*'shift'"):
         find_columns(table(**columns))
 
 

@@ -80,7 +80,7 @@ def test_what_cannot_be_told(tmp_path: Path, records: list[object], message: str
     [
         (
             {"action": "pay", "begin": "2025-03-01T07:00:00Z", "finish": "2025-03-01T08:00:00Z", "user_name": "Ann"},
-            {"start": "begin", "end": "finish"},
+            {"start": "begin", "end": "finish", "actor": "user_name"},
             (),
         ),
         ({"node": "pay", "startTime": 1740000000000, "executionTime": 250}, {"start": "startTime"}, ()),
