@@ -28,6 +28,7 @@ from opus_pipelines.history.records.arrow_arrays import (
     booleans_of,
     indices,
     numbers,
+    numbers_or,
     strings,
     text_offsets,
     validity,
@@ -51,6 +52,8 @@ def plain_values(column: pa.Array) -> list[Any]:
         return [None if place is None else words[place] for place in column.indices.to_pylist()]
     if pa.types.is_timestamp(kind):  # as numbers: Arrow's conversion imports pandas and fails outside Python's years
         micros = column.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.int64()).to_pylist()
+        if kind.unit == "ns":
+            return [None if n is None else _fine_text(n, kind.tz) for n in column.cast(pa.int64()).to_pylist()]
         return [None if m is None else moment_text(m, "" if kind.tz is None else "+00:00") for m in micros]
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_string(kind) or pa.types.is_floating(kind):
         return list(column.to_pylist())
@@ -73,6 +76,13 @@ def moment_text(micros: int, zone: str) -> str:
         return (_EPOCH + timedelta(microseconds=micros)).isoformat() + zone
     except OverflowError:
         return f"{micros} microseconds"
+
+
+def _fine_text(nanos: int, zone: str | None) -> str:
+    """Returns nanoseconds since 1970 as ISO text, with the nanoseconds where there are any."""
+    text, rest = moment_text(nanos // 1_000, ""), nanos % 1_000
+    fraction = f"{'' if '.' in text else '.000000'}{rest:03d}" if rest else ""
+    return text + fraction + ("" if zone is None else "+00:00")
 
 
 def _plain(value: Any) -> Any:
@@ -274,6 +284,8 @@ def times_of(column: pa.Array, parser: TimeParser, plain: bool) -> tuple[Longs, 
 
 def _of_timestamps(column: pa.Array, parser: TimeParser) -> tuple[Longs, Bools]:
     zone = column.type.tz
+    if column.type.unit == "ns" and (numbers_or(column.cast(pa.int64()), np.int64, 0) % 1_000).any():
+        raise UnusualError  # they decide the order of events
     micros = numbers(column.cast(pa.timestamp("us", zone), safe=False), np.int64)
     valid, bad = validity(column), np.zeros(len(column), bool)
     if valid is None and len(micros) and micros.min() > -_SURE and micros.max() < _SURE:
@@ -446,7 +458,8 @@ class RowReader:
         self.named = {key for key in others | set(self.times.values()) | settings.rows.columns if key}
         self.named |= {column for pair in settings.columns.joined_times.values() for column in pair}
         is_forgotten = sink.is_forgotten(settings.constant("client"))
-        if not self.blocks.usable or self.events.template is not None or is_forgotten:
+        is_ordered = bool(keys["order"])
+        if not self.blocks.usable or self.events.template is not None or is_forgotten or is_ordered:
             raise UnusualError
         if others & set(self.times.values()) or self.events.group in self.times.values():
             raise UnusualError

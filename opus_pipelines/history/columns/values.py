@@ -35,6 +35,7 @@ from opus_pipelines.history.records.values import (
     NO_VALUE,
     BadValueError,
     TimeParser,
+    nanoseconds,
     says_nothing,
 )
 
@@ -243,7 +244,7 @@ def microseconds(texts: pa.Array, parser: TimeParser, plain: bool) -> Longs:
 def moments(texts: pa.Array, parser: TimeParser, plain: bool) -> tuple[Longs, Bools]:
     """Returns microseconds since 1970 in UTC of every text, and which texts are no time that can be read.
 
-    NULL and a text that says nothing have no time, and are not bad.
+    NULL and a text that says nothing have no time, and are not bad. Raises UnusualError for nanoseconds.
     """
     results, bad = np.full(len(texts), NO_TIME, np.int64), np.zeros(len(texts), bool)
     rest = filled_texts(texts)
@@ -262,7 +263,10 @@ def moments(texts: pa.Array, parser: TimeParser, plain: bool) -> tuple[Longs, Bo
     if rest.any():
         places = np.flatnonzero(rest)
         coded = texts.take(array(places.astype(np.int32), pa.int32())).dictionary_encode()
-        single = [_or_none(parser, text) for text in coded.dictionary.to_pylist()]
+        written = coded.dictionary.to_pylist()
+        if any(map(nanoseconds, written)):
+            raise UnusualError
+        single = [_or_none(parser, text) for text in written]
         codes = numbers(coded.indices, np.int32)
         bad[places] = np.array([moment is None for moment in single])[codes]
         results[places] = np.array([NO_TIME if moment is None else moment for moment in single], np.int64)[codes]

@@ -35,6 +35,7 @@ USUAL: dict[str, tuple[str, ...]] = {
     "time": ("timestamp", "time:timestamp", "time", "datetime", "event_time", "date"),
     "transition": ("lifecycle:transition", "lifecycle", "transition", "lifecycle_transition"),
     "instance": ("concept:instance", "activity_instance_id", "activity_instance"),
+    "order": ("sorting", "sort_order", "sort_number", "sorting_number", "event_order", "event_sequence"),
     "actor": ("resource", "org:resource", "actor", "performer", "user"),
     "actor_kind": ("actor_kind",),
     "model": ("model_name",),
@@ -164,7 +165,7 @@ def _is_excluded(field: str, names: dict[str, str]) -> bool:
 
 
 def _plain(name: str) -> str:
-    return re.sub(r"[\s_:.-]+", "_", name.strip().lower())
+    return re.sub(r"[\s_:.-]+", "_", name.strip().lower()).lstrip("_") or name
 
 
 def _column_list(header: list[str]) -> str:

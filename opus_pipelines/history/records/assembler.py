@@ -155,13 +155,13 @@ def _first(waiting: Iterable[_Open], rests: bool) -> _Open:
 
 
 def _in_order(events: list[Event]) -> list[Event]:
-    """Sorts events by time, then by position. An event without a time stays behind the event before it."""
+    """Sorts events by time, `order` and position. An event without a time stays behind the event before it."""
     keyed, last = [], -(2**63)
     for event in events:
         last = last if event.time is None else event.time
-        keyed.append((last, event.position, event))
-    keyed.sort(key=itemgetter(0, 1))
-    return [event for _, _, event in keyed]
+        keyed.append((last, event.order, event.position, event))
+    keyed.sort(key=itemgetter(0, 1, 2))
+    return [event for *_, event in keyed]
 
 
 def _complete(task: Task, event: Event, rested: int) -> None:

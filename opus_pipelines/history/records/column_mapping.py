@@ -2,6 +2,7 @@
 decides by the rule of the source whether a case succeeded.
 """
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -16,7 +17,7 @@ from opus_pipelines.history.records.values import BadValueError, TimeParser, Tra
 CASE_PREFIXES = ("case:", "(case)_")  # how pm4py and Disco mark a case's attributes in a flat table
 OUTCOME = "outcome"  # the raw value that [success].column names
 LAST_WINS = frozenset({"success", OUTCOME})
-_UNIQUE = ("activity", "start", "end", "time", "transition", "instance", "task_title", "event_id")
+_UNIQUE = ("activity", "start", "end", "time", "transition", "instance", "task_title", "event_id", "order")
 ATTRIBUTE, KNOWN, OF_CASE = 1, 2, 3
 
 Parse = Callable[[Any], Any]
@@ -200,7 +201,7 @@ class EventMap:
     @property
     def combines(self) -> bool:
         """Tells whether several attributes of an event are combined into one value."""
-        return self.interval or self.template is not None or self.group is not None
+        return self.interval or self.template is not None or self.group is not None or bool(self.keys["order"])
 
     def role(self, key: str) -> int:
         """Returns ATTRIBUTE for an attribute of the task, OF_CASE for one of the case, or KNOWN for any other key."""
@@ -248,7 +249,16 @@ class EventMap:
             event.time = _spread(event.task, self._time(raw, "start"), self._time(raw, "end"), moment)
         else:
             event.time = moment
+        event.order = self._order(raw)
         return event
+
+    def _order(self, raw: Mapping[str, Any]) -> float:
+        """Returns what orders events of the same time: the column for it, else the nanoseconds of the time."""
+        if key := self.keys["order"]:
+            value = raw.get(key)
+            return math.inf if value in (None, "") else float(_parsed(key, values.number, value))
+        times = (raw.get(self.keys[name]) for name in ("start", "end", "time"))
+        return next((values.nanoseconds(time) for time in times if time not in (None, "")), 0)
 
     def _time(self, raw: Mapping[str, Any], name: str) -> int | None:
         value = raw.get(self.keys[name])

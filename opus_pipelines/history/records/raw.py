@@ -64,9 +64,8 @@ class Event:
     """One event of a log: `task` has what it says of the task, `time` its time.
 
     `transition` is one of MEANINGS, or None where the record states none. `interval`: the record states start and end
-    itself, so it is not paired with another. `fields` are
-    the case values of the record if the case is joined from several files; None if they are in the fields of the case
-    already.
+    itself, so it is not paired with another. `order` decides between events of the same time. `fields` are the case
+    values of the record if the case is joined from several files; None if they are in the fields of the case already.
     """
 
     position: int
@@ -77,6 +76,7 @@ class Event:
     interval: bool = False
     event_id: str | None = None
     fields: dict[str, Any] | None = None
+    order: float = 0.0
 
 
 @dataclass(slots=True)

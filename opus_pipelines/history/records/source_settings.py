@@ -71,6 +71,7 @@ class EventNames(Section):
     time: str | DayAndHour | None = Field(None, description="the one moment that is known; the same")
     transition: str | None = Field(None, description="lifecycle transition: start, complete, ...")
     instance: str | None = Field(None, description="what tells two runs of one task in one case apart")
+    order: str | None = Field(None, description="a number that orders the events of a case that have the same time")
     event_id: str | None = Field(
         None, description="id of the event: a later record with the same id and case corrects the earlier one"
     )

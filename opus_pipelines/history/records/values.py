@@ -537,6 +537,19 @@ def _month(word: str) -> int | None:
     return found[0] if len(found) == 1 else None
 
 
+_NANOSECONDS = re.compile(r"\d[.,]\d{6}(\d{1,3})|^\d{16}(\d{3})$")
+
+
+def nanoseconds(value: Any) -> int:
+    """Returns by how many nanoseconds a time is later than its last microsecond."""
+    written = value if isinstance(value, str) else str(value) if isinstance(value, int) else ""
+    found = _NANOSECONDS.search(written) if len(written) >= _FINE else None
+    return 0 if found is None else int((found[1] or found[2]).ljust(3, "0"))
+
+
+_FINE = 19  # characters of a time from which it may tell nanoseconds
+
+
 def joined_time(day: Any, clock: Any) -> str:
     """Returns the text of a day and a time of day that stand in two columns; "" without a day."""
     first, second = ("" if says_nothing(value) else text(value).strip() for value in (day, clock))

@@ -40,6 +40,7 @@ from opus_pipelines.history.ingestion.onboarding.table_sample import (
     Column,
     TableSample,
     names_role,
+    order_column,
     time_values,
     with_joined_times,
 )
@@ -364,6 +365,11 @@ def _of_table(draft: Draft, sample: TableSample, stated: Stated) -> Draft:
     }
     if client := next((name for name in sample.folders if names_role(name, "client")), None):
         columns.setdefault("client", client)
+    moment = next((table_columns.roles[role] for role in ("start", "time", "end") if role in table_columns.roles), None)
+    named = table_columns.roles.values()
+    if moment and (order := order_column(sample, table_columns.roles["case"], moment, named)):
+        columns["order"] = order
+        notes["order"] = "it orders the events of a case that have the same time"
     if description := _table_description(sample, table_columns, outcome):
         columns["description"] = description
     if title := _title(table_columns, description):

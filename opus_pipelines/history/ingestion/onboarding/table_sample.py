@@ -442,6 +442,35 @@ def money_values(column: Column) -> MoneyValues:
     return MoneyValues(1 - bad / len(values), decimal, tuple(sorted(counts, key=lambda code: (-counts[code], code))))
 
 
+_ORDER_NAMES = frozenset(
+    "sorting sort order sequence seq reihenfolge sortierung sortierfolge volgorde ordre orden ordine ordem".split()
+)
+_WHOLE = re.compile(r"[+-]?\d{1,15}")
+
+
+def order_column(sample: TableSample, case: str, moment: str, taken: Iterable[str]) -> str | None:
+    """Returns the column that orders the events of a case that have the same time; None where there is none.
+
+    It is a column so named, of whole numbers that differ in such events.
+    """
+    used = set(taken)
+    when = sample.columns[moment].values
+    ties: list[list[int]] = []
+    for rows in sample.cases(case):
+        at: dict[str, list[int]] = {}
+        for row in rows:
+            at.setdefault(when[row], []).append(row)
+        ties += [same for same in at.values() if len(same) > 1]
+    for name in sample.header if ties else ():
+        column = sample.columns[name]
+        if name in used or len(column.filled) < sample.rows or not all(map(_WHOLE.fullmatch, column.counts)):
+            continue
+        is_distinct = all(len({column.values[row] for row in same}) == len(same) for same in ties)
+        if _ORDER_NAMES & set(words_of(name)) and is_distinct:
+            return name
+    return None
+
+
 _CLOCK_FORM = re.compile(
     r"\d{1,2}\s?[:hHuU]\s?(\d{2})?([:.'m]\d{2})?([.,]\d+)?(\s?([AaPp]\.?\s?[Mm]\.?|Uhr|uur|h))?"
     r"|\d{1,2}([.:]\d{2}){0,2}\s?(Uhr|uur|h)|\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?"
