@@ -8,7 +8,6 @@ import contextlib
 import errno
 import os
 import sys
-import tempfile
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -144,22 +143,33 @@ def _interrupted(error: BaseException) -> bool:
 
 
 def keep_trace(lake_of: Callable[[], Path]) -> Path | None:
-    """Appends the trace to the lake's error log, or to one in the temporary folder. Returns None where it cannot."""
+    """Appends the trace to the lake's error log, or to one in the user's folder of states; only the user can read it.
+
+    Returns None where it cannot. A log in the folder of temporary files would be everybody's.
+    """
     try:
         lake = lake_of()
-        folder = lake / ".dagster" if lake.is_dir() else Path(tempfile.gettempdir())
+        folder = lake / ".dagster" if lake.is_dir() else _user_folder()
     except Exception:
-        folder = Path(tempfile.gettempdir())
+        folder = _user_folder()
     try:
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         path = folder / "opus-errors.log"
         from opus_pipelines.history.records.private_text import mask_text  # its patterns take a quarter of a second
 
-        with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+        os.fchmod(handle, 0o600)  # a log that an earlier version made is readable by others
+        with os.fdopen(handle, "a", encoding="utf-8", errors="backslashreplace") as file:
             file.write(mask_text(traceback.format_exc()) + "\n")
     except Exception:
         return None
     return path
+
+
+def _user_folder() -> Path:
+    """Returns the folder for states of this user (XDG Base Directory Specification)."""
+    stated = os.environ.get("XDG_STATE_HOME")
+    return (Path(stated) if stated else Path.home() / ".local" / "state") / "opus"
 
 
 def _said(message: str) -> int:

@@ -68,10 +68,13 @@ def forget(
         return
     work = erasure.look(lake, settings.paths.history, client)
     show.table(("what", "how much"), work.planned(), f"Of {client} in {lake.root}")
+    for twin in work.look_alikes:
+        note(f"{twin!a} looks like {client!a}, and it stays; is it the same client? Then forget it, too")
     if dry_run:
         return
     if not yes:
-        click.confirm(f"Remove {client} from {lake.root} for good?", abort=True, err=True)
+        twins = f", and keep {', '.join(map(ascii, work.look_alikes))}" if work.look_alikes else ""
+        click.confirm(f"Remove {client} from {lake.root} for good{twins}?", abort=True, err=True)
     _carry_out(lake, settings, work)
 
 

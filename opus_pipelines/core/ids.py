@@ -6,6 +6,7 @@
 
 import hashlib
 import json
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -86,3 +87,17 @@ class SameSettings(Generic[S]):
     def of(cls, settings: S) -> "SameSettings[S]":
         """Returns the key of these settings."""
         return cls(settings.model_dump_json(), settings)
+
+
+# letters of the Cyrillic and the Greek script that look like Latin ones, in lower case (Unicode TR 39 has more)
+_LOOK_ALIKES = str.maketrans("аеорсухіјѕԁһкмтвнɡοαρνικτυ", "aeopcyxijsdhkmtbhgoapvikty")
+
+
+def look_alike_form(name: str) -> str:
+    """Returns the form in which names that a person takes for the same are equal.
+
+    Unicode forms, case, accents, blanks, punctuation, invisible characters and letters of other scripts that look alike
+    make no difference.
+    """
+    decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", name).casefold())
+    return "".join(letter for letter in decomposed.translate(_LOOK_ALIKES) if letter.isalnum())

@@ -57,6 +57,28 @@ def test_an_unknown_client_is_named_with_the_nearest(lake: Lake, capsys: pytest.
     assert said.endswith(f": {Z}\n")
 
 
+@pytest.mark.parametrize(
+    "twin",
+    [
+        "zephyrine  verzekeringen",
+        "Zephyrine\u200b Verzekeringen",
+        "Z\u0435phyrine Verzekeringen",
+        "Zéphyrine Verzekeringen",
+    ],
+)
+def test_a_client_that_looks_the_same_is_named_and_stays(
+    twin: str, lake: Lake, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put_result(lake, twin, "Claims", "r00000004")
+    assert forget(lake, "--yes") == 0
+    said = capsys.readouterr().err
+    assert ascii(twin) in said
+    assert ascii(BOLT) not in said
+    assert len(results_of(lake, twin)) == 1
+    assert forget(lake, "--yes", client=twin) == 0
+    assert not results_of(lake, twin)
+
+
 def test_a_client_with_results_only_needs_no_rebuild(lake: Lake) -> None:
     assert forget(lake, "--yes") == 0
     assert results_of(lake) == [ResultKey(BOLT, "Claims", "r00000003")]

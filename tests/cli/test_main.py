@@ -98,6 +98,18 @@ def test_an_unexpected_error_is_a_line_and_its_trace_a_file(
     assert said.startswith("opus: unexpected: a calculation failed (ZeroDivisionError: division by zero)")
     assert said.endswith(f" {log}\n")
     assert "Traceback" in log.read_text()
+    assert log.stat().st_mode & 0o777 == 0o600
+
+
+def test_without_a_lake_the_trace_is_in_the_folder_of_the_user(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setitem(opus.commands, "broken", click.Command("broken", callback=lambda: 1 / 0))
+    assert main(["--lake", str(tmp_path / "none"), "broken"]) == 1
+    log = tmp_path / "state" / "opus" / "opus-errors.log"
+    assert str(log) in capsys.readouterr().err
+    assert log.stat().st_mode & 0o777 == 0o600
 
 
 def test_ctrl_c_is_a_line(

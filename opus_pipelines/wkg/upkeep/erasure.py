@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from opus_pipelines.core.errors import InputError, LakeError, OpusError
-from opus_pipelines.core.ids import digest
+from opus_pipelines.core.ids import digest, look_alike_form
 from opus_pipelines.core.schemas import (
     DECISIONS,
     EMBEDDINGS,
@@ -62,12 +62,14 @@ _NOTED = ("ids", "tasks", "names", "sources", "own")  # the fields of ClientTrac
 class ErasureWork:
     """What is to be removed for one client.
 
-    The lake keeps it until all is done, so that a run after a kill can finish it.
+    The lake keeps it until all is done, so that a run after a kill can finish it. `look_alikes` are other clients of
+    the lake whose names a person takes for this one; they stay.
     """
 
     traces: ClientTraces
     words: list[Word]
     results: int
+    look_alikes: tuple[str, ...]
     decisions: int = 0
     flows: int = 0
 
@@ -110,7 +112,9 @@ def look(lake: Lake, history: Path, client: str) -> ErasureWork:
     traces = find(lake, client, own)
     known, before = clients_of(lake), read_json(_journal(lake, client))
     if client not in known and before is None and not Forgotten.of(lake).holds(client) and not own:
-        near = difflib.get_close_matches(client, known, n=3, cutoff=0.3) or sorted(known)[:10]
+        form = look_alike_form(client)
+        near = [name for name in sorted(known) if look_alike_form(name) == form]
+        near = near or difflib.get_close_matches(client, known, n=3, cutoff=0.3) or sorted(known)[:10]
         there = f"there is: {', '.join(near)}" if near else "it has none at all"
         raise InputError(f"{lake.root} has no client {client!r}; {there}")
     words = words_of(lake, traces)
@@ -119,7 +123,10 @@ def look(lake: Lake, history: Path, client: str) -> ErasureWork:
             getattr(traces, name).update(before[name])
         words += [word for word in (Word(**w) for w in before["words"]) if word not in words]
     counts = len(results_of(lake, client)), len(_decisions(lake, client)), len(batches_of(lake, client))
-    return ErasureWork(traces, words, *counts)
+    form = look_alike_form(client)
+    twins = tuple(sorted(name for name in known if name != client and look_alike_form(name) == form))
+    results, decisions, flows = counts
+    return ErasureWork(traces, words, results, twins, decisions, flows)
 
 
 def carry_out(
