@@ -442,7 +442,8 @@ def _catalogue(contract: ContractFolder, lake: Lake) -> tuple[ActivityCatalogue,
             f"{contract.flows} has no {CATALOGUE}, {contract.folder.name} has no catalogue of tools, and {lake.root} "
             "has no snapshot; write one of the first two, or run opus rebuild"
         )
-    return snapshot_activities(lake, snapshot), f"snapshot {snapshot}"
+    activities = snapshot_activities(lake, snapshot, contract.client, contract.settings.industry)
+    return activities, f"snapshot {snapshot}"
 
 
 def declared_activities(tools: Iterable[DeclaredTask]) -> ActivityCatalogue:
@@ -453,8 +454,23 @@ def declared_activities(tools: Iterable[DeclaredTask]) -> ActivityCatalogue:
     return catalogue_of_tasks([(tool.name, tool.summary) for tool in tools])
 
 
-def snapshot_activities(lake: Lake, snapshot: str) -> ActivityCatalogue:
-    """Returns the tasks of a snapshot of the Work Knowledge Graph as activities."""
+def snapshot_activities(
+    lake: Lake, snapshot: str, client: str | None = None, industry: str | None = None
+) -> ActivityCatalogue:
+    """Returns the tasks of a snapshot of the Work Knowledge Graph as activities.
+
+    For a client these are its own tasks, and the names of those that several clients of the industry have; a task that
+    only one other client has, and every description of others, is left out. None: the tasks of the whole lake, as an
+    operator sees them.
+    """
     folder = dataset_folder(lake.snapshot_folder(snapshot), TASKS)
-    rows = read_table(TASKS, folder, columns=["title", "description"]).to_pylist()
-    return catalogue_of_tasks([(row["title"] or "", row["description"] or "") for row in rows])
+    rows = read_table(TASKS, folder, columns=["title", "description", "industries", "clients"]).to_pylist()
+    own = lambda row: client is None or not row["clients"] or client in row["clients"]
+    shared = lambda row: len(row["clients"]) > 1 and industry in row["industries"]
+    return catalogue_of_tasks(
+        [
+            (row["title"] or "", (row["description"] or "") if own(row) else "")
+            for row in rows
+            if own(row) or shared(row)
+        ]
+    )
