@@ -148,7 +148,7 @@ def test_init_and_check_say_why_records_are_rejected(tmp_path: Path, capsys: pyt
         ([[("open", "shut")[n % 2], f"c{n // 2}"] for n in range(60)], ["more activities (30) than cases (2)"]),
         (
             [[name, "open"] for n in range(30) for name in (f"Zürich {n}", f"Zu\u0308rich {n}", f" Zürich  {n} ")],
-            ["60 ids of cases differ from another one"],
+            ["60 ids of cases are other spellings"],
         ),
         ([[f"{n:0{width}}", name] for n in range(1, 9) for width, name in ((3, "open"), (1, "shut"))], ["8 ids of"]),
     ],

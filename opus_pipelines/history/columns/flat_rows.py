@@ -347,6 +347,8 @@ class RowChecks:
                 return np.ones(rows, bool)
             bad |= column.codes < 0
             _mark(bad, column, _blank(column.values))
+        ids = columns[self._needed[0]]
+        _mark(bad, ids, booleans_of(pc.match_substring_regex(ids.values, f"^{values.ROUNDED_ID}$")))
         for key, column in columns.items():
             most = values.LONGEST_NAME if key in self._names else values.LONGEST_TEXT
             _mark(bad, column, numbers(pc.binary_length(column.values), np.int32) > most)

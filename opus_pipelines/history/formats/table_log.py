@@ -378,6 +378,12 @@ class TableLog:
         case_id = "" if value is None else values.name(value)
         if not case_id.strip():
             raise BadValueError("no_case", f"{self._case_key} is empty")
+        if re.fullmatch(values.ROUNDED_ID, case_id):
+            raise BadValueError(
+                "rounded_id",
+                f"{self._case_key}: {values.shown(case_id)} was rounded by a spreadsheet, so that different cases have "
+                "one id; export the column as text",
+            )
         return case_id
 
     def _event(self, position: int, case_id: str, raw: dict[str, Any]) -> None:

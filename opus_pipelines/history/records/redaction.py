@@ -225,7 +225,9 @@ class Redactor:
     """Applies `[redact]` to records before they are processed further."""
 
     def __init__(self, settings: Redact, key: bytes = b"", padded: str | None = None) -> None:
-        """`padded`: the key of the case ids of a flat log that are read without leading zeros; None: as written."""
+        """`padded`: the key of the case ids of a flat log that are read without leading zeros and ".0"; None: as
+        written.
+        """
         self._key, self._padded = key, padded
         self._actions = dict.fromkeys(settings.drop, "drop")
         self._actions |= {name: "hash" for name in settings.hash if name not in self._actions}
@@ -349,8 +351,9 @@ class Redactor:
         return _mask_all(written) if self._mask_text else written
 
     def _shown(self, name: str, value: Any) -> Any:
-        if name == self._padded and isinstance(value, str) and value.isdecimal():
-            value = value.lstrip("0") or "0"
+        if name == self._padded and isinstance(value, str | float):
+            number = re.fullmatch(r"(\d+)(?:[.,]0+)?", str(value))
+            value = number[1].lstrip("0") or "0" if number else value
         return self._acted(self._actions.get(name), value)
 
     def _acted(self, action: str | None, value: Any) -> Any:

@@ -117,8 +117,8 @@ class Columns(EventNames, CaseNames):
     success: str | None = Field(None, description="the case's outcome as a boolean; [success] is for everything else")
     strip_zeros: bool = Field(
         False,
-        description="CSV and Parquet: ids of `case` that are numbers are read without leading zeros, so that 0012 in "
-        "one file and 12 in another are one case",
+        description="CSV and Parquet: ids of `case` that are numbers are read without leading zeros and .0, so that "
+        "0012 in one file and 12 or 12.0 in another are one case",
     )
 
     @property

@@ -37,6 +37,9 @@ _GROUPS = {".": r"[,'\s]", ",": r"[.'\s]"}  # by the decimal sign: what may grou
 _GROUPED = {sign: re.compile(rf"[+-]?\d{{1,3}}({group})(?:\d{{2,3}}\1)*\d{{3}}") for sign, group in _GROUPS.items()}
 
 
+ROUNDED_ID = r"\d(?:[.,]\d+)?[Ee]\+\d+"  # what a spreadsheet shows of a long number, e.g. 4.50E+09
+
+
 class BadValueError(ValueError):
     """A record cannot be used. It has a short stable code for counting, and a sentence with the reason."""
 

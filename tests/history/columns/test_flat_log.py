@@ -142,6 +142,7 @@ def test_few_rows_of_a_wide_table_are_read_by_records(columns: int, by_columns: 
     "row",
     [
         "c1,step 1,soon,r1,1,k1",
+        "4.50E+09,step 1,2020-01-01T10:00:00Z,r1,1,k1",
         "c1,,2020-01-01T10:00:00Z,r1,1,k1",
         " ,step 1,2020-01-01T10:00:00Z,r1,1,k1",
         "c1,step 1,2020-01-01T10:00:00Z,r1,dear,k1",

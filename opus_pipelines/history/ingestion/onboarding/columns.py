@@ -36,6 +36,7 @@ from opus_pipelines.history.ingestion.onboarding.table_sample import (
 )
 from opus_pipelines.history.records.activity_kinds import words_of
 from opus_pipelines.history.records.formats import TABLES
+from opus_pipelines.history.records.values import ROUNDED_ID
 
 LEAST_REPEATED = 0.1  # share of the cases with an activity that repeats, from which parts of cases are looked for
 LEAST_CHANGES = 5  # of one field of one case, one after the other, from which a log of changed fields may be told
@@ -210,7 +211,7 @@ _LONG_ENOUGH = (1.2, 200)  # events of a case
 _FEW_CASES = 30  # so few, with more events each than this, are rather groups of cases
 _ORDERED = 0.2  # least share of the steps that the step before tells, where no column is named as the activity
 _ID = re.compile(r"(?=.*\d)[^\s,]{1,40}|[A-Z]{1,5} ?-? ?\d+")
-_ROUNDED_ID = re.compile(r"\d(?:[.,]\d+)?[Ee]\+\d+")
+_ROUNDED_ID = re.compile(ROUNDED_ID)
 _PERSON = re.compile(
     r"[^\W\d_][\w'-]+, ?(?:[^\W\d_]\.?|[^\W\d_][\w'-]+)|(?:[^\W\d_]\. ?){1,2}[^\W\d_][\w' -]+|[a-zà-ÿ]+[._][a-zà-ÿ]+\d*"
 )

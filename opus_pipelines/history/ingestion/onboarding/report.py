@@ -3,6 +3,7 @@
 It writes the draft of a source.toml, with a reason for each line that is not obvious.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -372,15 +373,15 @@ def _doubts(trial: Trial, findings: Findings) -> list[tuple[str, str]]:
     elif doubt := more_activities(len(trial.evidence), findings.cases):
         rows.append(("doubt", doubt))
     if alike := findings.alike_ids:
-        which = f"{len(alike):,} ids of cases differ from another one in blanks, leading zeros or Unicode form alone"
+        which = f"{len(alike):,} ids of cases are other spellings of another one (blanks, leading zeros, .0, letters)"
         rows.append(("doubt", f"{which}, as {alike[0]!r}; each is a case of its own; {_joined(alike)}"))
     return rows
 
 
 def _joined(alike: Sequence[str]) -> str:
     """Returns how ids that are alike become one case."""
-    if all(ident.strip().isdecimal() for ident in alike):
-        return "strip_zeros = true beside case under [columns] reads them without leading zeros"
+    if all(re.fullmatch(r"\d+(?:[.,]0+)?", ident.strip()) for ident in alike):
+        return "strip_zeros = true beside case under [columns] reads them without leading zeros and .0"
     return "correct them in the export"
 
 

@@ -3,6 +3,7 @@
 The implementations are summarised: period, costs, times, resources, attributes of cases, and candidates for an outcome.
 """
 
+import re
 import shutil
 import tempfile
 from collections import Counter
@@ -143,9 +144,9 @@ class Findings:
     `priced`, `timed`, `waited` and `named` count tasks with a cost, a working time, a waiting time and a resource.
     `succeeded` and `failed` count cases with a known outcome. `case_attributes` counts the cases that have each
     attribute. `constant_attributes` are attributes of events that never change within a case and are known at its first
-    event. `endings` counts the cases by their last activity. `alike_ids` are ids of cases that differ from another
-    one in blanks, leading zeros or Unicode form alone, and `ids_as_activities` are names that are both a case and an
-    activity. `titles` has the title of each activity of a process model whose key is not its title.
+    event. `endings` counts the cases by their last activity. `alike_ids` are ids of cases that are another spelling of
+    one before (blanks, leading zeros, ".0", case of letters, Unicode form), and `ids_as_activities` are names that are
+    both a case and an activity. `titles` has the title of each activity of a process model whose key is not its title.
     `drawn_actors` are the lanes and assignees that tasks of process models name; `with_drawn_actor` counts them.
     """
 
@@ -238,9 +239,9 @@ def _alike(ids: Iterable[str]) -> tuple[str, ...]:
 
 
 def _bare(ident: str) -> str:
-    """Returns an id in one Unicode form, with single blanks, and of a number without leading zeros."""
-    bare = " ".join(normalize("NFC", ident).split())
-    return bare.lstrip("0") or "0" if bare.isdecimal() else bare
+    """Returns an id in one Unicode form and case of letters, with single blanks, without leading zeros and ".0"."""
+    bare = " ".join(normalize("NFC", ident).casefold().split())
+    return re.sub(r"(?<![\d.,])0+(?=\d)", "", re.sub(r"^(\d+)[.,]0+$", r"\1", bare))
 
 
 _STEP = ("task_key", "title", "actor", "duration_ms", "wait_ms", "cost_usd", "attributes")
