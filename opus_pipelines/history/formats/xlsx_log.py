@@ -96,13 +96,18 @@ class Workbook:
         return alike
 
     def rows(self, sheet: Sheet) -> Iterator[tuple[int, list[Any]]]:
-        """Yields the number and the values of each row below the header that is not empty."""
-        merged = self._merged(sheet.name)
+        """Yields the number and the values of each row below the header that is not empty.
+
+        A single cell below an empty row is a remark under the table, as "As of today".
+        """
+        merged, is_below = self._merged(sheet.name), False
         for number, cells in enumerate(self._book[sheet.name].iter_rows(values_only=True), start=1):
             if number > sheet.row:
                 values = [_value(merged.get((number, place), _at(cells, place))) for place in sheet.places]
-                if any(value not in ("", None) for value in values):
+                filled = sum(value not in ("", None) for value in values)
+                if filled > 1 or (filled and not is_below):
                     yield number, values
+                is_below = not filled
 
     def _table(self, sheet: Any) -> Sheet | None:
         cells = [list(map(_value, row)) for row in islice(sheet.iter_rows(values_only=True), _LOOKED_AT)]

@@ -92,3 +92,9 @@ def test_a_row_without_a_case_is_rejected_by_its_number(bench: Any) -> None:
     rows = [["Titel"], HEAD, *ROWS, [None, "Totaal", datetime(2024, 3, 3), None]]
     _, rejects, _ = bench.one("log.xlsx", workbook(("A", rows)), SETTINGS)
     assert [(r["position"], r["position_unit"], r["reason_code"]) for r in rejects] == [(6, "line", "no_case")]
+
+
+def test_a_remark_under_the_table_is_no_row(bench: Any) -> None:
+    content = workbook(("A", [HEAD, *ROWS, [], ["Stand: heute"]]))
+    cases, rejects, _ = bench.one("log.xlsx", content, SETTINGS)
+    assert (steps(cases), rejects) == (WANTED, [])

@@ -12,7 +12,7 @@ from opus_pipelines.core.schemas import SOURCES as SOURCE_FILES
 from opus_pipelines.history.ingestion.onboarding.report import report
 from opus_pipelines.history.ingestion.onboarding.trial import findings_of, reading
 from opus_pipelines.lake.layout import read_table
-from opus_pipelines.reporting.status import select
+from opus_pipelines.reporting.tasks import select
 
 HEAD = "case_id,activity,timestamp\n"
 ROWS = [f"c{n // 3},{'ABC'[n % 3]},2024-03-0{1 + n // 3}T0{n % 9}:00:00Z\n" for n in range(12)]

@@ -360,11 +360,11 @@ def _two_digit_years(values: Sequence[str], day_first: bool) -> tuple[str, ...]:
 
 def _are_excel_days(name: str, values: Sequence[str]) -> bool:
     """Tells whether a column that is named as a time has days as spreadsheets count them, most with a time of day."""
-    if not any(names_role(name, role) for role in ("time", "start", "end")):
-        return False
+    is_named = any(names_role(name, role) for role in ("time", "start", "end"))
     days = [match for value in values if (match := _EXCEL_DAY.fullmatch(value))]
     is_recent = all(_FIRST_EXCEL_DAY <= int(match[1]) <= _LAST_EXCEL_DAY for match in days)
-    of_clocks = sum(len(match[2] or "") > MONEY_DECIMALS for match in days)
+    # no amount has so many decimals as a time of day in a column of any name
+    of_clocks = sum(len(match[2] or "") > MONEY_DECIMALS * (1 if is_named else 2) for match in days)
     return len(days) == len(values) and is_recent and of_clocks > len(days) / 2
 
 
