@@ -452,7 +452,8 @@ def _activity_scores(sample: TableSample, free: Sequence[str]) -> dict[str, floa
         named = named or _STATE * (names_role(name, "state") or names_role(name, "outcome"))
         if is_usual:
             scores[name] = _EXACT
-        if not 1 < distinct <= min(MOST_ACTIVITIES, max(2, len(column.filled) / 2)):
+        most = len(column.filled) - 1 if named >= _NAMED else max(2, len(column.filled) / 2)
+        if not 1 < distinct <= min(MOST_ACTIVITIES, most):
             continue
         lettered = sum(any(c.isalpha() for c in value) for value in column.counts) >= MOSTLY * distinct
         if len(column.filled) < MOSTLY * sample.rows or not (lettered or named >= TYPE_OF or is_usual):
@@ -460,7 +461,7 @@ def _activity_scores(sample: TableSample, free: Sequence[str]) -> dict[str, floa
         named -= _NAMED * _names_other(name) + 2.0 * names_role(name, "party") + names_role(name, "description")
         of_ids = distinct > MOST_FIELDS and _share_in(column, _ID) >= MOSTLY
         of_people = _share_in(column, _PERSON) >= MOSTLY and not lettered_words(column)
-        scores[name] = max(scores.get(name, 0.0), named) - 2.0 * of_ids - 1.5 * of_people
+        scores[name] = max(scores.get(name, 0.0), named) - 2.0 * of_ids - 1.5 * of_people - (not lettered)
     return scores
 
 
@@ -856,7 +857,7 @@ def _without_footers(sample: TableSample, times: Mapping[str, TimeValues]) -> tu
     for row in bare:
         filled = [column.values[row].strip() for column in columns if column.values[row].strip()]
         has_sum = bool(filled) and any(word in SUMS for word in words_of(filled[0]))
-        if has_sum or (row > last and len(filled) <= (usual + 1) / 2):
+        if has_sum or (row > last and len(filled) <= usual / 2):
             found.append(row)
     return (sample.some([row for row in range(sample.rows) if row not in set(found)]), found) if found else (sample, [])
 

@@ -89,7 +89,8 @@ def names_role(name: str, role: str) -> bool:
         return told[0] in ROLES[role]
     if not told or len(told) > MOST_WORDS:
         return False
-    if {told[-1], told[-1].removesuffix("s"), "".join(told)} & ROLES[role]:
+    bare = told[-1].removesuffix("name").removesuffix("naam")
+    if {told[-1], bare, bare.removesuffix("s"), "".join(told)} & ROLES[role]:
         return True
     ends = tuple(word for word in ROLES[role] if len(word) >= _COMPOUND)
     return role not in _NO_COMPOUNDS and told[-1].endswith(ends)

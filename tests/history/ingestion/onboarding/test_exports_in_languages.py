@@ -40,6 +40,7 @@ def table(header: tuple[str, ...], *lines: tuple[str, ...]) -> TableSample:
         ("Nº da multa", "Etapa", "Concluído em", "Responsável"),
         ("Fine no", "Step", "Completed on", "Processed by"),
         ("Ärendenr", "Aktivitet", "Tidpunkt", "Handläggare"),
+        ("Belegnummer", "Transaktion", "Erfassungsdatum", "Benutzername"),
         ("Schein", "Tun", "TS", "Wer"),  # names that no list has: the values alone tell it
     ],
 )
@@ -168,3 +169,19 @@ def test_names_of_columns() -> None:
         for name in ("Nº da multa", "Created by", "Bearbeitet von", "Coût M.O. (€)", "Zugewiesen an", "Estado final")
     }
     assert list(islice(told.values(), 6)) == [["case"], ["owner"], ["actor"], ["cost"], ["owner"], ["state"]]
+
+
+def test_the_name_of_a_step_comes_before_its_number() -> None:
+    lines = [(f"X{c}", str(10 + n), step, time) for c, n, step, time in rows()]
+    found = find_columns(table(("Vorgang", "Schritt-Nr", "Schritt", "Datum"), *lines))
+    assert (found.roles["case"], found.roles["activity"]) == ("Vorgang", "Schritt")
+
+
+def test_a_few_rows_are_enough_where_the_names_tell_it() -> None:
+    lines = [(f"X{c}", step, time, PEOPLE[c]) for c, _, step, time in rows()[:7]]
+    assert find_columns(table(("Antrag", "Tätigkeit", "Datum", "Sachbearbeiter"), *lines)).roles == {
+        "case": "Antrag",
+        "activity": "Tätigkeit",
+        "time": "Datum",
+        "actor": "Sachbearbeiter",
+    }
