@@ -6,6 +6,7 @@ Nothing is calculated: formulas have the values that were saved with them.
 """
 
 import io
+import re
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,9 +25,13 @@ from opus_pipelines.history.records.values import day_comes_first, is_numeric_da
 FILE_BYTES = 1 << 28
 BOMB_BYTES, BOMB_RATIO = 1 << 28, 100  # real sheets shrink five to twenty times
 _WHOLE_BYTES = 1 << 22  # of a file up to which a workbook is held in memory, with its merged cells
+_MOST_MERGED = 100_000  # cells of merged ranges in such a workbook
 _LOOKED_AT = 60  # rows that show where the header is, and what the sheet has
 _LEAST_COLUMNS = 3  # of a log
 _RIVAL = 0.5  # share of the rows of the largest log from which another one may be meant as well
+
+
+_MERGED = re.compile(rb"<(?:\w+:)?mergeCell [^>]*?([A-Z]{1,3})(\d{1,7}):([A-Z]{1,3})(\d{1,7})")
 
 
 @dataclass(frozen=True)
@@ -53,10 +58,13 @@ class Workbook:
         try:
             with zipfile.ZipFile(io.BytesIO(content)) as parts:
                 unpacked = sum(part.file_size for part in parts.infolist())
-            if unpacked > max(BOMB_BYTES, BOMB_RATIO * len(content)):
-                raise InputError("the workbook unpacks to more than any log does; save its sheet as CSV")
-            is_large = len(content) > _WHOLE_BYTES
+                if unpacked > max(BOMB_BYTES, BOMB_RATIO * len(content)):
+                    raise InputError("the workbook unpacks to more than any log does; save its sheet as CSV")
+                is_large = len(content) > _WHOLE_BYTES or _merged_cells(parts) > _MOST_MERGED
             self._book = openpyxl.load_workbook(io.BytesIO(content), read_only=is_large, data_only=True)
+            for sheet in self._book.worksheets if is_large else []:
+                if (sheet.max_row or 0) <= 1:  # some writers state a wrong size, to which rows would be cut
+                    sheet.reset_dimensions()
         except InputError:
             raise
         except Exception as error:
@@ -146,6 +154,20 @@ class Workbook:
 
     def _names(self) -> str:
         return ", ".join(repr(sheet.title) for sheet in self._book.worksheets)
+
+
+def _merged_cells(parts: zipfile.ZipFile) -> int:
+    """Returns how many cells the merged ranges of all sheets cover; a few bytes may claim billions."""
+    sheets = [part for part in parts.namelist() if part.startswith("xl/worksheets/") and part.endswith(".xml")]
+    cells = 0
+    for part in sheets:
+        for left, top, right, bottom in _MERGED.findall(parts.read(part)):
+            cells += (abs(int(bottom) - int(top)) + 1) * (abs(_column(right) - _column(left)) + 1)
+    return cells
+
+
+def _column(letters: bytes) -> int:
+    return sum((letter - 64) * 26**place for place, letter in enumerate(reversed(letters)))
 
 
 def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Assembler) -> None:

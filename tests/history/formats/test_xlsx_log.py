@@ -1,6 +1,7 @@
 """Workbooks: the sheet that looks like a log, below its title, with merged cells and dates of Excel."""
 
 import io
+import zipfile
 from datetime import datetime
 from typing import Any
 
@@ -98,3 +99,13 @@ def test_a_remark_under_the_table_is_no_row(bench: Any) -> None:
     content = workbook(("A", [HEAD, *ROWS, [], ["Stand: heute"]]))
     cases, rejects, _ = bench.one("log.xlsx", content, SETTINGS)
     assert (steps(cases), rejects) == (WANTED, [])
+
+
+def test_a_merged_range_of_billions_of_cells_takes_no_memory(bench: Any) -> None:
+    content = workbook(("A", [HEAD, *ROWS]), merged="G1:G2")
+    written = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as parts, zipfile.ZipFile(written, "w") as claimed:
+        for name in parts.namelist():
+            claimed.writestr(name, parts.read(name).replace(b"G1:G2", b"G1:XFD1048576"))
+    assert b"XFD" not in content
+    assert steps(bench.one("log.xlsx", written.getvalue(), SETTINGS)[0]) == WANTED
