@@ -54,7 +54,7 @@ SETTINGS = st.fixed_dictionaries(
         "success": st.sampled_from(
             [{}, {"column": "verdict", "equals": True}, {"contains_activity": ["B"]}, {"last_activity_in": ["A"]}]
         ),
-        "duplicates": st.sampled_from(["drop", "keep"]),
+        "events": st.sampled_from([{"repeated": "drop"}, {"repeated": "keep"}]),
         "rows": st.sampled_from(
             [{}, {"only": {"activity": ["A", "B"]}}, {"without": {"case_id": ["a"], "note": [""]}}]
         ),

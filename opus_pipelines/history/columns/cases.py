@@ -526,8 +526,8 @@ class CaseBlocks:
         run = runs(activity, events.coded(keys["instance"]))
         case = events.event_trace
         spans = Spans.of(moments, self._events.interval)
-        repeated = repeated_events(case, spans, kind, run)
-        if repeated.any():
+        drops = self._settings.events.repeated == "drop"
+        if drops and (repeated := repeated_events(case, spans, kind, run)).any():
             return self._without_duplicates(repeated, traces, events, moments, has_work)
         tasks = tasks_of_block(case, spans, kind, run, has_work)
         task_columns = self._task_columns(tasks, events, traces, activity)
@@ -546,10 +546,8 @@ class CaseBlocks:
     ) -> int:
         """Does what `add` does without the events that equal an earlier one of their case in every column.
 
-        Raises UnusualError where events are about the same and differ, or where the settings keep equal ones.
+        Raises UnusualError where events are about the same and differ.
         """
-        if self._settings.duplicates == "keep":
-            raise UnusualError
         gone = events.twice(np.flatnonzero(repeated))
         if not len(gone):
             raise UnusualError

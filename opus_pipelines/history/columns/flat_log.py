@@ -274,9 +274,10 @@ class FlatLog:
         keys = self._events.keys
         kind = self._blocks.kinds(table.column(keys["transition"]))
         unusual[case.codes[~table.bad & (case.codes >= 0) & by_records(kind, has_work)]] = True
-        run = runs(table.column(keys["activity"]), table.column(keys["instance"]))
-        repeated = repeated_events(case.codes, Spans.of(table.moments, self._events.interval), kind, run)
-        unusual[case.codes[repeated & (case.codes >= 0)]] = True
+        if self._reader.drops_repeated:
+            run = runs(table.column(keys["activity"]), table.column(keys["instance"]))
+            repeated = repeated_events(case.codes, Spans.of(table.moments, self._events.interval), kind, run)
+            unusual[case.codes[repeated & (case.codes >= 0)]] = True
         return unusual
 
     def _read_blocks(self, table: "_Table", texts: "_Texts", rows: Longs, has_work: bool) -> Bools:

@@ -454,6 +454,7 @@ class RowReader:
         self._good = self._bad = 0
         self.refused = 0
         self.has_work = False
+        self.drops_repeated = settings.events.repeated == "drop"
         self._evidence = WorkEvidence()
         others = {key for _, _, key in (*self.events.fields, *self.events.amounts)} | set(maps.own.keys)
         others |= {key for name, key in keys.items() if name not in _TIMES}

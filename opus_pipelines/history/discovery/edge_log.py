@@ -389,12 +389,16 @@ class Ordered(NamedTuple):
     has_ties: bool = False
 
 
-def in_order(events: EventColumns, interval: bool, has_work: bool, has_ties: bool = False) -> Ordered:
+def in_order(
+    events: EventColumns, interval: bool, has_work: bool, has_ties: bool = False, drops: bool = True
+) -> Ordered:
     """Returns the steps of events, which stand in the order of the file.
+
+    `drops`: events that occur twice count once.
 
     `has_ties`: events of one case are expected to have the same time, so what works only without them is not tried.
 
-    Left out are cases in which an event may occur twice, and those with a transition that is read by records.
+    Left out are cases in which such an event may occur twice, and those with a transition that is read by records.
     """
     if not len(events["case"]):
         nothing = np.zeros(0, np.int64)
@@ -404,16 +408,16 @@ def in_order(events: EventColumns, interval: bool, has_work: bool, has_ties: boo
         ends = (kind == COMPLETE) | (kind == CLOSE) if has_work else np.zeros(len(kind), bool)
         plain = plain and bool((ends | (kind == OTHER)).all())
     if not plain:
-        return _by_rules(events, interval, has_work)
+        return _by_rules(events, interval, has_work, drops)
     times = _Times.of(events["time"])
     if not has_ties and (found := _without_ties(events["case"], times, events["activity"])) is not None:
         return found
     case, rows, starts = _by_case(events["case"])
     lengths = np.diff(np.append(starts, len(rows)))
     if int(case[-1]).bit_length() + times.bits > _BITS:
-        return _by_rules(events, interval, has_work)
+        return _by_rules(events, interval, has_work, drops)
     order, tied = _by_time(case.astype(np.int64) << times.bits | times.units[rows], rows)
-    repeated = _repeated(events, order[tied], case[tied], interval)
+    repeated = _repeated(events, order[tied], case[tied], interval) if drops else np.zeros(0, bool)
     if repeated.any():
         unusual = distinct(events["case"][order[tied][repeated]])
         rest = without(events, unusual)
@@ -498,12 +502,13 @@ def _by_time(keys: Longs, rows: Longs) -> tuple[Longs, Bools]:
     return rows, tied
 
 
-def _by_rules(events: EventColumns, interval: bool, has_work: bool) -> Ordered:
+def _by_rules(events: EventColumns, interval: bool, has_work: bool, drops: bool) -> Ordered:
     """Returns the steps by the rules of `history.columns.cases`, which pair starts with completes."""
     order = np.argsort(events["case"], kind="stable")
     keys = events["case"][order]
     kind = _of("kind", events, order)
-    unusual = keys[_repeated(events, order, _numbers(keys), interval) | by_records(kind, has_work)]
+    odd = by_records(kind, has_work)
+    unusual = keys[_repeated(events, order, _numbers(keys), interval) | odd if drops else odd]
     if len(unusual):
         unusual = distinct(unusual)
         stay = ~np.isin(keys, unusual)
@@ -635,7 +640,9 @@ class EdgeLog:
         """Counts the cases of these events, and returns the keys of those that were left out."""
         if not len(events["case"]):
             return np.zeros(0, np.uint64)
-        steps = in_order(events, self._reader.events.interval, self.has_work, self._has_ties)
+        steps = in_order(
+            events, self._reader.events.interval, self.has_work, self._has_ties, self._reader.drops_repeated
+        )
         self._has_ties |= steps.has_ties
         self._tally.add(Steps(steps.lengths, tasks[steps.activity], steps.seen, self._weight))
         records = len(without(events, steps.unusual)["case"])

@@ -94,7 +94,7 @@ class CasePartJoiner:
             record_is_case,
             hand_on_reject,
         )
-        self._keep = settings.duplicates == "keep"
+        self._keep = settings.events.repeated == "keep"
 
     def case(self, parts: list[CasePart]) -> None:
         """Joins and finishes one case."""

@@ -506,7 +506,7 @@ class Assembler:
             return
         if not self._record_is_case:
             before = len(case.events)
-            case.events = without_duplicates(case.events, keep=self._settings.duplicates == "keep")
+            case.events = without_duplicates(case.events, keep=self._settings.events.repeated == "keep")
             self.counts.duplicates += before - len(case.events)
             self.counts.not_work += before - len(case.events)
         tasks, not_work = self.add(case, self.path)

@@ -7,7 +7,9 @@ time is never a duplicate, because nothing shows that it is not a repetition of 
 Files have an order (natural order of their paths, so that export_9 comes before export_10), and records have the order
 in their file:
 
-- A record that equals an earlier one about the same event is a duplicate. It is dropped.
+- A record that equals one of an earlier file is a duplicate. It is dropped, so that an event counts as often as in the
+  file that has it most.
+- Equal records of one file are separate events, unless `[events] repeated = "drop"` or an id says that they are one.
 - A record of a later file that differs from an earlier one about the same event corrects it. The last file that
   contains the event decides.
 - Records of one file that are about the same event without an id and differ are different events, such as two payments
@@ -150,7 +152,9 @@ def _valid_versions(group: list[_Version]) -> list[_Version]:
     if group[0].event.event_id is not None:
         return [max(group, key=lambda one: one.turn)]
     last = max(one.last for one in group)
-    return [one for one in group if one.last == last]
+    newest = [one for one in group if one.last == last]
+    # an event that an earlier file has more often than the last one counts as often
+    return [one for one in group if one.last == last or any(_equal(one.event, other.event) for other in newest)]
 
 
 def _equal(one: Event, other: Event) -> bool:

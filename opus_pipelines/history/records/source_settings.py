@@ -260,6 +260,16 @@ class Activities(Section):
         return self
 
 
+class Events(Section):
+    """`[events]`: which records are events of their own."""
+
+    repeated: Literal["keep", "drop"] = Field(
+        "keep",
+        description="equal records of a case in one file: keep them as separate events, or drop all but one, as for "
+        "exports whose joins double rows",
+    )
+
+
 class Transitions(Section):
     """`[transitions]`: what words of the source's life cycle mean, beside those that are known in several languages."""
 
@@ -306,9 +316,6 @@ class SourceSettings(Section):
         [], description='of CSV, e.g. "cp1252"; of several, each line in the first that fits; default: detected'
     )
     delimiter: str | None = Field(None, description="of CSV files: one character; default: detected")
-    duplicates: Literal["drop", "keep"] = Field(
-        "drop", description="identical events of a case in one file: drop all but one, or keep them as separate events"
-    )
     kind: Literal["executed", "model"] | None = Field(
         None, description="executed or model; default: model for BPMN and n8n, else executed"
     )
@@ -339,8 +346,17 @@ class SourceSettings(Section):
     )
     redact: Redact = Redact()
     activities: Activities = Activities()
+    events: Events = Events()
     transitions: Transitions = Transitions()
     rows: RowFilter = RowFilter()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _earlier_name(cls, value: Any) -> Any:
+        """Reads `duplicates`, as [events] repeated was called before."""
+        if isinstance(value, dict) and "duplicates" in value and "events" not in value:
+            return {k: v for k, v in value.items() if k != "duplicates"} | {"events": {"repeated": value["duplicates"]}}
+        return value
 
     @field_validator("format")
     @classmethod

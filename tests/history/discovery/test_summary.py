@@ -50,7 +50,7 @@ def test_rows_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 def test_rejected_records_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["discover", str(log(tmp_path, *ROWS * 50, "2,B,soon")), "--time", "timestamp"]) == 0
     shown = capsys.readouterr()
-    assert "201 records, 1 cases, 3 tasks, 2 edges" in shown.out
+    assert "201 records, 1 cases, 3 tasks, 5 edges" in shown.out
     assert "51 records rejected; 1 cases" in shown.err
     assert "1 records: timestamp: " in shown.err
 

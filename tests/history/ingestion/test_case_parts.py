@@ -13,6 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from opus_pipelines.history.ingestion.onboarding.report import report
+from opus_pipelines.history.ingestion.onboarding.trial import findings_of, reading
 from opus_pipelines.history.ingestion.read_source import CaseParts
 from opus_pipelines.history.records.duplicate_events import CasePart
 from opus_pipelines.history.records.raw import Case, Event, Task
@@ -60,6 +62,7 @@ def test_a_case_goes_on_in_the_next_days_file(bench: Bench, keys: Callable[..., 
 
 
 def test_events_that_come_twice_are_dropped_and_counted(bench: Bench, keys: Callable[..., Any]) -> None:
+    bench.put("s/source.toml", '[events]\nrepeated = "drop"\n')
     bench.put("s/1.csv", HEADER + row("1", "A", 1) + row("1", "A", 1) + row("1", "B", 2))
     bench.put("s/2.csv", HEADER + row("1", "B", 2) + row("1", "C", 3))
     assert keys(bench.cases()["1"]) == ["A", "B", "C"]
@@ -69,12 +72,16 @@ def test_events_that_come_twice_are_dropped_and_counted(bench: Bench, keys: Call
     assert count(state, "records_corrected") == {}
 
 
-def test_equal_events_of_one_file_stay_where_source_toml_says_so(bench: Bench, keys: Callable[..., Any]) -> None:
-    bench.put("s/source.toml", 'duplicates = "keep"')
+@pytest.mark.parametrize("stated", ["", 'duplicates = "keep"', '[events]\nrepeated = "keep"'])
+def test_equal_events_of_one_file_stay(bench: Bench, keys: Callable[..., Any], stated: str) -> None:
+    bench.put("s/source.toml", stated)
     bench.put("s/1.csv", HEADER + row("1", "A", 1) + row("1", "A", 1))
     assert keys(bench.cases()["1"]) == ["A", "A"]
     bench.put("s/2.csv", HEADER + row("1", "A", 1) + row("1", "A", 1) + row("1", "B", 2))
     assert keys(bench.cases()["1"]) == ["A", "A", "B"]  # the other file says the same two once more
+    bench.put("s/3.csv", HEADER + row("1", "A", 1))
+    assert keys(bench.cases()["1"]) == ["A", "A", "B"]  # an event counts as often as in the file that has it most
+    assert count(bench.read(), "records_duplicate") == {"2.csv": 2, "3.csv": 1}
 
 
 def test_a_later_file_corrects_an_earlier_one(bench: Bench, keys: Callable[..., Any]) -> None:
@@ -249,3 +256,12 @@ def test_a_packed_file_and_a_plain_one_share_cases(bench: Bench, keys: Callable[
     assert gzip.decompress((bench.history / "s" / "1.csv.gz").read_bytes()).startswith(b"case_id")
     bench.put("s/2.csv", HEADER + row("1", "B", 2))
     assert keys(bench.cases()["1"]) == ["A", "B"]
+
+
+def test_check_shows_the_share_and_the_money_of_equal_events(bench: Bench) -> None:
+    bench.put("s/1.csv", HEADER + row("1", "A", 1, amount="7") * 2 + row("1", "B", 2))
+    with reading(bench.history / "s") as trial:
+        found = findings_of(trial)
+        assert (found.tasks, found.repeated) == (3, 1)
+        doubts = [line for line in report(trial, found) if "doubt" in line]
+    assert any("33.3 %" in line and "repeated" in line for line in doubts)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from opus_pipelines.core.formatting import grid, share
+from opus_pipelines.core.formatting import grid, share, usd
 from opus_pipelines.core.settings_files import toml_lines, toml_listed, toml_quoted
 from opus_pipelines.history.formats.drawn_flows import CONNECTIONS_LOST
 from opus_pipelines.history.ingestion.ingest import more_activities, unpriced_steps
@@ -372,6 +372,12 @@ def _doubts(trial: Trial, findings: Findings) -> list[tuple[str, str]]:
         rows.append(("doubt", f"{which}; are the columns of case and activity exchanged in one of the files?"))
     elif doubt := more_activities(len(trial.evidence), findings.cases):
         rows.append(("doubt", doubt))
+    if repeated := findings.repeated:
+        money = f", and {usd(findings.repeated_usd)} of costs" if findings.repeated_usd else ""
+        what = (
+            f"{repeated:,} occurrences ({share(repeated / findings.tasks)}){money} equal an earlier one of their case"
+        )
+        rows.append(("doubt", f'{what}, and count; if the export doubles rows, state repeated = "drop" under [events]'))
     if alike := findings.alike_ids:
         which = f"{len(alike):,} ids of cases are other spellings of another one (blanks, leading zeros, .0, letters)"
         rows.append(("doubt", f"{which}, as {alike[0]!r}; each is a case of its own; {_joined(alike)}"))

@@ -25,6 +25,7 @@ from opus_pipelines.core.settings_files import toml_listed
 from opus_pipelines.history.ingestion.ingest import HistoryOptions, HistoryState, read_history
 from opus_pipelines.history.ingestion.plan import SourcePlan, plan_source
 from opus_pipelines.history.records.activity_kinds import Classified, Evidence, by_activity, evidence_of
+from opus_pipelines.history.records.arrow_arrays import mix_bits
 from opus_pipelines.history.records.files import placed
 from opus_pipelines.history.records.source_settings import FILE_NAME, SourceSettings, load_source
 from opus_pipelines.lake.layout import Lake, read_table
@@ -147,6 +148,7 @@ class Findings:
     event. `endings` counts the cases by their last activity. `alike_ids` are ids of cases that are another spelling of
     one before (blanks, leading zeros, ".0", case of letters, Unicode form), and `ids_as_activities` are names that are
     both a case and an activity. `titles` has the title of each activity of a process model whose key is not its title.
+    `repeated` are the steps that equal an earlier one of their case, and `repeated_usd` what they cost.
     `drawn_actors` are the lanes and assignees that tasks of process models name; `with_drawn_actor` counts them.
     """
 
@@ -169,6 +171,8 @@ class Findings:
     titles: Mapping[str, str] = field(default_factory=dict)
     drawn_actors: tuple[str, ...] = ()
     with_drawn_actor: int = 0
+    repeated: int = 0
+    repeated_usd: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -218,7 +222,34 @@ def findings_of(trial: Trial) -> Findings:
         titles=_titles(drawn_tasks),
         drawn_actors=tuple(sorted(pc.unique(drawn.drop_null()).to_pylist())),
         with_drawn_actor=_known_count(drawn),
+        **_repeated(tasks),
     )
+
+
+def _repeated(tasks: pa.ListArray) -> dict[str, Any]:
+    """Counts the steps that equal an earlier one of their case in all that is known, and adds up what they cost."""
+    steps, case = pc.list_flatten(tasks), pc.list_parent_indices(tasks).to_numpy().astype(np.int64)
+    fields = {
+        name: pc.struct_field(steps, name) for name in ("task_key", "actor", "started_at", "ended_at", "cost_usd")
+    }
+    total = case.view(np.uint64)
+    for column in fields.values():
+        codes = column.dictionary_encode("encode").indices.to_numpy(zero_copy_only=False).astype(np.uint64)
+        total = mix_bits(total * np.uint64(0x9E3779B97F4A7C15) + codes)
+    _, place, counts = np.unique(total, return_inverse=True, return_counts=True)
+    rows = pa.array(
+        np.flatnonzero((counts[place] > 1) & pc.is_valid(fields["started_at"]).to_numpy(zero_copy_only=False))
+    )
+    told = (pc.struct_field(steps, "attributes").take(rows), *(column.take(rows) for column in fields.values()))
+    owners = case[rows.to_numpy()].tolist()
+    seen: set[str] = set()
+    count, usd = 0, 0.0
+    for owner, *values in zip(owners, *(column.to_pylist() for column in told), strict=True):
+        key = repr((owner, values))
+        if key in seen:
+            count, usd = count + 1, usd + (values[-1] or 0.0)
+        seen.add(key)
+    return {"repeated": count, "repeated_usd": usd}
 
 
 def _titles(steps: pa.StructArray) -> dict[str, str]:
@@ -244,7 +275,7 @@ def _bare(ident: str) -> str:
     return re.sub(r"(?<![\d.,])0+(?=\d)", "", re.sub(r"^(\d+)[.,]0+$", r"\1", bare))
 
 
-_STEP = ("task_key", "title", "actor", "duration_ms", "wait_ms", "cost_usd", "attributes")
+_STEP = ("task_key", "title", "actor", "started_at", "ended_at", "duration_ms", "wait_ms", "cost_usd", "attributes")
 _COLUMNS = [
     "case_id",
     "kind",
