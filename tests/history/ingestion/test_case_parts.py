@@ -265,3 +265,11 @@ def test_check_shows_the_share_and_the_money_of_equal_events(bench: Bench) -> No
         assert (found.tasks, found.repeated) == (3, 1)
         doubts = [line for line in report(trial, found) if "doubt" in line]
     assert any("33.3 %" in line and "repeated" in line for line in doubts)
+
+
+@pytest.mark.parametrize(("day", "is_doubted"), [("1970-01-12", True), ("9999-12-31", True), ("2024-03-01", False)])
+def test_check_doubts_a_period_that_no_program_recorded(bench: Bench, day: str, is_doubted: bool) -> None:
+    bench.put("s/1.csv", f"case_id,activity,timestamp\n1,A,2024-01-01T00:00:00Z\n1,B,{day}T00:00:00Z\n")
+    with reading(bench.history / "s") as trial:
+        lines = report(trial, findings_of(trial))
+    assert any("doubt" in line and day in line for line in lines) is is_doubted

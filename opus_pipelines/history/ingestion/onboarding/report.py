@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from opus_pipelines.core.formatting import grid, share, usd
@@ -360,6 +361,13 @@ def _missing_costs(trial: Trial, findings: Findings, is_stated: bool) -> str | N
     return "costs: name their column with cost under [columns], or prices an hour under [rates]"
 
 
+_FIRST_YEAR = 1990  # earlier times are seldom those of work that a program recorded
+
+
+def _next_year() -> int:
+    return datetime.now(UTC).year + 1
+
+
 def _doubts(trial: Trial, findings: Findings) -> list[tuple[str, str]]:
     """Returns what was read without an error and may yet be wrong."""
     rows: list[tuple[str, str]] = []
@@ -372,6 +380,13 @@ def _doubts(trial: Trial, findings: Findings) -> list[tuple[str, str]]:
         rows.append(("doubt", f"{which}; are the columns of case and activity exchanged in one of the files?"))
     elif doubt := more_activities(len(trial.evidence), findings.cases):
         rows.append(("doubt", doubt))
+    if (
+        findings.first
+        and findings.last
+        and not _FIRST_YEAR <= findings.first.year <= findings.last.year <= _next_year()
+    ):
+        what = f"the times reach from {findings.first:%Y-%m-%d} to {findings.last:%Y-%m-%d}"
+        rows.append(("doubt", f"{what}; are some read wrongly, or dates that stand for no date (1900, 9999)?"))
     if repeated := findings.repeated:
         money = f", and {usd(findings.repeated_usd)} of costs" if findings.repeated_usd else ""
         what = (
