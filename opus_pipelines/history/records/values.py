@@ -446,6 +446,9 @@ class TimeParser:
                 return _combined(
                     int(year), int(month), int(day), (hour, minute, second, (fraction or "")[:6], None, None)
                 )
+        except ValueError:
+            pass  # 20032024 has its year last
+        try:
             if match := _DIGITS_YEAR_LAST.fullmatch(written):
                 day_of, month_of = self._day_and_month(int(match[1]), int(match[2]), "", written)
                 return _combined(int(match[3]), month_of, day_of, (match[4], match[5], match[6], None, None, None))
