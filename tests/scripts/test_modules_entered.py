@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "scripts" / "modules_entered.py"
-MOST = {"intake": 78, "log": 78, "utterance": 18}
+MOST = {"intake": 79, "log": 78, "utterance": 18}
 
 
 def loaded() -> ModuleType:
