@@ -199,6 +199,9 @@ def test_repeated_records_are_not_shown_as_no_work(tmp_path: Path, capsys: pytes
     rows = [[f"c{n}", "open", "2024-01-01T08:00:00Z"] for n in range(30)]
     write_csv(source / "export.csv", ["case", "activity", "time"], [*rows, *rows[:4]])
     assert main(["check", str(source)]) == 0
+    assert "34 records: 34 used, 0 no work, 0 rejected" in capsys.readouterr().out
+    (source / "source.toml").write_text('[events]\nrepeated = "drop"\n')
+    assert main(["check", str(source)]) == 0
     assert "34 records: 30 used, 0 no work, 4 repeated, 0 rejected" in capsys.readouterr().out
 
 
