@@ -32,7 +32,7 @@ def cases(bench: Any) -> Any:
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-@pytest.mark.parametrize("many", [1, 4_000])
+@pytest.mark.parametrize("many", [1, pytest.param(4_000, marks=pytest.mark.long)])
 def test_cases_of_two_clients_stay_apart(bench: Any, kind: str, many: int) -> None:
     for client in ("Acme", "Beta%20AG"):
         more = [(f"n{n}", "A", "2024-03-01T09:00:00Z") for n in range(many)]

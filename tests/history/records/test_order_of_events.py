@@ -12,7 +12,7 @@ ROWS = ["1,Pay,2024-03-01,3", "1,Register,2024-03-01,1", "1,Check,2024-03-01,2",
 STEPS = ["Register", "Check", "Pay", "Close"]
 
 
-@pytest.mark.parametrize("padding", [0, 3_000])
+@pytest.mark.parametrize("padding", [0, pytest.param(3_000, marks=pytest.mark.long)])
 @pytest.mark.parametrize(
     ("column", "stated"), [("sorting", ""), ("_SORTING", ""), ("Rang", '[columns]\norder = "Rang"\n')]
 )
@@ -35,7 +35,7 @@ def test_the_same_in_xes_and_an_event_without_a_number_comes_last(bench: Any, ke
     assert keys(bench.one("log.xes", content, '[columns]\norder = "n"\n')[0]["1"]) == ["A", "B", "C"]
 
 
-@pytest.mark.parametrize("padding", [0, 3_000])
+@pytest.mark.parametrize("padding", [0, pytest.param(3_000, marks=pytest.mark.long)])
 @pytest.mark.parametrize(
     ("later", "earlier"),
     [

@@ -37,7 +37,7 @@ HEADER = "case_id,activity,lifecycle,timestamp"
         ("check-in", "check-out"),
     ],
 )
-@pytest.mark.parametrize("padding", [0, 3_000])
+@pytest.mark.parametrize("padding", [0, pytest.param(3_000, marks=pytest.mark.long)])
 def test_a_row_that_begins_and_one_that_ends_are_one_step(bench: Any, begin: str, end: str, padding: int) -> None:
     rows = [
         f"1,A,{begin},2024-03-01T09:00:00Z",

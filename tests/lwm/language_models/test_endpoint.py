@@ -335,6 +335,7 @@ def test_the_limit_holds_while_a_request_is_sent_again(backend: Any, server: Any
     assert one.ledger.today()["requests"] == len(server.handler.seen)
 
 
+@pytest.mark.long
 def test_what_is_booked_is_never_less_than_what_was_paid(backend: Any, server: Any) -> None:
     """A server with its own ledger charges each answer by a random number of tokens, whatever it answers."""
     chance, paid = random.Random(7), [0.0]
@@ -379,6 +380,7 @@ def drips_an_error(handler: Handler) -> None:
         time.sleep(0.1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("answer", [drips_headers, goes_on, drips_an_error])
 def test_no_endpoint_can_delay_its_deadline(answer: Answer, backend: Any) -> None:
     began = time.monotonic()

@@ -95,6 +95,7 @@ def test_a_log_that_holds_cases_by_their_end_begins_late() -> None:
     assert not is_held_by_end(np.zeros(1), np.zeros(1))
 
 
+@pytest.mark.long
 def test_a_source_may_have_thousands_of_activities() -> None:
     """Three codes of 32 bits, multiplied in 32 bits, were out of bounds from 1,290 activities on."""
     activities = np.arange(5_000, dtype=np.int32)
