@@ -6,10 +6,10 @@ and 5xx, with a wait that doubles, or the one that Retry-After names (RFC 9110, 
 because the key would go with them. The key is in no message and in no answer: an endpoint may repeat it.
 
 `PaidClient` books in the `Ledger` (`language/spent.json` in the lake, by day) the most that a request may cost before
-each time that it is sent. A booking becomes what it cost where the answer says so, with or without a text. It is taken
-back only where the request was certainly not answered by a model. So workers that ask at the same time stay within the
-limit together, and a request whose worker was killed counts as asked. Whoever asks says how an answer is read. An
-answer that cannot be read was paid for, and is asked for again.
+each time that it is sent. The usage in an answer, with or without a text, replaces the booking by the real cost. The
+booking is removed only where the request was certainly not answered by a model. So workers that ask at the same time
+stay within the limit together, and a request whose worker was killed counts as asked. Whoever asks says how an answer
+is read. An answer that cannot be read was paid for, and is asked for again.
 """
 
 import fcntl

@@ -111,10 +111,10 @@ def look(lake: Lake, history: Path, client: str) -> ErasureWork:
     own = own_sources(history, client)
     traces = find(lake, client, own)
     known, before = clients_of(lake), read_json(_journal(lake, client))
+    form = look_alike_form(client)
+    twins = tuple(name for name in sorted(known) if name != client and look_alike_form(name) == form)
     if client not in known and before is None and not Forgotten.of(lake).holds(client) and not own:
-        form = look_alike_form(client)
-        near = [name for name in sorted(known) if look_alike_form(name) == form]
-        near = near or difflib.get_close_matches(client, known, n=3, cutoff=0.3) or sorted(known)[:10]
+        near = twins or difflib.get_close_matches(client, known, n=3, cutoff=0.3) or sorted(known)[:10]
         there = f"there is: {', '.join(near)}" if near else "it has none at all"
         raise InputError(f"{lake.root} has no client {client!r}; {there}")
     words = words_of(lake, traces)
@@ -122,11 +122,8 @@ def look(lake: Lake, history: Path, client: str) -> ErasureWork:
         for name in _NOTED:
             getattr(traces, name).update(before[name])
         words += [word for word in (Word(**w) for w in before["words"]) if word not in words]
-    counts = len(results_of(lake, client)), len(_decisions(lake, client)), len(batches_of(lake, client))
-    form = look_alike_form(client)
-    twins = tuple(sorted(name for name in known if name != client and look_alike_form(name) == form))
-    results, decisions, flows = counts
-    return ErasureWork(traces, words, results, twins, decisions, flows)
+    results, decisions, flows = results_of(lake, client), _decisions(lake, client), batches_of(lake, client)
+    return ErasureWork(traces, words, len(results), twins, len(decisions), len(flows))
 
 
 def carry_out(
