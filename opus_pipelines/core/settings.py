@@ -47,6 +47,7 @@ from opus_pipelines.core.settings_sections import (
     Priors,
     Query,
     Rates,
+    Reading,
     Retention,
     Reward,
     Schedule,
@@ -83,6 +84,7 @@ __all__ = [
     "Priors",
     "Query",
     "Rates",
+    "Reading",
     "Retention",
     "Reward",
     "Schedule",
@@ -109,6 +111,7 @@ class Settings(Section):
     graph: Graph = Graph()
     wkg: Wkg = Wkg()
     encoder: Encoder = Encoder()
+    reading: Reading = Reading()
     generation: Generation = Generation()
     cost: Cost = Cost()
     currency: Currency = Currency()

@@ -444,6 +444,19 @@ class CausalLm(Section):
     cases: int = Field(500, ge=1, description="cases that it learns from at most, drawn by hash")
 
 
+class Reading(Section):
+    """How procedures and requests are read where a contract declares its tools and the industry has no history."""
+
+    backend: Literal["rules", "endpoint"] = Field(
+        "rules",
+        description="rules: this package alone; endpoint: the language model of openai_compatible reads each sentence, "
+        "too, and decides; steps that only one of the two finds, and sentences that it did not read, are told",
+    )
+    seconds: float = Field(
+        30, gt=0, description="for all questions of an intake to the endpoint; what is not read by then, rules read"
+    )
+
+
 FlowBackendName = Literal["ranker", "causal_lm", "openai_compatible"]
 
 

@@ -5,7 +5,7 @@ and the rows of a result read every figure from the record that introduced it. A
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 
@@ -23,6 +23,7 @@ from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.intakes.requirements.intention import Intention
 from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.language.embedding.texts import unit
+from opus_pipelines.language.reading.second_reader import SecondReader
 from opus_pipelines.lwm.interface import LargeWorkModel, ProcessDemand, TaskSequence, Usage
 from opus_pipelines.lwm.retrieval.case_memory import ContractCatalogue, IndustryMemory, memory_of
 from opus_pipelines.lwm.retrieval.named_rules import NamedRule
@@ -81,6 +82,7 @@ class GenerationContext:
         terms: what the contract states.
         without: parts that an evaluation leaves out; none in a run.
         catalogue: the tools that the contract declares; None where it declares none.
+        second: reads sentences beside the reader of `language.reading`; None where the settings name none.
     """
 
     index: SnapshotIndex
@@ -90,10 +92,12 @@ class GenerationContext:
     terms: ContractTerms
     without: frozenset[Part] = frozenset()
     catalogue: ContractCatalogue | None = None
+    second: SecondReader | None = None
 
     def history(self, industry: str | None) -> History:
         """What reading the procedure of an intake of the industry needs."""
-        return self.catalogue.history(industry) if self.catalogue else History(self.index.procedures)
+        known = self.catalogue.history(industry) if self.catalogue else History(self.index.procedures)
+        return replace(known, second=self.second)
 
     def memory(self, elements: Sequence[Element], industry: str) -> IndustryMemory | None:
         """The memory of the industry's cases, with the tools that only the contract's catalogue has; None without."""

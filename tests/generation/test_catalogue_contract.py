@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from opus_pipelines.core.settings import Settings
+from opus_pipelines.core.settings import OpenaiCompatible, Paths, Reading, Settings
 from opus_pipelines.generation.bulk.chunks import GenerationSetup
 from opus_pipelines.generation.bulk.run import BulkRun
 from opus_pipelines.generation.results.contract import check_result
@@ -17,6 +17,7 @@ from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.cache import CachedEncoder
 from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.reporting.contract_tables import report_tables
+from tests.lwm.language_models.chat_server import ChatServer, serving
 
 pytestmark = pytest.mark.model
 
@@ -109,3 +110,27 @@ def test_an_intake_that_is_unlike_all_history_is_not_clear_and_says_what_its_pro
     assert [(row["verdict"], row["lacks"]) for row in best] == [("undecided", LISTED)]
     assert "no case of history" in best[0]["verdict_reason"]
     assert [row["status"] for row in rows(results["students"], "generation/intakes")] == ["generated"]
+
+
+@pytest.mark.long
+def test_a_language_model_that_breaks_its_answers_costs_certainty_and_no_step(
+    contracts: dict[str, ContractFolder], sample_lake: Lake, encoder: TextEncoder, tmp_path: Path, results: Any
+) -> None:
+    with serving(ChatServer(lambda _: {"records": "none"})) as server:
+        endpoint = OpenaiCompatible(url=server.url, model="small", attempts=1)
+        settings = Settings(
+            paths=Paths(lake=tmp_path / "lake"), reading=Reading(backend="endpoint"), openai_compatible=endpoint
+        )
+        setup = GenerationSetup(sample_lake.root, sample_lake.current_snapshot() or "", settings)
+        cached = CachedEncoder(encoder, sample_lake.kept / "embeddings")
+        with BulkRun(setup, cached, lambda: pytest.fail("no Spark"), lambda line: None) as run:
+            result = run.generate(contracts["letters"], tmp_path / "result", "run", NOW)
+    assert len(server.seen) == 1
+    assert result.result != results["letters"].result
+    own, other = (
+        [(r["title"], r["position"]) for r in rows(made, "workflows/tasks") if r["kind"] == "task"]
+        for made in (result, results["letters"])
+    )
+    assert own == other
+    (workflow,) = rows(result, "workflows/optimized")
+    assert "1 of 1 sentences" in workflow["verdict_reason"]

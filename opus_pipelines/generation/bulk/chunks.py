@@ -37,6 +37,7 @@ from opus_pipelines.lake.results import Columns, ResultKey, by_column
 from opus_pipelines.language.embedding.cache import CachedEncoder
 from opus_pipelines.language.embedding.encoder import encoder_of
 from opus_pipelines.language.embedding.texts import words_of
+from opus_pipelines.language.reading.second_reader import SecondReader
 from opus_pipelines.lwm.interface import LargeWorkModel, Usage, backend_of
 from opus_pipelines.lwm.pointer.candidates import texts_of
 from opus_pipelines.lwm.retrieval.case_memory import ContractCatalogue, memory_of, request_of
@@ -262,6 +263,7 @@ class WorkerState:
             self.setup.settings,
             terms,
             catalogue=self.catalogue(read, intake, inherited) if inherited.catalogue else None,
+            second=second_reader_of(self.setup.settings, intake.client),
         )
         outcome = outcome_of(whole, context)
         return self.passed_on(whole, outcome), encoder.missed - before, peak_mb()
@@ -276,6 +278,19 @@ class WorkerState:
             cached = CachedEncoder(encoder_of(settings), Lake(self.setup.lake).kept / "embeddings")
             self._encoders = {read: StoredVectors(read, cached)}
         return self._encoders[read]
+
+
+def second_reader_of(settings: Settings, client: str | None) -> SecondReader | None:
+    """Returns the language model that reads sentences for a client; None where the settings name none.
+
+    Raises SettingsError where `[openai_compatible]` lacks what it needs.
+    """
+    if settings.reading.backend == "rules":
+        return None
+    # here, because HTTP and its errors are loaded with it, which most runs do not need
+    from opus_pipelines.lwm.language_models.sentence_reader import EndpointReader
+
+    return EndpointReader(settings, client)
 
 
 def with_inherited(intake: Intake, inherited: Inherited) -> Intake:

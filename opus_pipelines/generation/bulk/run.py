@@ -18,7 +18,15 @@ from opus_pipelines.core.formatting import Ticker
 from opus_pipelines.core.schemas import RUNS
 from opus_pipelines.core.versions import versions_of
 from opus_pipelines.core.workers.pool import Worker, side_by_side
-from opus_pipelines.generation.bulk.chunks import Chunk, ChunkResult, GenerationSetup, ReadChunk, SparkChunks, WorkChunk
+from opus_pipelines.generation.bulk.chunks import (
+    Chunk,
+    ChunkResult,
+    GenerationSetup,
+    ReadChunk,
+    SparkChunks,
+    WorkChunk,
+    second_reader_of,
+)
 from opus_pipelines.generation.results.contract import TABLES, ContractResult, StagedTables, write_part
 from opus_pipelines.generation.results.ids import result_id, settings_hash
 from opus_pipelines.intakes.intake import ContractFolder
@@ -85,6 +93,7 @@ class BulkRun:
         `result_id`. Raises OpusError where a whole chunk is lost; an intake that fails costs only itself.
         """
         model = backend_of(self.settings)
+        second_reader_of(self.settings, contract.client)  # settings that lack something end the run, not each intake
         heading = ResultKey(
             contract.client, contract.contract, result_id(contract, self.snapshot, self.settings, model, attempt)
         )

@@ -23,6 +23,8 @@ def settings_hash(settings: Settings) -> str:
     del chosen["generation"]["lwm_backend"]
     added = [DOCUMENT_READERS.origin(name) for name in sorted(DOCUMENT_READERS.added())]
     added += filter(None, [ENCODERS.origin(settings.encoder.model)])
+    if settings.reading.backend != "rules":
+        added += [settings.reading.backend, settings.openai_compatible.url, settings.openai_compatible.model]
     return digest([chosen, *added])
 
 

@@ -71,6 +71,7 @@ class Verdict:
             *best.violations,
             result.evidence.completeness.undecided_reason,
             _unread(result.request.intake.elements),
+            *(result.evidence.procedure.doubts if result.evidence.procedure else ()),
             _counted(result.context.requirements.rules.not_applied, "rule", "of the documents not applied"),
             _counted(lacks, "statement", "of the procedure without a step"),
             _too_high(best, expected),

@@ -20,6 +20,7 @@ from opus_pipelines.intakes.procedures.relevant_parts import RequestText
 from opus_pipelines.language.embedding.texts import Part
 from opus_pipelines.language.reading.alignment import Candidate, Encode
 from opus_pipelines.language.reading.reader import Reading, read, texts_of
+from opus_pipelines.language.reading.second_reader import SecondReader
 
 MOST_COMPARED = 400  # tools that are compared by vector; a catalogue of up to so many is taken whole
 OF_A_TEXT = 40  # tools that come into question for one text
@@ -63,11 +64,12 @@ class Candidates:
 
 @dataclass(frozen=True)
 class IntakeTexts:
-    """What an intake says: the request, and its procedures as parts and as texts."""
+    """What an intake says: the request, and its procedures as parts and as texts; `second` reads the texts, too."""
 
     request: RequestText
     parts: Sequence[Part]
     procedures: Sequence[str]
+    second: SecondReader | None = None
 
 
 def texts_to_read(
@@ -94,7 +96,7 @@ def read_with_catalogue(
     listed = read_listed_steps(texts.request, with_declared(texts.parts, tools), industry, knowledge, encode)
     if listed is not None:
         return listed
-    reading = read(texts.procedures, texts.request.text, _candidates(tools), encode)
+    reading = read(texts.procedures, texts.request.text, _candidates(tools), encode, texts.second)
     if any(not task.is_of_request for task in reading.tasks):
         return _parsed(reading, tools)
     conditions = [replace(tool.part, is_declared=False) for tool in tools]
@@ -125,4 +127,4 @@ def _parsed(reading: Reading, tools: Sequence[DeclaredTask]) -> ParsedProcedure 
     ]
     is_of_request = all(asked.is_of_request for asked in reading.tasks)
     share = 1.0 if is_of_request else reading.explained_share
-    return ParsedProcedure("", tuple(steps), share, 0.0, is_of_request, reading.sentences)
+    return ParsedProcedure("", tuple(steps), share, 0.0, is_of_request, reading.sentences, reading.doubts)

@@ -148,7 +148,7 @@ class ParsedProcedure:
     `explained_share`: the share of the part's sentences that history or the name of a task explains.
     `similar_share`: the share that is similar to a sentence of history. `is_of_request`: no procedure asks for the
     steps, the words of the request alone do. `sentences`: the record of each sentence, where the texts were read with
-    the contract's catalogue.
+    the contract's catalogue; `doubts`: what a second reader did not read of them, or reads differently.
     """
 
     head: str
@@ -157,6 +157,7 @@ class ParsedProcedure:
     similar_share: float = 1.0
     is_of_request: bool = False
     sentences: tuple[SentenceReading, ...] = ()
+    doubts: tuple[str, ...] = ()
 
     @property
     def has_goal(self) -> bool:

@@ -24,6 +24,7 @@ Encode = Callable[[Sequence[str]], np.ndarray]
 NAME_WEIGHT = 0.4  # of the share of a name's words that a text has, relative to the cosine
 SOFTNESS = 0.1  # score that makes a task e times as likely
 LEAST_NAME = 2  # words of a name that a text has, from which it names the task
+LIKELY = 0.6  # probability from which a sentence means a task
 NAMED = 0.9  # least probability of a task that a text names
 _GRAMS = 3, 4, 5  # characters of the n-grams
 _IDENTIFIER = re.compile(r"[_.]|[a-z][A-Z]")

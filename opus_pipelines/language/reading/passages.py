@@ -13,6 +13,8 @@ from typing import Literal
 from opus_pipelines.language.reading.languages import language_of, tables_of
 
 Shape = Literal["prose", "item", "row", "heading"]
+SentenceKind = Literal["ask", "condition", "order", "forbid", "guard", "none"]
+ASKING: tuple[SentenceKind, ...] = ("ask", "condition", "order")
 _DOCUMENTS_KEPT = 64
 _ITEM = re.compile(
     r"^\s*(?:(?:[-*•▪◦‣–+☐☑☒✓>]+|\[[ xX]?\])\s+|\(?\d{1,2}[.)]\s+|\(?[a-zA-Z][.)]\s+|"

@@ -12,22 +12,34 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 
 from opus_pipelines.language.embedding.texts import plain
 from opus_pipelines.language.grammar.modality import is_imperative, is_participle
-from opus_pipelines.language.reading.alignment import LEAST_NAME, Alignment, Candidate, Encode, texts_to_encode
+from opus_pipelines.language.reading.alignment import LEAST_NAME, LIKELY, Alignment, Candidate, Encode, texts_to_encode
 from opus_pipelines.language.reading.languages import ENGLISH, Language, content_stems, language_of, tables_of
-from opus_pipelines.language.reading.passages import Passage, clauses_in, passages_of, sentences
+from opus_pipelines.language.reading.passages import (
+    ASKING,
+    Passage,
+    SentenceKind,
+    clauses_in,
+    passages_of,
+    sentences,
+)
+from opus_pipelines.language.reading.second_reader import (
+    AGREED,
+    ALONE,
+    Said,
+    SecondReader,
+    SecondReading,
+    combined,
+    doubts,
+)
 
-SentenceKind = Literal["ask", "condition", "order", "forbid", "guard", "none"]
 Section = tuple[str, ...]
 
-ASKING: tuple[SentenceKind, ...] = ("ask", "condition", "order")
 LEAST_COMPARED = 3  # words of a clause that is compared with tasks
-LIKELY = 0.6  # probability from which a sentence means a task
 FIRST = 0.8  # share of a task's highest probability from which a sentence is the first that asks for it
 LEAST_MARKED = 2  # tasks whose names a text marks, from which unmarked names do not count
 REPEATED = 0.8  # cosine from which two sentences say the same
@@ -83,10 +95,14 @@ class AskedTask:
 
 @dataclass(frozen=True)
 class Reading:
-    """The sentences of the documents in order, and the tasks in the order in which they are to be done."""
+    """The sentences of the documents in order, and the tasks in the order in which they are to be done.
+
+    `doubts`: what a second reader did not read, or reads differently.
+    """
 
     sentences: tuple[SentenceReading, ...]
     tasks: tuple[AskedTask, ...]
+    doubts: tuple[str, ...] = ()
 
     @property
     def explained_share(self) -> float:
@@ -95,12 +111,19 @@ class Reading:
         return sum(bool(s.tasks) for s in asking) / max(1, len(asking))
 
 
-def read(documents: Sequence[str], request: str, candidates: Sequence[Candidate], encode: Encode) -> Reading:
+def read(
+    documents: Sequence[str],
+    request: str,
+    candidates: Sequence[Candidate],
+    encode: Encode,
+    second: SecondReader | None = None,
+) -> Reading:
     """Returns the reading of documents and a request; there is at least one candidate.
 
-    `encode` returns the unit vectors [n, d] of n texts; `texts_of` names them all.
+    `encode` returns the unit vectors [n, d] of n texts; `texts_of` names them all. What `second` says of a sentence
+    decides.
     """
-    return _Reader(tuple(documents), request, candidates, encode).reading()
+    return _Reader(tuple(documents), request, candidates, encode, second).reading()
 
 
 def texts_of(documents: Sequence[str], request: str, candidates: Sequence[Candidate]) -> list[str]:
@@ -145,7 +168,12 @@ def _texts(passage: Passage) -> tuple[str, ...]:
 
 class _Reader:
     def __init__(
-        self, documents: tuple[str, ...], request: str, candidates: Sequence[Candidate], encode: Encode
+        self,
+        documents: tuple[str, ...],
+        request: str,
+        candidates: Sequence[Candidate],
+        encode: Encode,
+        second: SecondReader | None,
     ) -> None:
         self._request, self._candidates, self._encode = request.strip(), candidates, encode
         self._code = _language(documents, request)
@@ -154,19 +182,67 @@ class _Reader:
         self._passages = passages_of(documents)
         self._texts = [text for passage in self._passages for text in _texts(passage)]
         self._owner = np.repeat(np.arange(len(self._passages)), [len(_texts(p)) for p in self._passages])
+        self._second = second
 
     def reading(self) -> Reading:
         """Returns the reading."""
-        asked = self._asked_by_request()
+        asked = self._said_of_request or self._asked_by_request()
         applies, is_policy = self._applying(asked)
         means = self._means * applies[self._owner][:, None]
         if is_policy:
             means = means * self._demands[:, None]
         if is_policy or (means >= LIKELY).any():
-            tasks = self._tasks(means, asked if is_policy else self._named_by_request())
+            tasks = self._tasks(means, asked if is_policy or self._said_of_request else self._named_by_request())
+        elif self._said_of_request:
+            tasks = [AskedTask(n, self._request, sure, True) for n, sure in asked.items()]
         else:
             tasks = self._of_request_alone()
-        return Reading(tuple(self._sentences(applies)), tuple(tasks))
+        return Reading(tuple(self._sentences(applies)), tuple(tasks), self._doubts(tasks, applies))
+
+    @cached_property
+    def _heard(self) -> tuple[list[int], list[str], SecondReading]:
+        """The sentences of the documents and of the request that the second reader was asked for, and its answer."""
+        if self._second is None:
+            return [], [], SecondReading({})
+        places = [n for n, p in enumerate(self._passages) if p.shape != "heading" and not self._background[n]]
+        asked = sentences(self._request)
+        texts = [self._passages[n] for n in places] + [Passage(text, ("Request",), "prose") for text in asked]
+        return places, asked, self._second(texts, self._candidates)
+
+    @cached_property
+    def _said(self) -> dict[int, Said]:
+        """What the second reader says of sentences of the documents, by their places."""
+        places, _, heard = self._heard
+        return {places[n]: said for n, said in heard.said.items() if n < len(places)}
+
+    @cached_property
+    def _said_of_request(self) -> dict[int, float]:
+        """The candidates for which the request asks by the second reader, by how surely it does."""
+        places, asked, heard = self._heard
+        said = [(asked[n - len(places)], one) for n, one in heard.said.items() if n >= len(places) and one.asks]
+        if not said:
+            return {}
+        own = self._alignment.probabilities([text for text, _ in said])
+        verbs = self._asked_by_request()
+        return {
+            task: AGREED if task in verbs or row[task] >= LIKELY else ALONE
+            for row, (_, one) in zip(own, said, strict=True)
+            for task in one.tasks
+        }
+
+    def _doubts(self, tasks: Sequence[AskedTask], applies: np.ndarray) -> tuple[str, ...]:
+        """Returns what the second reader did not read, and the steps that only one of the two readers finds."""
+        if self._second is None:
+            return ()
+        places, asked, heard = self._heard
+        chosen = {task.candidate for task in tasks}
+        unsure = [task.candidate for task in tasks if task.probability == ALONE]
+        own = self._own_aligned[applies[self._owner] & ~self._forbids]
+        denied = np.flatnonzero((own >= LIKELY).any(0)) if self._said else ()
+        names = [candidate.name for candidate in self._candidates]
+        return doubts(
+            heard, len(places) + len(asked), [names[n] for n in unsure], [names[n] for n in denied if n not in chosen]
+        )
 
     @cached_property
     def _background(self) -> np.ndarray:
@@ -176,6 +252,11 @@ class _Reader:
 
     @cached_property
     def _aligned(self) -> np.ndarray:
+        """The same as `_own_aligned`, after what the second reader says."""
+        return combined(self._own_aligned, self._owner, self._said) if self._said else self._own_aligned
+
+    @cached_property
+    def _own_aligned(self) -> np.ndarray:
         """The probability [texts, candidates] that a text means a task, marks and background regarded."""
         counts = ~self._background[self._owner]
         if self._marks_names:
@@ -193,12 +274,17 @@ class _Reader:
 
     @cached_property
     def _means(self) -> np.ndarray:
-        """The same, where what is forbidden is no step."""
-        language = self._language
-        forbids: np.ndarray = np.array(
-            [language.has("negation", t) or language.has("idle", t) for t in self._texts], bool
-        )
+        """The same as `_aligned`, where what is forbidden is no step."""
+        forbids = self._forbids.copy()
+        for sentence, said in self._said.items():
+            forbids[self._owner == sentence] = not said.asks
         return self._aligned * ~forbids[:, None]
+
+    @cached_property
+    def _forbids(self) -> np.ndarray:
+        """Whether each text has words that forbid."""
+        has = self._language.has
+        return np.array([has("negation", text) or has("idle", text) for text in self._texts], bool)
 
     def _asked_by_request(self) -> dict[int, float]:
         """Returns the candidates whose verb a clause of the request has, by how surely it asks for them.
@@ -404,7 +490,11 @@ class _Reader:
             best = self._aligned[self._owner == n].max(0)
             tasks = sorted(np.flatnonzero(best >= LIKELY).tolist(), key=lambda k: (-best[k], k))
             background = bool(self._background[n])
-            kind, condition = _kind(passage, self._language, bool(tasks), background)
+            if said := self._said.get(n):
+                own = (passage.when or _condition_of(passage.text, self._language)) if said.kind == "condition" else ""
+                kind, condition = said.kind, said.condition or own
+            else:
+                kind, condition = _kind(passage, self._language, bool(tasks), background)
             probability = float(best[tasks[0]]) if tasks else 0.0
             yield SentenceReading(passage, kind, tuple(tasks), probability, background, bool(applies[n]), condition)
 

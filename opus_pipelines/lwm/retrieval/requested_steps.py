@@ -41,6 +41,7 @@ from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.language.embedding.index import VectorIndex
 from opus_pipelines.language.embedding.texts import Part, parts, plain
 from opus_pipelines.language.reading.alignment import Encode
+from opus_pipelines.language.reading.second_reader import SecondReader
 from opus_pipelines.lwm.precedence import Pair
 from opus_pipelines.lwm.retrieval.routing import Router
 from opus_pipelines.wkg.graph import ExecutionMode, Task, WorkGraph
@@ -54,11 +55,13 @@ class History:
     """What reading a procedure needs beside the intake: the procedures of history, and the contract's catalogue.
 
     `resolved` tells which tools of the catalogue are known tasks; `candidates` which come into question for a text.
+    `second` reads the sentences, too, where the settings name a language model for it.
     """
 
     procedures: ProcedureIndex
     resolved: ResolvedCatalogue = NOTHING_DECLARED
     candidates: Candidates | None = None
+    second: SecondReader | None = None
 
     def tools(self, elements: Sequence[Element]) -> Sequence[DeclaredTask]:
         """Return the tools of the catalogue that come into question for an intake."""
@@ -121,9 +124,8 @@ def _without_model(
         return read_listed_steps(request, parts, industry, knowledge, encode)
     if history.procedures.knows(industry):
         return None
-    return read_with_catalogue(
-        IntakeTexts(request, parts, procedure_texts(elements)), tools, industry, knowledge, encode
-    )
+    texts = IntakeTexts(request, parts, procedure_texts(elements), history.second)
+    return read_with_catalogue(texts, tools, industry, knowledge, encode)
 
 
 def _text(elements: Sequence[Element], roles: Collection[str]) -> str:
