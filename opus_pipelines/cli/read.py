@@ -58,7 +58,11 @@ def export(options: Options, workflow: str, form: str | None, out: Path | None) 
     show.file(exported(annotated, form), out)
 
 
-EARLIER = ("workflows_earlier", "workflows_optimized of the earlier results that retention keeps")
+DERIVED = (
+    ("workflows_earlier", "workflows_optimized of the earlier results that retention keeps"),
+    ("process_cases", "one row, one executed case of history: its times, cost, outcome and tasks"),
+    ("process_steps", "one row, one step of an executed case: who did it and when, its wait, working time and cost"),
+)
 PICTURE = click.Path(path_type=Path, dir_okay=False)
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -190,7 +194,7 @@ def query(options: Options, name_or_sql: str | None, variables: tuple[str, ...],
         return
     if name_or_sql is None:
         show.table(("query", "answers"), [(q.name, q.about) for q in shipped_queries().values()])
-        show.table(("view", "holds"), [("", ""), *((d.view, d.about) for d in DATASETS.values()), EARLIER])
+        show.table(("view", "holds"), [("", ""), *((d.view, d.about) for d in DATASETS.values()), *DERIVED])
         return
     pairs = dict(_pair(v) for v in variables)
     limits = options.settings().query

@@ -15,7 +15,7 @@ ALGORITHM_VERSIONS: dict[str, int] = {
     "history": 3,
     "embedding": 1,  # texts to vectors (wkg/embeddings, wkg/*_vectors); the cache of vectors starts anew, too
     "resolution": 2,  # task resolution: which raw names are one task (wkg/task_aliases)
-    "mining": 3,  # the aggregates of one source: the SQL in sql/wkg, cases, evidence of activities
+    "mining": 4,  # the aggregates of one source: the SQL in sql/wkg, cases, evidence of activities
     # aggregates of all sources to the snapshot: estimates, drift in time, graph metrics, critical tasks, procedures
     "wkg": 6,
     "requirements": 8,  # documents to Intention, goals, rules and constraints (generation/intentions)

@@ -58,7 +58,7 @@ def views_sql(lake: Lake, empty: Path | None = None) -> str:
     head = _HEAD.format(lake=_quoted(lake.root), empty=place, columns=columns_of_results())
     parts = [head, (folder / "current.sql").read_text("utf-8")]
     parts += [f"-- {about}\n{view.substitute(_of_view(name, dataset), view=name)}" for name, dataset, about in _views()]
-    return "\n".join(parts)
+    return "\n".join([*parts, (folder / "process.sql").read_text("utf-8")])
 
 
 def _views() -> Iterator[tuple[str, Dataset, str]]:
@@ -106,7 +106,7 @@ def store_views_sql(lake: Lake, origin: Origin) -> str:
         places = ",\n    ".join(f"'{known[path].replace(chr(39), chr(39) * 2)}'" for path in paths)
         stated = f"[\n    {places}\n], union_by_name = true, hive_partitioning = false"
         parts.append(f"CREATE OR REPLACE VIEW {view} AS FROM read_parquet({stated});")
-    return "\n".join(parts) + "\n"
+    return "\n".join([*parts, (SQL / "views" / "process.sql").read_text("utf-8")])
 
 
 def write_views_sql(lake: Lake) -> None:

@@ -244,6 +244,7 @@ def test_ways_of_people_are_told_apart_by_the_group_that_their_events_name(
     (case,) = rows(lake, CASES)  # as Spark tells it, so do the cases that savings are counted over
     assert case["actor_groups"] == ["north", "clerk", "night shift", None, None, "Buchhaltung", None, "desk 3"]
     assert case["models"] == [None] * 8
+    assert (case["kind"], len(case["task_actors"])) == ("executed", 8)
 
 
 def test_a_history_without_any_case_still_has_every_dataset(lake: Lake, history: Any, rebuild: Any) -> None:

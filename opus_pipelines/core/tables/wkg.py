@@ -282,6 +282,8 @@ CASES = dataset(
     task_wait_ms       list<ms>      waiting time before each, NULL where unknown; with its work where its working time
                                      is unknown
     lead_time_ms       ms            from the first start to the last end, waiting included
+    kind               string        as in history/implementations: executed or model
+    task_actors        list<string>  the person, program or AI model that did each, NULL where unknown
 """,
 )
 

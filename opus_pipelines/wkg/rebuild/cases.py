@@ -51,6 +51,7 @@ _END = "ended_at"
 _NEVER = np.iinfo(np.int64).min
 _STEP = [
     "task_key",
+    "actor",
     "cost_usd",
     "duration_ms",
     "actor_kind",
@@ -147,7 +148,7 @@ def _cases(batch: pa.RecordBatch, lookup: Lookup) -> dict[str, pa.Array]:
     steps = batch["tasks"]
     flat = pc.list_flatten(steps)
     of = {name: _nested(steps, pc.struct_field(flat, name)) for name in _STEP}
-    return {name: batch[name] for name in _PLAIN if name != "title"} | {
+    return {name: batch[name] for name in (*_PLAIN, _KIND) if name != "title"} | {
         "kind_of_case": batch["title"],
         "tasks": task_ids(batch["industry"], of["task_key"], lookup),
         "task_keys": of["task_key"],
@@ -159,6 +160,7 @@ def _cases(batch: pa.RecordBatch, lookup: Lookup) -> dict[str, pa.Array]:
         "task_predecessors": of["predecessors"],
         "task_started_at": of["started_at"],
         "task_wait_ms": of["wait_ms"],
+        "task_actors": of["actor"],
         "lead_time_ms": _milliseconds(batch["started_at"], batch["ended_at"]),
     }
 
