@@ -147,6 +147,7 @@ def test_decisions_stand_beside_the_ranking_and_over_the_nights(desk: Desk, tmp_
     assert {row["decision_number"] for row in after.values() if row["decision"]} == {1, 3}
 
 
+@pytest.mark.nightly
 def test_a_rejection_taken_back_gives_the_first_ranking_again(desk: Desk) -> None:
     before = desk.ranked()
     first = before[ROUNDABOUT, 1]["workflow_id"]

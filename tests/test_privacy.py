@@ -285,6 +285,7 @@ def write_two_clients(root: Path) -> None:
         (contract / "one" / "input" / "letter.txt").write_text("Please register my claim, check it and pay it.")
 
 
+@pytest.mark.nightly
 @pytest.mark.model
 def test_a_client_that_is_forgotten_is_found_nowhere(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

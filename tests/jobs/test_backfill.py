@@ -190,6 +190,7 @@ def test_a_contract_that_fails_leaves_the_others_done_and_its_last_result_in_pla
     assert place.results()[EXPENSES] != after[EXPENSES]
 
 
+@pytest.mark.nightly
 def test_an_intake_that_failed_for_a_passing_reason_is_tried_again_when_asked(
     place: Place, capsys: pytest.CaptureFixture[str], fatal: Fatal
 ) -> None:

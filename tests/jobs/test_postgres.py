@@ -170,6 +170,7 @@ def test_the_password_is_left_nowhere(nights: tuple[Night, Night], capfd: pytest
     assert there.in_environment(lambda: list(findings(there.lake, [Word("credential", PASSWORD)]))) == []
 
 
+@pytest.mark.nightly
 def test_nothing_of_a_forgotten_client_is_left_in_postgres(nights: tuple[Night, Night]) -> None:
     _, there = nights
     words = [Word("client", CLIENT)]

@@ -52,6 +52,7 @@ def settings(lake: Path, **graph: str) -> Settings:
     return Settings.model_validate({"paths": {"lake": str(lake)}, "spark": spark, "graph": graph})
 
 
+@pytest.mark.nightly
 @pytest.mark.spark
 def test_a_package_that_cannot_be_fetched_is_named_and_the_next_session_starts(tmp_path: Path) -> None:
     asked = settings(tmp_path, engine="graphframes", graphframes_package=NOWHERE).model_dump(mode="json", by_alias=True)

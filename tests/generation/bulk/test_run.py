@@ -69,7 +69,7 @@ def test_a_server_encodes_before_it_works_and_tells_of_each_intake(contract: Any
 
 @pytest.mark.parametrize(
     ("is_cluster", "shared_files"),
-    [(False, True), (True, True), (True, False)],
+    [(False, True), (True, True), pytest.param(True, False, marks=pytest.mark.nightly)],
     ids=["by processes", "by Spark", "by Spark without a shared folder"],
 )
 def test_the_same_rows_come_in_parts_and_are_published_whole(
@@ -113,7 +113,7 @@ def test_the_same_rows_come_in_parts_and_are_published_whole(
     assert [pointer["result"] for pointer in lake.results()] == [result.result]
 
 
-@pytest.mark.parametrize("many", [100, 1], ids=["by processes", "by Spark"])
+@pytest.mark.parametrize("many", [100, pytest.param(1, marks=pytest.mark.nightly)], ids=["by processes", "by Spark"])
 def test_a_poisonous_intake_costs_only_itself(
     contract: Any,
     sample_lake: Lake,

@@ -41,7 +41,7 @@ def test_an_interrupted_training_ends_with_the_same_weights(tmp_path: Path) -> N
     assert file.is_file(), "it goes when the training is published"
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_training_of_other_cases_starts_anew(tmp_path: Path) -> None:
     fitted(tmp_path)
     epochs: list[float] = []

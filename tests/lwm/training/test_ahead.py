@@ -25,6 +25,7 @@ def job(tmp_path: Path) -> NetworkJob:
     return NetworkJob({"law": industry}, {"law": requests}, Lwm(perceptrons=1), Checkpoints(tmp_path / "here"))
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="nothing is trained ahead on one processor")
 def test_a_network_of_another_process_has_the_same_bytes(job: NetworkJob, tmp_path: Path) -> None:
     here = job.run(None, lambda _: None)

@@ -39,7 +39,7 @@ def test_a_task_of_two_industries_is_one_task() -> None:
     assert both.holds.tolist() == [[1, 1, 0], [0, 0, 1], [0, 1, 0]]
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_one_reader_learns_the_tasks_of_all_industries_that_have_names(tmp_path: Path) -> None:
     encoder = Encoder(EncoderSettings(model=str(write_tiny_encoder(tmp_path))))
     memories = {"law": industry(encoder, 1), "retail": industry(encoder, 2)}
