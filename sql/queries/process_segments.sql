@@ -14,20 +14,27 @@ WITH cases AS (
     SELECT source, attribute FROM (SELECT source, attribute, value, count(*) AS n FROM stated GROUP BY ALL)
     GROUP BY source, attribute HAVING count(*) BETWEEN 2 AND 20 AND count_if(n >= 20) >= 1
 ), measures AS (
-    SELECT implementation_id, measure.name AS measure, measure.value AS x FROM (
-        SELECT implementation_id, unnest([
-            {'name': 'lead time (hours)', 'value': lead_time_ms / 3600000}, {'name': 'cost (USD)', 'value': cost_usd},
-            {'name': 'steps', 'value': CAST(steps AS DOUBLE)}, {'name': 'success', 'value': CAST(CAST(success AS INT) AS DOUBLE)},
-            {'name': 'waiting time (hours)', 'value': wait_ms / 3600000}, {'name': 'working time (hours)', 'value': work_ms / 3600000}
-        ]) AS measure FROM cases
-    ) WHERE x IS NOT NULL
-    UNION ALL
-    SELECT implementation_id, 'does ' || title, 1.0
-    FROM (SELECT implementation_id, unnest(list_distinct(tasks)) AS task_id FROM cases) JOIN (SELECT task_id, title FROM wkg_tasks) USING (task_id)
+    SELECT source, attribute, value, unnest([
+        {'measure': 'lead time (hours)', 'n': count(lead_time_ms), 'x': sum(lead_time_ms / 3600000), 'xx': sum((lead_time_ms / 3600000) ** 2)},
+        {'measure': 'waiting time (hours)', 'n': count(wait_ms), 'x': sum(wait_ms / 3600000), 'xx': sum((wait_ms / 3600000) ** 2)},
+        {'measure': 'working time (hours)', 'n': count(work_ms), 'x': sum(work_ms / 3600000), 'xx': sum((work_ms / 3600000) ** 2)},
+        {'measure': 'cost (USD)', 'n': count(cost_usd), 'x': sum(cost_usd), 'xx': sum(cost_usd ** 2)},
+        {'measure': 'steps', 'n': count(steps), 'x': sum(CAST(steps AS DOUBLE)), 'xx': sum(CAST(steps AS DOUBLE) ** 2)},
+        {'measure': 'success', 'n': count(success), 'x': CAST(count_if(success) AS DOUBLE), 'xx': CAST(count_if(success) AS DOUBLE)}
+    ], recursive := true)
+    FROM stated JOIN cases USING (source, implementation_id) SEMI JOIN segments USING (source, attribute)
+    GROUP BY source, attribute, value
+), variants AS (
+    SELECT source, attribute, value, tasks, count(*) AS cases
+    FROM stated JOIN cases USING (source, implementation_id) SEMI JOIN segments USING (source, attribute)
+    GROUP BY source, attribute, value, tasks
 ), sums AS (
-    SELECT source, attribute, value, measure, count(*) AS n, sum(x) AS x, sum(x * x) AS xx
-    FROM stated SEMI JOIN segments USING (source, attribute) JOIN measures USING (implementation_id)
-    GROUP BY source, attribute, value, measure
+    FROM measures
+    UNION ALL
+    SELECT source, attribute, value, 'does ' || title, sum(cases), sum(cases), sum(cases)
+    FROM (SELECT source, attribute, value, cases, unnest(list_distinct(tasks)) AS task_id FROM variants)
+    JOIN (SELECT task_id, title FROM wkg_tasks) USING (task_id)
+    GROUP BY source, attribute, value, title
 ), sizes AS (
     SELECT source, attribute, value, count(*) AS cases FROM stated SEMI JOIN segments USING (source, attribute) GROUP BY ALL
 ), every AS (
