@@ -73,8 +73,10 @@ def forecast(
         publish,
         request_of,
         sources_of,
+        stated_rule,
     )
-    from opus_pipelines.forecasts.traces import OpenRule, export_records
+    from opus_pipelines.forecasts.traces import export_records
+    from opus_pipelines.wkg.estimates.next_activity import OpenRule
 
     if export is not None and not export.exists():
         raise InputError(f"{export}: no such file or folder; name an export of running cases")
@@ -85,7 +87,6 @@ def forecast(
     if source is not None and export is not None and source not in known:
         raise InputError(f"no source {source!r} in the lake; there are: {', '.join(known) or 'none'}")
     names = known if source is None else [source]
-    rule = OpenRule.of(open_rule) if open_rule else None
     seconds = None if limit_hours is None else limit_hours * 3600
     whole = stated([(LEAD_TIME, seconds), (COST, limit_cost), (STEPS, limit_steps)])
     contracts = contract_limits(settings.paths.intakes)
@@ -94,6 +95,7 @@ def forecast(
         for name in names:
             running, own = None, settings.forecasts.limits.get(name)
             limits = LimitSources(whole, contracts, limits_of(own) if own else ())
+            rule = OpenRule.of(open_rule) if open_rule else stated_rule(lake, name, settings.forecasts)
             chosen = ForecastOptions(rule, limits, not relative_dates, not as_seen)
             if export is not None:
                 folder = settings.paths.history / name

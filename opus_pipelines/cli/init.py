@@ -11,12 +11,14 @@ import click
 from opus_pipelines.cli import show
 from opus_pipelines.cli.options import Options, history_option
 from opus_pipelines.core.errors import CheckFailed, InputError, UnclearColumn
+from opus_pipelines.core.formatting import share
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.settings_files import toml_quoted
 from opus_pipelines.intakes.contract_settings import load_contract, load_intake
 
 if TYPE_CHECKING:
     from opus_pipelines.history.discovery.discover import Discovered
+    from opus_pipelines.history.ingestion.onboarding.trial import Trial
 
 
 _FILE = click.Path(exists=True, path_type=Path)
@@ -154,12 +156,24 @@ def check(options: Options, source: str, history: Path | None) -> None:
         kinds, roles = [kind_of(file) for file in files], trial.settings.columns.model_dump()
         doubts = column_doubts_of(files, kinds, roles)
         doubts += transition_doubts_of(files, kinds, trial.settings)
+        doubts += _open_cases(trial, settings.forecasts.stated(trial.name))
         for line in report(trial, findings_of(trial), doubts):
             click.echo(line)
         if trial.folder is None or trial.failed:
             raise CheckFailed("\nopus: ".join(complaints(trial) or [f"{source}: no case can be read of it"]))
         for line in complaints(trial):
             click.echo(line, err=True)
+
+
+def _open_cases(trial: "Trial", stated: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Returns the share of the cases that are taken to run still, and how that is told; no row for process models."""
+    from opus_pipelines.wkg.estimates.next_activity import OpenRule
+    from opus_pipelines.wkg.rebuild.cases import open_share
+
+    if trial.folder is None:
+        return []
+    count, cases, basis = open_share(trial.folder, OpenRule.of(*(stated or trial.settings.forecasts.stated)))
+    return [("open cases", f"{count:,} of {cases:,} ({share(count / cases)}) still run: {basis}")] if cases else []
 
 
 @click.command()

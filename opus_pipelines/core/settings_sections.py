@@ -610,10 +610,11 @@ class Forecasts(Section):
     """Forecasts of the cases that are still open in history."""
 
     nightly: bool = Field(True, description="a rebuild refreshes them after its snapshot is published")
-    open_cases: dict[str, str] = Field(
+    open_cases: Literal["none"] | dict[str, str] = Field(
         {},
-        description='of a source, the attribute that says that a case still runs, e.g. { claims = "status=running" }; '
-        "else it is told from the silence since its last event",
+        description='"none": no case of history still runs; or of a source, "none", the attribute that says that a '
+        'case still runs, or an activity that ends a case, e.g. { claims = "status=running", loans = "end: Pay" }; '
+        "wins over [forecasts] of source.toml; else it is told from the silence since the last event",
     )
     limits: dict[str, ForecastLimits] = Field(
         {},
@@ -621,3 +622,9 @@ class Forecasts(Section):
         "{ claims = { lead_time_hours = 72, cost_usd = 40, steps = 12 } }; `service_levels` of a source are a list of "
         '{ activity = "Pay", hours = 48, after = "Approve" }',
     )
+
+    def stated(self, source: str) -> tuple[str, ...]:
+        """What is stated of a source's open cases, empty where nothing is."""
+        if isinstance(self.open_cases, str):
+            return (self.open_cases,)
+        return (self.open_cases[source],) if source in self.open_cases else ()

@@ -29,10 +29,11 @@ from opus_pipelines.forecasts.limits import (
     in_force,
     limits_of,
 )
-from opus_pipelines.forecasts.traces import END, PROBABLY_ENDED, CaseRecord, OpenRule, Trace, history_records
+from opus_pipelines.forecasts.traces import END, CaseRecord, Trace, history_records
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_table, slug, table_of, write_table
+from opus_pipelines.wkg.estimates.next_activity import PROBABLY_ENDED, OpenRule
 
-VERSION = 5  # of the forecasts: raise it when they change for the same input
+VERSION = 6  # of the forecasts: raise it when they change for the same input
 MIN_SIMILAR = 20  # similar prefixes with an activity, from which its success is compared
 BETTER_SUCCESS = 0.05  # by which an activity's success must be higher to be preferred to the most probable one
 MIN_PROBABILITY = 0.1  # of an activity that may be preferred
@@ -359,7 +360,9 @@ def refresh(
                 unchanged.append(source)
                 continue
             request = request_of(lake, source, None, options)
-            if not request.running:
+            if not request.running:  # those of an earlier night no longer run
+                if any(lake.folder(FORECAST_CASES, source_key=source).glob("*")):
+                    publish(lake, SourceForecast(request.id, source, [], [], []))
                 continue
             publish(lake, forecast_source(lake, request))
             cases[source] = len(request.running)
@@ -369,13 +372,21 @@ def refresh(
     return Refreshed(cases, tuple(unchanged), failed)
 
 
+def stated_rule(lake: Lake, source: str, settings: Forecasts) -> OpenRule | None:
+    """What is stated of the open cases of a source: by the settings, else by its source.toml when it was mined."""
+    kept = lake.manifest(lake.required_snapshot())["inputs"].get("open_cases", {})  # older snapshots say nothing
+    stated = settings.stated(source) or kept.get(source, ())
+    return OpenRule.of(*stated) if stated else None
+
+
 def _with_open_cases(lake: Lake, settings: Forecasts) -> dict[str, OpenRule | None]:
-    """The sources that may have open cases, with the rule of each that has one.
+    """The sources that may have open cases, or had some, with the rule of each that has one.
 
     Of the others the snapshot knows which cases have probably not ended, so that nothing else is read.
     """
     folder = lake.snapshot_folder(lake.required_snapshot())
     known = read_table(CASES, dataset_folder(folder, CASES), columns=["source", "p_ended"])
     silent = Counter(known.filter(pc.less(known["p_ended"], PROBABLY_ENDED))["source"].to_pylist())
-    rules = {source: OpenRule.of(rule) for source, rule in settings.open_cases.items()}
-    return {source: rules.get(source) for source in sorted({*silent, *rules})}
+    stated = settings.open_cases if isinstance(settings.open_cases, dict) else {}
+    had = {source for source in sources_of(lake) if any(lake.folder(FORECAST_CASES, source_key=source).glob("*"))}
+    return {source: stated_rule(lake, source, settings) for source in sorted({*silent, *stated, *had})}

@@ -17,7 +17,7 @@ from opus_pipelines.history.ingestion.ingest import HistoryOptions, read_history
 from opus_pipelines.history.records.files import data_files
 from opus_pipelines.history.records.source_settings import FILE_NAME
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.wkg.estimates.next_activity import Events, continuations
+from opus_pipelines.wkg.estimates.next_activity import NOTHING_STATED, PROBABLY_ENDED, Events, OpenRule, continuations
 
 END = "<end>"  # stands for the end of a case among the next activities
 EARLIEST_ENDS = 0.01  # share of the ended cases that may have ended before a history shows the ends of all cases
@@ -192,37 +192,6 @@ def _by_frequency(names: Sequence[str]) -> list[str]:
 COLUMNS = ["case_id", "kind", "client", "contract", "attributes", "success", "tasks"]
 STEP = ("task_key", "started_at", "ended_at", "actor", "cost_usd")  # what is read of a step
 BATCH_CASES = 4_096
-PROBABLY_ENDED = 0.5  # chance of having ended from which a case of history is taken to have ended
-YES = frozenset({"1", "true", "yes", "y", "open", "running"})
-
-
-@dataclass(frozen=True)
-class OpenRule:
-    """The attribute of a case that says that it still runs, and the value that says so; None: any word for yes."""
-
-    attribute: str
-    value: str | None = None
-
-    @classmethod
-    def of(cls, text: str) -> "OpenRule":
-        """Reads `ATTRIBUTE` or `ATTRIBUTE=VALUE`."""
-        attribute, equals, value = text.partition("=")
-        return cls(attribute.strip(), value.strip() if equals else None)
-
-    def holds(self, attributes: Mapping[str, str]) -> bool:
-        """Whether a case with these attributes still runs.
-
-        Raises:
-            InputError: the case has no such attribute.
-        """
-        if self.attribute not in attributes:
-            known = ", ".join(sorted(attributes)) or "none"
-            raise InputError(
-                f"cases have no attribute {self.attribute!r} that says whether they are open; they have: {known}. "
-                "Name it in `attributes` of source.toml"
-            )
-        found = attributes[self.attribute].strip()
-        return found == self.value if self.value is not None else found.lower() in YES
 
 
 @dataclass(frozen=True)
@@ -237,13 +206,20 @@ class CaseRecord:
 def history_records(folder: Path, rule: OpenRule | None) -> list[CaseRecord]:
     """The executed cases in a folder of implementations, in the order of their ids.
 
-    Without a rule, a case is open where it has more likely not ended, by the silence since its last event
-    (`wkg.estimates.next_activity`).
+    Where nothing is stated of a case, it is open where it has more likely not ended, by the silence since its last
+    event (`wkg.estimates.next_activity`).
+
+    Raises:
+        InputError: no case has the attribute that the rule names.
     """
-    cases = _cases(folder)
-    if rule is not None:
-        return [_record(case, rule.holds(case.attributes)) for case in cases]
-    return [_record(case, p < PROBABLY_ENDED) for case, p in zip(cases, _p_ended(cases), strict=True)]
+    cases, rule = _cases(folder), rule or NOTHING_STATED
+    known = {name for case in cases for name in case.attributes}
+    if cases and rule.attribute is not None and rule.attribute not in known:
+        raise InputError(
+            f"cases have no attribute {rule.attribute!r} that says whether they are open; they have: "
+            f"{', '.join(sorted(known)) or 'none'}. Name it in `attributes` of source.toml"
+        )
+    return [_record(case, p < PROBABLY_ENDED) for case, p in zip(cases, _p_ended(cases, rule), strict=True)]
 
 
 def export_records(lake: Lake, source: Path, export: Path, rates: Mapping[str, float]) -> list[CaseRecord]:
@@ -339,7 +315,10 @@ def _record(case: _Case, is_open: bool) -> CaseRecord:
     return CaseRecord(trace, case.client, case.contract)
 
 
-def _p_ended(cases: Sequence[_Case]) -> list[float]:
+def _p_ended(cases: Sequence[_Case], rule: OpenRule) -> list[float]:
+    stated = np.array([rule.p_ended(case.attributes, case.activities) for case in cases], float)
+    if np.isfinite(stated).all():
+        return stated.tolist()
     names = sorted({name for case in cases for name in case.activities})
     code = {name: n for n, name in enumerate(names)}
     events = Events(
@@ -347,7 +326,7 @@ def _p_ended(cases: Sequence[_Case]) -> list[float]:
         np.array([code[name] for case in cases for name in case.activities], np.int64),
         np.concatenate([np.zeros(0), *(case.times for case in cases)]),
     )
-    return continuations(events, [case.attributes for case in cases]).p_ended.tolist()
+    return continuations(events, [case.attributes for case in cases], stated, with_rest=False).p_ended.tolist()
 
 
 RECENT = 6  # last events whose activity is a feature of its own

@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+import re
 import sys
 import tomllib
 from datetime import UTC, datetime, timedelta
@@ -92,8 +93,13 @@ def test_check_says_the_same_and_names_what_is_wrong(tmp_path: Path, capsys: pyt
     main(["init", str(write_csv(tmp_path / "train.csv", HEADER, trips())), "--to", str(source), "--yes"])
     capsys.readouterr()
     assert main(["check", "trips", "--history", str(tmp_path / "history")]) == 0
-    assert "activities       6: 3 steps, 2 events, 1 outcome; 170 occurrences" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "activities       6: 3 steps, 2 events, 1 outcome; 170 occurrences" in shown
+    assert re.search(r"open cases +0 of 40 .*silence", shown)
     toml = source / "source.toml"
+    toml.write_text(toml.read_text("utf-8") + '[forecasts]\nopen_cases = "none"\n', "utf-8")
+    assert main(["check", "trips", "--history", str(tmp_path / "history")]) == 0
+    assert re.search(r"open cases +0 of 40 .*stated", capsys.readouterr().out)
     toml.write_text(toml.read_text("utf-8").replace('"Start trip"]', '"Start tripp"]'), "utf-8")
     assert main(["check", str(source)]) == 1
     said = capsys.readouterr().err

@@ -17,8 +17,9 @@ from opus_pipelines.forecasts.publish import (
     request_of,
     sources_of,
 )
-from opus_pipelines.forecasts.traces import END, OpenRule, history_records
+from opus_pipelines.forecasts.traces import END, history_records
 from opus_pipelines.lake.layout import Lake, read_table
+from opus_pipelines.wkg.estimates.next_activity import OpenRule
 from tests.forecast_fixtures import BEGIN, claims_lake
 
 
@@ -37,16 +38,28 @@ def test_an_attribute_says_which_cases_are_open(lake: Lake) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "value", "holds"),
-    [("s", "Yes", True), ("s", "no", False), ("s=late", "late", True), ("s=late", "1", False)],
+    ("rules", "value", "p_ended"),
+    [
+        (["s"], "Yes", 0.0),
+        (["s"], "no", 1.0),
+        (["s=late"], "late", 0.0),
+        (["s=late"], "1", 1.0),
+        (["none"], "Yes", 1.0),
+        (["end: pay"], "Yes", 1.0),
+        (["end: archive", "s"], "Yes", 0.0),
+        (["end: archive"], "Yes", None),
+        (["t"], "Yes", None),
+    ],
 )
-def test_open_rule(rule: str, value: str, holds: bool) -> None:
-    assert OpenRule.of(rule).holds({"s": value}) is holds
+def test_what_settings_state_of_open_cases(rules: list[str], value: str, p_ended: float | None) -> None:
+    found = OpenRule.of(*rules).p_ended({"s": value}, ["check", "pay"])
+    assert (None if found != found else found) == p_ended
 
 
-def test_a_missing_attribute_is_named() -> None:
+def test_a_missing_attribute_is_named(lake: Lake) -> None:
+    folder = lake.folder(IMPLEMENTATIONS, source_key="claims", content="h1")
     with pytest.raises(InputError, match=r"'status'.*state"):
-        OpenRule.of("status").holds({"state": "no"})
+        history_records(folder, OpenRule.of("status"))
 
 
 @pytest.mark.long

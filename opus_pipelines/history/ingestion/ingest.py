@@ -203,6 +203,7 @@ class SourceState:
     stated: Mapping[str, ActivityKind] = field(default_factory=dict)  # kinds of activities that source.toml states
     held: str | None = None
     by_activities: bool = False  # the activities of a case decide its outcome, by the rule [success] of source.toml
+    open_cases: tuple[str, ...] = ()  # what source.toml states of cases that still run
 
 
 @dataclass
@@ -360,6 +361,7 @@ class _HistoryRun:
                         version.stated,
                         held,
                         version.by_activities,
+                        version.open_cases,
                     )
                 )
                 state.failed += _unknown_activities(plan.name, state.sources[-1])
@@ -388,6 +390,7 @@ class _HistoryRun:
             without,
             settings.success is not None and settings.success.by_activities,
             self._doubt(plan, result),
+            settings.forecasts.stated,
         )
 
     def _doubt(self, plan: SourcePlan, result: SourceResult | None) -> str | None:

@@ -29,7 +29,7 @@ class SourceVersion:
     `stated` has the kinds of activities that its settings stated, `by_activities` tells whether the activities of a
     case decide its outcome by the rule of the settings, `files` has the hashes of the files that its cases came from,
     and `without` the hashes of the files that could not be read then. `doubt` says what was read without an error and
-    may yet be wrong, without a name of the data.
+    may yet be wrong, without a name of the data. `open_cases` is what the settings state of cases that still run.
     """
 
     content: str
@@ -41,6 +41,7 @@ class SourceVersion:
     without: tuple[str, ...] = ()
     by_activities: bool = False
     doubt: str | None = None
+    open_cases: tuple[str, ...] = ()
 
     def folder(self, lake: Lake, source: str) -> Path:
         """Returns the folder of its implementations."""
@@ -59,7 +60,7 @@ class SourceVersions:
         """Loads the versions that the lake keeps."""
         kept = read_json(_path(lake)) or {}
         versions = {
-            mark: SourceVersion(**row | {name: tuple(row.get(name, ())) for name in ("files", "without")})
+            mark: SourceVersion(**row | {name: tuple(row.get(name, ())) for name in ("files", "without", "open_cases")})
             for mark, row in kept.items()
         }
         return cls(Forgotten.of(lake), versions)
@@ -85,6 +86,7 @@ class SourceVersions:
 
 def _as_json(version: SourceVersion) -> dict[str, Any]:
     lists = {"files": list(version.files), "without": list(version.without)}
+    lists["open_cases"] = list(version.open_cases)
     return vars(version) | lists | {"stated": dict(sorted(version.stated.items()))}
 
 

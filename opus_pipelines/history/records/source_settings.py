@@ -15,6 +15,7 @@ from opus_pipelines.history.records.activity_kinds import KINDS, ActivityKind
 from opus_pipelines.history.records.formats import LOG_FORMATS
 from opus_pipelines.history.records.values import MOST_RUNS, says_nothing, text
 
+END_OF_CASE = "end:"  # stands before the name of an activity that ends a case, where open cases are stated
 FILE_NAME = "source.toml"
 MOST_USD = 1_000_000.0  # an hour, or a million tokens: what costs more is a slip of the pen
 
@@ -288,6 +289,26 @@ class Transitions(Section):
         return {named.get(name, name): words for name, words in self.model_dump().items()}
 
 
+class OpenCases(Section):
+    """`[forecasts]`: which cases of the export still run; without it, that is told from their silence."""
+
+    open_cases: str | None = Field(
+        None,
+        min_length=1,
+        description='"none": the export holds finished cases only; or the attribute that says that a case still runs, '
+        'with its value where it is no word for yes, e.g. "status=running"',
+    )
+    end_activities: TextList = Field([], description="a case in which one of these was done has ended")
+
+    @property
+    def stated(self) -> tuple[str, ...]:
+        """Returns what is stated, in the form that `OpenRule.of` reads."""
+        return (
+            *([self.open_cases] if self.open_cases else []),
+            *(f"{END_OF_CASE}{name}" for name in self.end_activities),
+        )
+
+
 class Redact(Section):
     """`[redact]`: the attributes that never reach the lake unchanged."""
 
@@ -349,6 +370,7 @@ class SourceSettings(Section):
     events: Events = Events()
     transitions: Transitions = Transitions()
     rows: RowFilter = RowFilter()
+    forecasts: OpenCases = OpenCases()
 
     @model_validator(mode="before")
     @classmethod

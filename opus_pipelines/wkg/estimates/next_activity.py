@@ -23,15 +23,21 @@ Some exports hold the cases that ended in one period. Long before that period su
 went on, so their hazards are too high: nothing is extrapolated there, and the horizon is nearer (`is_held_by_end`).
 Horizon, extrapolation and that rule are this project's own choices, made on the first 70 % of nine public logs, cut
 again at 70 % of these.
+
+What says more than hazards comes first. An export may state which cases are open (`OpenRule`). Where activities after
+which nearly all cases go on have many waiting cases at every time but the last, the export holds finished cases only
+(`only_finished`). A case that has been silent for longer than any case before it went on has ended, and a hazard is
+carried beyond the horizon only where at least `SEEN_GOING_ON` of the cases were seen to go on.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from opus_pipelines.history.records.arrow_arrays import distinct, distinct_counts, packed
+from opus_pipelines.history.records.source_settings import END_OF_CASE
 
 FEWEST_AT_RISK = 10  # cases still observed below which no incidence is estimated
 MOST_SPELLS = 20_000  # spells of one activity that are looked at, evenly spread over their lengths
@@ -42,6 +48,59 @@ LEAST_GROUP = 20  # cases with the same value of an attribute, from which they a
 MOST_GROUPS = 40  # of an attribute, the most frequent values
 BINS = 8  # of a number
 CASES_AT_ONCE = 16_384  # for which the chances of all next activities are computed together
+PROBABLY_ENDED = 0.5  # chance of having ended from which a case of history is taken to have ended
+SEEN_GOING_ON = 0.25  # share of the cases that must be seen to go on before more are expected beyond the horizon
+GOES_ON = 0.9  # share of the occurrences of an activity that something follows, where a case does not end with it
+LEAST_WAITING = 10.0  # cases that usually wait at such activities, from which their absence at the end tells something
+USUAL_WAIT = 0.95  # quantile of the waits after an activity; a longer silence is no usual waiting
+MOMENTS = (0.4, 0.5, 0.6, 0.7, 0.8)  # quantiles of the events' times at which waiting cases are counted
+YES = frozenset({"1", "true", "yes", "y", "open", "running"})
+NONE = "none"
+STATED, FINISHED_ONLY, BY_SILENCE = (
+    "stated by the settings",
+    "no case waits at the end of the log where cases always go on, so that the export holds finished cases only",
+    "by the silence since the last event, as long as other cases were silent before they went on",
+)
+
+
+@dataclass(frozen=True)
+class OpenRule:
+    """What the settings of an export state about the cases that still run.
+
+    Attributes:
+        attribute: of a case, that says that it still runs; None: nothing is stated by an attribute.
+        value: of the attribute that says so; None: any word for yes.
+        is_closed: no case of the export still runs.
+        ends: a case in which one of these activities was done has ended; nothing is stated of the others.
+    """
+
+    attribute: str | None = None
+    value: str | None = None
+    is_closed: bool = False
+    ends: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, *texts: str) -> "OpenRule":
+        """Reads `none`, `ATTRIBUTE`, `ATTRIBUTE=VALUE` or `end: ACTIVITY`, or several of these."""
+        ends = tuple(text.removeprefix(END_OF_CASE).strip() for text in texts if text.startswith(END_OF_CASE))
+        others = [text.strip() for text in texts if not text.startswith(END_OF_CASE)]
+        if any(text.lower() == NONE for text in others) or not others:
+            return cls(is_closed=bool(others), ends=ends)
+        attribute, equals, value = others[0].partition("=")
+        return cls(attribute.strip(), value.strip() if equals else None, ends=ends)
+
+    def p_ended(self, attributes: Mapping[str, str], activities: Collection[str]) -> float:
+        """1 where the case is stated to have ended, 0 where it is stated to run, NaN where nothing is stated of it."""
+        if self.is_closed or any(end in activities for end in self.ends):
+            return 1.0
+        if self.attribute is None or self.attribute not in attributes:
+            return float("nan")
+        found = attributes[self.attribute].strip()
+        return float(not (found == self.value if self.value is not None else found.lower() in YES))
+
+
+NOTHING_STATED = OpenRule()
+
 
 _Floats = np.ndarray
 Codes = np.ndarray  # [cases, attributes] group of each case for each attribute; 0: of none
@@ -130,6 +189,7 @@ class _Incidence:
         hazard = events / np.maximum(risk, 1e-9)[:, None]
         hazard[(self._steps > horizon) & (risk < max(FEWEST_AT_RISK, share * len(silent)))] = 0.0
         self._hazard = hazard.sum(1).cumsum()
+        self._longest = float(waits.max(initial=-1.0))  # wait before a case went on
         self._survival = np.cumprod(np.maximum(0.0, 1.0 - hazard.sum(1)))
         self._incidence = np.cumsum(hazard * np.append(1.0, self._survival)[:-1, None], axis=0)
         self.whole = np.zeros(kinds)
@@ -140,13 +200,15 @@ class _Incidence:
                 float(hazard[(self._steps > begin) & (self._steps <= end)].sum()) for end, begin in pairwise(edges)
             ]
             seen = float(late.sum())
-            whole = min(seen, PARTS * float(np.median(parts)))
+            whole = min(seen, PARTS * float(np.median(parts))) if self._incidence[-1].sum() >= SEEN_GOING_ON else 0.0
             beyond = (1.0 - np.exp(-((whole * folds) ** 2))) * late / max(seen, 1e-12)
             found = self._incidence[-1] + self._survival[-1] * beyond
             self.whole = found / max(1.0, float(found.sum()))
 
     def given(self, silent: float) -> _Floats:
         """[n] of a case that has been silent for so many seconds."""
+        if silent > self._longest:
+            return np.zeros(len(self.whole))
         seen = int(np.searchsorted(self._steps, silent, side="right")) - 1
         found = (
             self.whole
@@ -167,6 +229,7 @@ class _Incidence:
             left[known] /= np.maximum(self._survival[seen[known]], 1e-9)[:, None]
             whole = np.maximum(1.0, left.sum(1))
             chances[part] = np.clip(1.0 - (left / whole[:, None]).sum(1), 0.0, 1.0)
+        chances[silent > self._longest] = 1.0
         return chances
 
     def due(self, times: _Floats) -> _Floats:
@@ -260,18 +323,25 @@ class Continuations:
     """The expected continuation of every case.
 
     `p_ended` [cases] is the probability that it has ended, `rest` the activities that are expected to follow, for each
-    case that has some.
+    case that has some, and `basis` says how the open cases were told.
     """
 
     p_ended: _Floats
     rest: Mapping[int, tuple[int, ...]]
+    basis: str = BY_SILENCE
 
 
-def continuations(events: Events, attributes: Sequence[dict[str, str]] | None = None, seed: int = 0) -> Continuations:
+def continuations(
+    events: Events,
+    attributes: Sequence[dict[str, str]] | None = None,
+    stated: _Floats | None = None,
+    seed: int = 0,
+    with_rest: bool = True,
+) -> Continuations:
     """Returns the `Continuations` of all cases.
 
-    `attributes` of every case; None: nothing is known of them. The end of observation is the log's last event. A case
-    without an event has ended.
+    `attributes` of every case; None: nothing is known of them. `stated` [cases] as `OpenRule.p_ended` returns it. The
+    end of observation is the log's last event. A case without an event has ended.
     """
     lengths, code, when = events.lengths, events.activities, events.times
     p_ended, rest = np.ones(len(lengths)), dict[int, tuple[int, ...]]()
@@ -285,7 +355,9 @@ def continuations(events: Events, attributes: Sequence[dict[str, str]] | None = 
     waits = np.maximum(0.0, when[goes_on + 1] - when[goes_on])
     silent = np.maximum(0.0, when.max() - when[last])
     is_held = is_held_by_end(when[first], when[last])
-    horizon = Horizon(NEAR_HORIZON_SHARE, 0.0) if is_held else Horizon(HORIZON_SHARE, FOLDS_BEYOND)
+    usual = only_finished(events)
+    folds = 0.0 if is_held or usual is not None else FOLDS_BEYOND
+    horizon = Horizon(NEAR_HORIZON_SHARE if is_held else HORIZON_SHARE, folds)
     after: dict[int, NextActivity] = {}
     names = distinct(code)
     for activity, steps, ended in zip(
@@ -296,6 +368,14 @@ def continuations(events: Events, attributes: Sequence[dict[str, str]] | None = 
         silences = Silences(silent[ended], groups[case[last[ended]]])
         after[activity] = NextActivity(spells, silences, horizon)
         p_ended[case[last[ended]]] = after[activity].ended(silences)
+    basis = BY_SILENCE if usual is None else FINISHED_ONLY
+    if usual is not None:
+        p_ended[case[last[np.isin(code[last], usual, invert=True)]]] = 1.0
+    if stated is not None and (told := np.isfinite(stated)).any():
+        p_ended[told] = stated[told]
+        basis = STATED
+    if not with_rest:
+        return Continuations(p_ended, rest, basis)
     successors = _Successors(after, _contexts(code, case))
     draw = np.random.default_rng(seed)
     for place in np.flatnonzero(p_ended[case[last]] < SURELY_ENDED).tolist():
@@ -304,7 +384,31 @@ def continuations(events: Events, attributes: Sequence[dict[str, str]] | None = 
         before = int(code[end - 1]) if end and case[end - 1] == case[end] else _START
         given = after[activity].given(mine, float(silent[place]))
         rest[int(case[end])] = successors.drawn((before, activity), given, mine, draw)
-    return Continuations(p_ended, rest)
+    return Continuations(p_ended, rest, basis)
+
+
+def only_finished(events: Events) -> np.ndarray | None:
+    """The activities after which nearly all cases go on [n], where a log holds finished cases only; else None.
+
+    In a log that was taken while work went on, as many cases wait after these activities at its end as at any time
+    before it. Here next to none does.
+    """
+    case, code, when = np.repeat(np.arange(len(events.lengths)), events.lengths), events.activities, events.times
+    is_last = np.append(case[1:] != case[:-1], True)
+    here, last = np.flatnonzero(~is_last), np.flatnonzero(is_last)
+    names, place = np.unique(code, return_inverse=True)
+    followed = np.bincount(place[here], minlength=len(names))
+    goes_on = followed >= GOES_ON * np.bincount(place, minlength=len(names))
+    waits, longest = when[here + 1] - when[here], np.full(len(names), -1.0)
+    for activity in np.flatnonzero(goes_on).tolist():
+        longest[activity] = np.quantile(waits[place[here] == activity], USUAL_WAIT)
+    usual = goes_on[place[here]] & (waits <= longest[place[here]])
+    begun, over = when[here][usual], when[here + 1][usual]
+    waiting = [np.count_nonzero((begun <= at) & (over > at)) for at in np.quantile(when, MOMENTS)]
+    silent = when.max() - when[last]
+    left = np.count_nonzero(goes_on[place[last]] & (silent <= longest[place[last]]))
+    many = float(np.median(waiting))
+    return names[goes_on] if many >= LEAST_WAITING and left <= SELDOM * many else None
 
 
 def _rows_by(code: np.ndarray, names: np.ndarray) -> list[np.ndarray]:

@@ -27,6 +27,7 @@ from opus_pipelines.core.versions import versions_of
 from opus_pipelines.history.records.activity_kinds import ActivityKind, evidence_of
 from opus_pipelines.lake.layout import PART, Lake, read_json, slug, write_json
 from opus_pipelines.wkg.estimates.aggregate_columns import AGGREGATES, KEYS, RAW_VARIANTS, VARIANTS
+from opus_pipelines.wkg.estimates.next_activity import OpenRule
 from opus_pipelines.wkg.mining import engines
 from opus_pipelines.wkg.mining.engines import VALUES_KEPT, Source
 from opus_pipelines.wkg.rebuild.cases import case_batches, task_ids, write_case_batches
@@ -223,7 +224,7 @@ class SourcePart:
     """A source to be mined: the folder of its implementations and its aliases (industry, task_key, task_id).
 
     `stated` holds the activity kinds that a person stated, and `by_activities` tells whether the activities of a case
-    decide its outcome. They are no part of the aggregates.
+    decide its outcome. They are no part of the aggregates. `open_cases` is what is stated of cases that still run.
     """
 
     source: str
@@ -232,11 +233,12 @@ class SourcePart:
     aliases: tuple[tuple[str | None, str, str], ...]
     stated: tuple[tuple[str, ActivityKind], ...] = ()
     by_activities: bool = False
+    open_cases: tuple[str, ...] = ()
 
     @cached_property
     def key(self) -> str:
-        """The hash of all that the aggregates depend on: implementations, aliases, the version of mining."""
-        return digest(self.content, self.aliases, versions_of("mining"))
+        """The hash of all that the aggregates depend on, the version of mining included."""
+        return digest(self.content, self.aliases, versions_of("mining"), *self.open_cases)
 
     def place(self, lake: Lake) -> Path:
         """Returns the folder of its aggregates."""
@@ -269,7 +271,7 @@ def mine_missing(
             write_facts(staged, part.content, versions_of("mining"), part.aliases)
             for name in AGGREGATES:
                 del mined[part.source, name]
-            write_case_batches(case_batches(part.folder, lookup), staged / CASES_FILE)
+            write_case_batches(case_batches(part.folder, lookup, OpenRule.of(*part.open_cases)), staged / CASES_FILE)
             pq.write_table(evidence_of(part.folder), staged / "activities.parquet", compression="zstd")
             lake.publish(staged, part.place(lake))
     return [part.source for part in missing]

@@ -23,12 +23,29 @@ from opus_pipelines.lake.atomic_files import full_disk_named
 from opus_pipelines.lake.layout import PART, dataset_folder, read_table, table_of, write_table
 from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.language.embedding.texts import Part, object_of, part_similarity, parts, plain
-from opus_pipelines.wkg.estimates.next_activity import Events, continuations
+from opus_pipelines.wkg.estimates.next_activity import (
+    NOTHING_STATED,
+    PROBABLY_ENDED,
+    Events,
+    OpenRule,
+    continuations,
+)
 from opus_pipelines.wkg.estimates.sequences import text_lists
 from opus_pipelines.wkg.mining.observations import actor_groups
 from opus_pipelines.wkg.rebuild.vectors import Progress
 
 Lookup = Mapping[tuple[str | None, str], str]  # industry, task_key → task_id
+
+
+class _AsWritten(dict[tuple[str | None, str], str]):
+    """The lookup of a source that nothing was matched of: each activity is a task of its own."""
+
+    def get(self, key: tuple[str | None, str], default: object = None) -> str:
+        """Returns the name of the activity."""
+        return key[1]
+
+
+_AS_WRITTEN = _AsWritten()
 _PLAIN = [
     "implementation_id",
     "source",
@@ -63,17 +80,24 @@ _STEP = [
 ]
 
 
-def case_batches(folder: Path, lookup: Lookup) -> Iterator[pa.Table]:
+def case_batches(folder: Path, lookup: Lookup, rule: OpenRule = NOTHING_STATED) -> Iterator[pa.Table]:
     """Yields the implementations in `folder` as rows of wkg/cases, in the order of their files.
 
     What is expected of an open case depends on all cases, so that tasks and times are read first, without the rest.
+    `rule` is what is stated of cases that still run.
     """
-    expected = _Expected.of(folder, lookup)
+    expected = _Expected.of(folder, lookup, rule)
     columns = [*_PLAIN, _KIND, _END, *(f"tasks.list.element.{name}" for name in (*_STEP, "attributes"))]
     first = 0
     for batch in _batches(folder, columns):
         yield expected.added_to(_cases(batch, lookup), first)
         first += batch.num_rows
+
+
+def open_share(folder: Path, rule: OpenRule) -> tuple[int, int, str]:
+    """Counts the cases that probably still run, among those with times, and says how that is told."""
+    found = _Expected.of(folder, _AS_WRITTEN, rule, with_rest=False)
+    return int((found.p_ended < PROBABLY_ENDED).sum()), len(found.p_ended), found.basis
 
 
 def write_case_batches(batches: Iterable[pa.Table], file: Path) -> None:
@@ -178,11 +202,12 @@ class _Expected:
     p_ended: Floats
     rest: Mapping[int, tuple[int, ...]]
     names: list[str]
+    basis: str
 
     @classmethod
-    def of(cls, folder: Path, lookup: Lookup) -> "_Expected":
+    def of(cls, folder: Path, lookup: Lookup, rule: OpenRule, with_rest: bool = True) -> "_Expected":
         codes: dict[str, int] = {}
-        parts = [_Timed.of(batch, lookup, codes) for batch in _batches(folder, [*_OF_CASE, *_WHEN])]
+        parts = [_Timed.of(batch, lookup, codes, rule) for batch in _batches(folder, [*_OF_CASE, *_WHEN])]
         known = np.concatenate([np.zeros(0, bool), *(part.known for part in parts)])
         events = Events(
             np.concatenate([np.zeros(0, np.int64), *(part.lengths for part in parts)]),
@@ -190,9 +215,10 @@ class _Expected:
             np.concatenate([np.zeros(0, np.int64), *(part.when for part in parts)]) / 1e6,
         )
         attributes = [of for part in parts for of in part.attributes]
+        stated = [p for part in parts for p in part.stated]
         del parts
-        found = continuations(events, attributes)
-        return cls(known, np.cumsum(known) - 1, found.p_ended, found.rest, list(codes))
+        found = continuations(events, attributes, np.array(stated, float), with_rest=with_rest)
+        return cls(known, np.cumsum(known) - 1, found.p_ended, found.rest, list(codes), found.basis)
 
     def added_to(self, columns: dict[str, pa.Array], first: int) -> pa.Table:
         """Returns the cases from the number `first` on, whose other columns these are, with what is expected of them.
@@ -221,7 +247,8 @@ class _Expected:
 class _Timed:
     """The cases of a batch that have times: `lengths` [known cases], `code` and `when` (microseconds) of each task.
 
-    `known` [cases of the batch] tells which they are, and `attributes` [known cases] are their own.
+    `known` [cases of the batch] tells which they are, and `attributes` [known cases] are their own. `stated` [known
+    cases] is what is stated of their end, as `OpenRule.p_ended` returns it.
     """
 
     known: Bools
@@ -229,9 +256,10 @@ class _Timed:
     code: Ints
     when: Longs
     attributes: list[dict[str, str]]
+    stated: list[float]
 
     @classmethod
-    def of(cls, batch: pa.RecordBatch, lookup: Lookup, codes: dict[str, int]) -> "_Timed":
+    def of(cls, batch: pa.RecordBatch, lookup: Lookup, codes: dict[str, int], rule: OpenRule) -> "_Timed":
         """Reads a batch. `codes` gets the code of each task id that is new."""
         steps = batch["tasks"]
         flat = pc.list_flatten(steps)
@@ -253,7 +281,9 @@ class _Timed:
             {name: value for name, value in (of or ()) if value is not None}
             for of in batch["attributes"].take(pa.array(np.flatnonzero(known))).to_pylist()
         ]
-        return cls(known, lengths[known], code[places], moments[places], attributes)
+        done = keys.take(pa.array(np.flatnonzero(known))).to_pylist() if rule.ends else [()] * len(attributes)
+        stated = [rule.p_ended(of, names) for of, names in zip(attributes, done, strict=True)]
+        return cls(known, lengths[known], code[places], moments[places], attributes, stated)
 
 
 def _milliseconds(start: pa.Array, end: pa.Array) -> pa.Array:

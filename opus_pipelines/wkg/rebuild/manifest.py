@@ -52,6 +52,7 @@ def write(rebuild: Rebuild, checks: Iterable[CheckResult], drift: Drift | None, 
             "published_at": stamp(now),
             "inputs": {
                 "sources": [_source(rebuild.work, part) for part in rebuild.parts],
+                "open_cases": {part.source: part.open_cases for part in rebuild.parts if part.open_cases},
                 "outcomes_by_activities": [part.source for part in rebuild.parts if part.by_activities],
                 "ledger": digest(ledger_rows(rebuild.resolution.ids)),
             },

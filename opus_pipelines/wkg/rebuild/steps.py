@@ -220,6 +220,7 @@ def resolve(
             tuple(resolution.of_source(s.source)),
             tuple(sorted(s.stated.items())),
             s.by_activities,
+            settings.forecasts.stated(s.source) or s.open_cases,
         )
         for s in sources
     )

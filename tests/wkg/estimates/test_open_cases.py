@@ -86,6 +86,38 @@ def test_every_log_gives_probabilities_and_a_bounded_rest(cases: list[Any]) -> N
         assert known.issuperset(found.rest)
 
 
+def test_an_export_of_finished_cases_only_has_no_open_case() -> None:
+    """Each case ended in the last month; some began long before it, and a fifth is audited long after it was paid."""
+    rng = np.random.default_rng(3)
+    ended = [
+        [(OPEN, day), (SEND, day + 1 + int(rng.integers(9))), (PAY, day + 30)] + [(3, day + 60)] * (n % 5 == 0)
+        for n, day in enumerate(rng.integers(0, 150, 1_000).tolist())
+    ]
+    ended = [case for case in ended if 120 <= case[-1][1] < 150]
+    found = log(ended)
+    assert (len(found) > 100, sum(one.p_ended < 0.5 for one in found)) == (True, 0)
+    # The same work, cut on day 120: what was opened or sent by then waits, and goes on.
+    waiting = [one for one, case in zip(found, log(cut(ended, 120)), strict=False) if case.p_ended < 0.5]
+    assert len(waiting) > 20
+
+
+def test_what_followed_late_in_few_cases_is_not_expected_of_all_others() -> None:
+    """One case of eight is audited, at any time up to the end of the log: a paid case is still a finished one."""
+    rng = np.random.default_rng(5)
+    cases = []
+    for n, day in enumerate(rng.integers(0, 700, 2_000).tolist()):
+        audit = [(3, day + int(rng.integers(100, 700)))] if n % 8 == 0 else []
+        cases.append([(OPEN, day), (PAY, day + 5), *audit])
+    paid = [one for one, case in zip(log(cut(cases, 700)), cut(cases, 700), strict=True) if case[-1][0] == PAY]
+    assert sum(one.p_ended < 0.5 for one in paid) <= 0.01 * len(paid)
+
+
+def test_what_is_stated_of_a_case_wins_over_its_silence() -> None:
+    lengths, days = np.array([2, 2]), np.array([0.0, 1.0, 0.0, 300.0])
+    found = continuations(Events(lengths, np.array([0, 1, 0, 1]), days * DAY), None, np.array([0.0, np.nan]))
+    assert found.p_ended.tolist() == [0.0, 1.0]
+
+
 def test_a_log_that_holds_cases_by_their_end_begins_late() -> None:
     even = np.arange(100.0)
     assert not is_held_by_end(even, even + 30)

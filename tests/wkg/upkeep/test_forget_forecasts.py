@@ -6,7 +6,7 @@ import pytest
 
 from opus_pipelines.core.schemas import FORECAST_CASES, FORECAST_LIMITS, FORECAST_STEPS
 from opus_pipelines.forecasts.publish import ForecastOptions, forecast_source, publish, request_of
-from opus_pipelines.forecasts.traces import OpenRule
+from opus_pipelines.wkg.estimates.next_activity import OpenRule
 from opus_pipelines.wkg.upkeep.erasure import remove_forecasts
 from tests.forecast_fixtures import claims_lake
 
