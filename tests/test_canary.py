@@ -16,28 +16,65 @@ from tests.test_privacy import found
 
 pytestmark = [pytest.mark.model, pytest.mark.filterwarnings("default")]  # notices of MLflow
 PLANTED, OTHER = "Kanarie Verzekeringen", "Bolt Underwriting"
-CANARIES = ("Kanarie", "Zilverfazant", "Goudvink", "Roodborst", "Winterkoning", "KVAT-0", "K-case-0")
-STEPS = ("Register claim", "Check claim", "Assess damage", "Pay claim")
-SETTINGS = (
-    'industry = "insurance"\n[columns]\ncase = "case"\nactivity = "activity"\nstart = "start"\nclient = "client"\n'
-    'title = "title"\ndescription = "description"\nattributes = ["vat"]\n'
+CANARIES = (
+    *("Kanarie", "Zilverfazant", "Goudvink", "Roodborst", "Winterkoning", "KVAT-0", "K-case-0"),
+    *("Bladkoning", "Sperwer", "Havik", "Torenvalk", "Ooievaar", "Fitis", "Grutto"),
 )
+STEPS = ("Register claim", "Check claim", "Assess damage", "Pay claim")
+SETTINGS = """industry = "insurance"
+[record]
+case = "case"
+client = "client"
+title = "title"
+description = "description"
+attributes = ["vat"]
+tasks = "steps"
+[task]
+activity = "name"
+start = "start"
+description = "about"
+instructions = "how"
+inputs = "takes"
+outputs = "leaves"
+actor = "who"
+"""
 
 
 def history() -> str:
-    """Sixty cases of each client with the same steps; the planted client's texts have words of its own."""
-    lines = ["case,activity,start,client,title,description,vat"]
+    """Sixty cases of each client with the same steps; the planted client's texts have words of its own, in each field.
+
+    The other client has texts of its own for the first step alone.
+    """
+    lines = []
     for client, letter, title, text in (
         (PLANTED, "K", "Zilverfazant claim", "The Goudvink policy covers it"),
         (OTHER, "B", "Motor claim", "The policy covers it"),
     ):
+        planted = client == PLANTED
         for n in range(60):
-            steps = STEPS if n % 3 else [step for step in STEPS if step != "Assess damage"]
-            lines += [
-                f"{letter}-case-{n:03},{step},2026-01-{n % 27 + 1:02}T{k:02}:00:00Z,{client},{title} {n},"
-                f"{text} number {n},{letter}VAT-{n:06}"
-                for k, step in enumerate(steps)
+            steps = [
+                {
+                    "name": step,
+                    "start": f"2026-01-{n % 27 + 1:02}T{k:02}:00:00Z",
+                    "role": "Fitis desk" if planted else "desk",
+                }
+                | (
+                    {"about": "Bladkoning looks at it", "how": ["Ask the Sperwer desk"], "who": "Grutto"}
+                    | {"takes": [f"havik {'' if k else 'Havik'}.pdf", "letter"], "leaves": ["Torenvalk report"]}
+                    if planted
+                    else {
+                        "about": "It is written down",
+                        "how": ["Open a file"],
+                        "takes": ["letter"],
+                        "leaves": ["file"],
+                    }
+                    if step == STEPS[0]
+                    else {}
+                )
+                for k, step in enumerate(STEPS if n % 3 else [step for step in STEPS if step != "Assess damage"])
             ]
+            case = {"case": f"{letter}-case-{n:03}", "client": client, "title": f"{title} {n}", "steps": steps}
+            lines.append(json.dumps(case | {"description": f"{text} number {n}", "vat": f"{letter}VAT-{n:06}"}))
     return "\n".join(lines) + "\n"
 
 
@@ -45,7 +82,7 @@ def write_inputs(root: Path) -> None:
     source = root / "history" / "claims"
     source.mkdir(parents=True)
     (source / "source.toml").write_text(SETTINGS)
-    (source / "log.csv").write_text(history())
+    (source / "log.jsonl").write_text(history())
     for client, word in ((PLANTED, "Roodborst"), (OTHER, "motor")):
         contract = root / "intakes" / client.split()[0].lower() / "claims"
         for part in ("input", "process"):

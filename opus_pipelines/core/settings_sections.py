@@ -168,6 +168,11 @@ class Generation(Section):
         "causal_lm or openai_compatible (a language model beside history), or one that an installed distribution adds",
     )
     k: int = Field(5, ge=1, description="ranked workflows for each Intention")
+    between_clients: Literal["names", "texts"] = Field(
+        "names",
+        description="what a result tells of other clients: names of tasks and of AI models, or also their "
+        "descriptions, instructions, inputs, outputs and groups",
+    )
     seed: int = Field(0, description="of everything random (the history backend draws nothing)")
     seconds_per_intake: float = Field(
         60, gt=0, description="time limit; an intake that takes longer fails, the others go on"

@@ -17,14 +17,14 @@ ALGORITHM_VERSIONS: dict[str, int] = {
     "resolution": 2,  # task resolution: which raw names are one task (wkg/task_aliases)
     "mining": 4,  # the aggregates of one source: the SQL in sql/wkg, cases, evidence of activities
     # aggregates of all sources to the snapshot: estimates, drift in time, graph metrics, critical tasks, procedures
-    "wkg": 6,
+    "wkg": 7,
     "requirements": 8,  # documents to Intention, goals, rules and constraints (generation/intentions)
     # routing, similar cases, critical tasks of the intake, SWKG (generation/neighbours, generation/subgraph_*)
     "retrieval": 22,
     "lwm": 4,  # the history backend of the Large Work Model (generation/sequences); part of the model version
     # Workflow Graph, search, reviews, evaluation, ranking, confidence (generation/wfg_*, workflows/optimized)
     "planning": 13,
-    "generation": 10,  # the chain from an intake to its rows, and all tables of a result that no other stage makes
+    "generation": 11,  # the chain from an intake to its rows, and all tables of a result that no other stage makes
     "reporting": 2,  # reports/cost and reports/reward
 }
 

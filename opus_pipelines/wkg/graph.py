@@ -6,7 +6,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import median
@@ -67,6 +67,7 @@ class ExecutionMode:
     actor_group: str | None = None
     implementations: int = 0
     instructions: tuple[str, ...] = ()
+    clients: tuple[str, ...] = ()
     p: float | None = None
     p_lower: float | None = None
     p_upper: float | None = None
@@ -96,9 +97,17 @@ class ExecutionMode:
         return Actor(self.actor_kind, self.model, self.actor_group)
 
 
+_TEXTS = ("description", "instructions", "inputs", "outputs")
+GROUP_OF_OTHERS = "a group of another client"
+
+
 @dataclass(frozen=True)
 class Task:
-    """One node. `execution_modes` come most frequent first."""
+    """One node. `execution_modes` come most frequent first.
+
+    `said`: the description, instructions, inputs and outputs that each client's history gives, by client; None is
+    history without a client.
+    """
 
     task_id: str
     title: str
@@ -118,6 +127,40 @@ class Task:
     q_n: int = 0
     community: str | None = None
     execution_modes: tuple[ExecutionMode, ...] = ()
+    said: Mapping[str | None, Mapping[str, Any]] = field(default_factory=dict)
+
+    def seen_by(self, client: str | None) -> "Task":
+        """Returns the task as a result for this client may show it: its name, with the client's own texts and groups.
+
+        Figures are those of all clients. Texts and groups of history without a client are everybody's.
+        """
+        own = {None, client}
+        modes = _modes_seen_by(self, client)
+        if modes is self.execution_modes and (self.said.keys() | self.clients) <= own:
+            return self
+        heard = [self.said[one] for one in (client, None) if one in self.said]
+        texts: dict[str, Any] = {
+            "description": next((one["description"] for one in heard if one["description"]), None),
+            **{name: tuple(dict.fromkeys(t for one in heard for t in one[name] or ())) for name in _TEXTS[1:]},
+        }
+        return replace(self, execution_modes=modes, **texts)
+
+
+def _modes_seen_by(task: Task, client: str | None) -> tuple[ExecutionMode, ...]:
+    """Returns the execution modes; one that only others have keeps its figures, and its group and texts go."""
+    if all(not mode.clients or mode.clients == (client,) for mode in task.execution_modes):
+        return task.execution_modes
+    own = {text for one in (client, None) if one in task.said for text in task.said[one]["instructions"] or ()}
+    modes, others = list[ExecutionMode](), dict[str, str]()
+    for mode in task.execution_modes:
+        group = mode.actor_group
+        if group is not None and mode.clients and client not in mode.clients:
+            # each has a name of its own, so that the modes stay apart
+            number = f" ({len(others) + 1})" if others else ""
+            group = others.setdefault(group, f"{GROUP_OF_OTHERS}{number}")
+        shown = tuple(text for text in mode.instructions if text in own)
+        modes.append(replace(mode, actor_group=group, instructions=shown))
+    return tuple(modes)
 
 
 @dataclass(frozen=True)
@@ -172,6 +215,13 @@ class WorkGraph:
         """The shift of each pair of tasks that has one."""
         return {pair: edge.shift for pair, edge in self.edges.items() if edge.shift is not None}
 
+    def seen_by(self, client: str | None) -> "WorkGraph":
+        """Returns the graph as a result for this client may show it, the one door between other clients and it."""
+        tasks = {task_id: task.seen_by(client) for task_id, task in self.tasks.items()}
+        if all(seen is self.tasks[task_id] for task_id, seen in tasks.items()):
+            return self
+        return WorkGraph(tasks, self.edges, self.successors, self.predecessors)
+
     def transitions(self, pair: tuple[str, str]) -> float:
         """How often history went from the one task directly to the other."""
         edge = self.edges.get(pair)
@@ -193,23 +243,18 @@ class WorkGraph:
 def load(folder: Path, lambda_: float, gamma_unit: str = "transition") -> WorkGraph:
     """The graph of one snapshot's folder; lambda and unit are the manifest's."""
     modes: dict[str, list[ExecutionMode]] = defaultdict(list)
-    names = {f for f in ExecutionMode.__dataclass_fields__ if f != "instructions"}
+    names = set(ExecutionMode.__dataclass_fields__) - {"instructions", "clients"}
     for row in read_table(TASK_IMPLEMENTATIONS, folder / "task_implementations").to_pylist():
         modes[row["task_id"]].append(
-            ExecutionMode(instructions=tuple(row["instructions"] or ()), **{n: row[n] for n in names})
+            ExecutionMode(
+                instructions=tuple(row["instructions"] or ()),
+                clients=tuple(row["clients"] or ()),
+                **{n: row[n] for n in names},
+            )
         )
-    lists = {"instructions", "inputs", "outputs", "industries", "clients"}
-    names = set(Task.__dataclass_fields__) - lists - {"execution_modes", "activity_kind"}
     task_rows = {row["task_id"]: row for row in read_table(TASKS, folder / "tasks").to_pylist()}
     order = lambda w: (-w.implementations, str(w.actor_kind), str(w.model), str(w.actor_group))
-    tasks = [
-        Task(
-            **{n: row[n] for n in names} | {n: tuple(row[n] or ()) for n in lists},
-            execution_modes=tuple(sorted(modes[row["task_id"]], key=order)),
-            activity_kind=row["activity_kind"] or "step",  # a snapshot of an older version says nothing
-        )
-        for row in task_rows.values()
-    ]
+    tasks = [task_of(row, tuple(sorted(modes[row["task_id"]], key=order))) for row in task_rows.values()]
     unit = "transitions" if gamma_unit == "transition" else "variants"
     edges = [
         Edge(
@@ -225,6 +270,21 @@ def load(folder: Path, lambda_: float, gamma_unit: str = "transition") -> WorkGr
         for row in read_table(EDGES, folder / "edges").to_pylist()
     ]
     return WorkGraph.of(tasks, edges)
+
+
+_OF_TASK = set(Task.__dataclass_fields__) - {"execution_modes", "activity_kind", "said"}
+_LISTS = {"instructions", "inputs", "outputs", "industries", "clients"}
+
+
+def task_of(row: Mapping[str, Any], execution_modes: tuple[ExecutionMode, ...] = ()) -> Task:
+    """Returns the task of a row of wkg/tasks, which may have a part of the columns."""
+    columns: dict[str, Any] = {n: tuple(row[n] or ()) if n in _LISTS else row[n] for n in _OF_TASK & row.keys()}
+    return Task(
+        **columns,
+        execution_modes=execution_modes,
+        activity_kind=row.get("activity_kind") or "step",  # a snapshot of an older version says nothing
+        said={one["client"]: one for one in row["said"] or ()},
+    )
 
 
 def pair_shift(edge: Mapping[str, Any], task: Mapping[str, Any]) -> PairShift | None:

@@ -1,6 +1,14 @@
 """Declares the tables of the Work Knowledge Graph, one folder for each snapshot."""
 
-from opus_pipelines.core.tables.declaration import dataset
+from opus_pipelines.core.tables.declaration import STRUCTS, dataset
+
+STRUCTS["said"] = (
+    ("client", "string"),
+    ("description", "string"),
+    ("instructions", "list<string>"),
+    ("inputs", "list<string>"),
+    ("outputs", "list<string>"),
+)
 
 TASKS = dataset(
     "wkg/tasks",
@@ -15,6 +23,7 @@ TASKS = dataset(
     outputs           list<string>  data it leaves
     industries        list<string>  industries that carry it out
     clients           list<string>  clients it was carried out for
+    said              list<said>    the texts again, of each client alone: a result for a client is made of its own
     sources           list<string>  sources that hold it
     activity_kind     string        step (work), event (happens by itself or outside the office) or outcome (tells how a
                                     case ended)
@@ -69,6 +78,7 @@ TASK_IMPLEMENTATIONS = dataset(
     model             string        name of the AI model
     actor_group       string        group or role of the people who did it, as the source's events have it; NULL where
                                     they have none
+    clients           list<string>  clients that have done it this way
     implementations   int64         times it was done this way
     instructions      list<string>  the most frequent instructions of this way
     p                 prob          as in wkg/tasks, of this way alone

@@ -180,8 +180,8 @@ WORKFLOW_TASKS = result_dataset(
     position             int32              in one topological order
     kind                 string             input, task, output or review
     task_id              id                 its task
-    task_keys            list<string>       raw keys in the nearest cases, most frequent first; of all sources where no
-                                            near case did it
+    task_keys            list<string>       raw keys in the client's nearest cases, most frequent first; of its other
+                                            sources where none did it, else the title
     title                string             its name
     description          string             what it does
     instructions         list<instruction>  kind (model inference, code, human) and text

@@ -46,6 +46,7 @@ from opus_pipelines.intakes.documents.document import decode
 from opus_pipelines.intakes.elements import is_hidden
 from opus_pipelines.intakes.intake import ContractFolder
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_table
+from opus_pipelines.wkg.graph import task_of
 from opus_pipelines.workflow.blocks.expressions import FlowError
 from opus_pipelines.workflow.blocks.formats.bpmn_reader import read_bpmn
 from opus_pipelines.workflow.blocks.formats.bpmn_writer import write_bpmn
@@ -464,13 +465,10 @@ def snapshot_activities(
     operator sees them.
     """
     folder = dataset_folder(lake.snapshot_folder(snapshot), TASKS)
-    rows = read_table(TASKS, folder, columns=["title", "description", "industries", "clients"]).to_pylist()
-    own = lambda row: client is None or not row["clients"] or client in row["clients"]
-    shared = lambda row: len(row["clients"]) > 1 and industry in row["industries"]
-    return catalogue_of_tasks(
-        [
-            (row["title"] or "", (row["description"] or "") if own(row) else "")
-            for row in rows
-            if own(row) or shared(row)
-        ]
-    )
+    table = read_table(TASKS, folder, columns=["task_id", "title", "description", "industries", "clients", "said"])
+    tasks = [task_of(row) for row in table.to_pylist()]
+    if client is not None:
+        own = lambda task: not task.clients or client in task.clients
+        shared = lambda task: len(task.clients) > 1 and industry in task.industries
+        tasks = [task.seen_by(client) for task in tasks if own(task) or shared(task)]
+    return catalogue_of_tasks([(task.title or "", task.description or "") for task in tasks])

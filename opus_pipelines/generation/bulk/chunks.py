@@ -169,6 +169,7 @@ class WorkerState:
 
     def __init__(self, setup: GenerationSetup) -> None:
         self.setup = setup
+        self._seen: dict[str | None, SnapshotIndex] = {}  # of the client that is being worked for
         self._encoders: dict[Path, StoredVectors] = {}
         self._inherited: dict[Path, Inherited] = {}  # of the contract, or the chunk, that is being worked on
         self._catalogues: dict[Path, ContractCatalogue] = {}
@@ -179,6 +180,14 @@ class WorkerState:
         index = SnapshotIndex(Snapshot.open(Lake(self.setup.lake), self.setup.snapshot))
         index.load()
         return index
+
+    def index_for(self, client: str | None) -> SnapshotIndex:
+        """The snapshot as a result for a client may show it."""
+        if self.setup.settings.generation.between_clients == "texts":
+            return self.index
+        if client not in self._seen:
+            self._seen = {client: self.index.seen_by(client)}
+        return self._seen[client]
 
     @cached_property
     def model(self) -> LargeWorkModel:
@@ -242,7 +251,7 @@ class WorkerState:
         """The catalogue of the contract, with what is known of its tools, which all of its intakes share."""
         if place not in self._catalogues:
             names = intake.client or "", intake.contract or ""
-            self._catalogues = {place: ContractCatalogue(self.index, *names, inherited.catalogue)}
+            self._catalogues = {place: ContractCatalogue(self.index_for(intake.client), *names, inherited.catalogue)}
         return self._catalogues[place]
 
     def work(self, item: tuple[Intake, ContractTerms, Path]) -> tuple[IntakeOutcome, int, float]:
@@ -257,7 +266,7 @@ class WorkerState:
         inherited = self._inherited[read]
         whole = with_inherited(intake, inherited)
         context = GenerationContext(
-            self.index,
+            self.index_for(intake.client),
             encoder,
             self.model,
             self.setup.settings,

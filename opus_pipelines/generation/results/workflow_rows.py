@@ -486,7 +486,7 @@ def _task(data: TaskNode, result: Ranked, index: SnapshotIndex, keys: dict[str, 
     assert mode is not None  # it was chosen among the execution modes of its task
     return row | {
         "task_id": data.task_id,
-        "task_keys": keys.get(data.task_id) or index.raw_keys.get(data.task_id, []),
+        "task_keys": keys.get(data.task_id) or index.raw_keys.get(data.task_id) or [task.title],
         "description": task.description,
         "origin": node_origin(result, data.id),
         "evidence": mode.implementations or task.implementations,
@@ -580,9 +580,10 @@ def _flows(workflow: Workflow, src: str, dst: str) -> str | None:
 
 
 def _task_keys(result: Ranked) -> dict[str, list[str]]:
-    """Raw keys of every task in the near cases, most frequent first, then by name."""
+    """Raw keys of every task in the client's near cases, most frequent first, then by name."""
     counts = Counter[tuple[str, str]]()
-    for (tasks, raw), n in Counter((case.tasks, case.task_keys) for case in result.evidence.cases).items():
+    own = (case for case in result.evidence.cases if case.client in (None, result.request.intake.client))
+    for (tasks, raw), n in Counter((case.tasks, case.task_keys) for case in own).items():
         for pair in zip(tasks, raw, strict=True):
             counts[pair] += n
     found: dict[str, list[str]] = {}

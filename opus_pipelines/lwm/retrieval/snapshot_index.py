@@ -1,5 +1,6 @@
 """The lookups of generation in one snapshot, which all intakes of a run share."""
 
+import copy
 import difflib
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -38,6 +39,7 @@ class SnapshotIndex:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
+        self.client: str | None = None  # whose results this is for; None: nobody's in particular
         self._industry_cases: dict[str | None, IndustryCases] = {}
         self._task_rates: dict[tuple[str, str | None], dict[str, float]] = {}
         self.memories: dict[str, IndustryMemory | None] = {}  # filled by `case_memory.memory_of`
@@ -52,7 +54,17 @@ class SnapshotIndex:
             assert part is not None
         self.procedures.load()
 
-    @property
+    def seen_by(self, client: str | None) -> "SnapshotIndex":
+        """Returns these lookups as a result for a client may show them (`WorkGraph.seen_by`); the rest is shared."""
+        graph = self.graph.seen_by(client)
+        if graph is self.graph:
+            return self
+        seen = copy.copy(self)
+        seen.client, seen.graph = client, graph
+        seen.__dict__.pop("raw_keys", None)  # those of all clients
+        return seen
+
+    @cached_property
     def graph(self) -> WorkGraph:
         """Return the WKG: tasks with their execution modes, and edges."""
         return self.snapshot.graph
@@ -152,10 +164,15 @@ class SnapshotIndex:
 
     @cached_property
     def raw_keys(self) -> dict[str, list[str]]:
-        """Return the raw keys of every task over all sources, sorted."""
+        """Return the raw keys of every task over all sources, without those that another client is in, sorted."""
+        hidden = set[str]()
+        if self.client is not None:
+            owners = self.snapshot.cases.select(["source", "client"]).group_by(["source", "client"]).aggregate([])
+            hidden = {row["source"] for row in owners.to_pylist() if row["client"] not in (None, self.client)}
         keys_of: dict[str, set[str]] = defaultdict(set)
-        for row in self.snapshot.aliases.select(["task_id", "task_key"]).to_pylist():
-            keys_of[row["task_id"]].add(row["task_key"])
+        for row in self.snapshot.aliases.select(["task_id", "task_key", "source"]).to_pylist():
+            if row["source"] not in hidden:
+                keys_of[row["task_id"]].add(row["task_key"])
         return {task: sorted(keys) for task, keys in keys_of.items()}
 
     def task_rates(self, industry: str, client: str | None = None) -> dict[str, float]:

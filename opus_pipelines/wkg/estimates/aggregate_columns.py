@@ -101,7 +101,7 @@ VARIANTS = pa.schema(
 )
 # With the source's own task keys, before any translation into task ids.
 RAW_VARIANTS = pa.schema([field.with_name("task_keys") if field.name == "tasks" else field for field in VARIANTS])
-TEXTS = pa.schema([*_MODE, ("field", TEXT), ("value", TEXT), ("count", COUNT)])
+TEXTS = pa.schema([("client", TEXT), *_MODE, ("field", TEXT), ("value", TEXT), ("count", COUNT)])
 AGGREGATES = {
     "ways": EXECUTION_MODES,
     "histograms": HISTOGRAMS,
@@ -117,7 +117,7 @@ KEYS = {
     "edges": ("src", "dst"),
     "waits": ("src", "dst", "actor_kind", "model", "actor_group", "with_work", "bin"),
     "pairs": ("src", "dst", "actor_kind", "model", "actor_group", "fold"),
-    "texts": ("task_id", "actor_kind", "model", "actor_group", "field", "value"),
+    "texts": ("client", "task_id", "actor_kind", "model", "actor_group", "field", "value"),
 }
 
 

@@ -73,7 +73,7 @@ _CASE_COLUMNS = {
     "waits": ("source", "industry", "weight"),
     "pairs": ("case_id", "source", "industry", "weight"),
     "variants": ("source", "industry", "client", "title", "weight", "success", "expected_outcome"),
-    "texts": ("source", "industry", "weight"),
+    "texts": ("source", "industry", "client", "weight"),
 }
 
 

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -84,9 +85,10 @@ class ModeKey(NamedTuple):
 
 @dataclass
 class TextCounts:
-    """Counts of the texts of tasks (by task and field) and of execution modes (instructions)."""
+    """Counts of the texts of tasks, by field, of all clients and of each, and of execution modes (instructions)."""
 
     by_task: dict[tuple[str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    by_client: dict[str, dict[str | None, dict[str, Counter[str]]]] = field(default_factory=dict)
     by_mode: dict[ModeKey, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
     @classmethod
@@ -95,6 +97,8 @@ class TextCounts:
         texts_of = cls()
         for row in texts.to_pylist():
             texts_of.by_task[row["task_id"], row["field"]][row["value"]] += row["count"]
+            of_client = texts_of.by_client.setdefault(row["task_id"], {}).setdefault(row["client"], {})
+            of_client.setdefault(row["field"], Counter())[row["value"]] += row["count"]
             if row["field"] == "instruction":
                 texts_of.by_mode[ModeKey.of(row)][row["value"]] += row["count"]
         return texts_of
@@ -103,23 +107,46 @@ class TextCounts:
         """Returns the most frequent values of a field of a task; None when it has none."""
         return most_frequent(self.by_task.get((task, what)), TEXTS_SHOWN.get(what, 1))
 
+    def said(self, task: str) -> list[_Row]:
+        """Returns the texts of a task by client, those without a client first."""
+        return [
+            {"client": client, **_texts(partial(_most_of, of))}
+            for client, of in sorted(self.by_client.get(task, {}).items(), key=lambda pair: pair[0] or "")
+        ]
+
 
 def most_frequent(counts: Counter[str] | None, limit: int) -> list[str] | None:
     """Returns the `limit` most frequent values, ties by alphabet; None when there are none."""
     return sorted(counts, key=lambda value: (-counts[value], value))[:limit] if counts else None
 
 
+def _most_of(counts: Mapping[str, Counter[str]], what: str) -> list[str] | None:
+    return most_frequent(counts.get(what), TEXTS_SHOWN.get(what, 1))
+
+
+def _texts(most: "Callable[[str], list[str] | None]") -> _Row:
+    """Returns the columns of a task's texts; `most` gives the most frequent ones of a field."""
+    return {
+        "description": next(iter(most("description") or ()), None),
+        "instructions": most("instruction"),
+        "inputs": most("input"),
+        "outputs": most("output"),
+    }
+
+
 def modes_and_tasks(modes: pa.Table) -> tuple[list[_Row], list[_Row]]:
     """Adds up the `ways` aggregate of all sources by execution mode, and by task.
 
-    Each row has its task's `industries`, and the first of them as `industry`.
+    Each row has its task's `industries`, and the first of them as `industry`; that of a mode has its `clients`.
     """
     by_mode = summed(modes.drop_columns(["client", "industry"]), ModeKey._fields)
     by_task = summed(by_mode.drop_columns(ModeKey._fields[1:]), ModeKey._fields[:1])
-    industries = _industries(modes)
+    industries, clients = _industries(modes), _clients(modes, ModeKey._fields)
     return tuple(  # type: ignore[return-value]
         [
-            row | {"industry": industries[row["task_id"]][0], "industries": industries[row["task_id"]]}
+            row
+            | {"industry": industries[row["task_id"]][0], "industries": industries[row["task_id"]]}
+            | ({"clients": clients[ModeKey.of(row)]} if table is by_mode else {})
             for row in table.to_pylist()
         ]
         for table in (by_mode, by_task)
@@ -162,15 +189,12 @@ def task_row(
 ) -> _Row:
     """Returns one row of wkg/tasks, without the metrics of the graph; `success` are its p and q."""
     p, q = success
-    description = texts_of.most(row["task_id"], "description")
     wait = mean(measures, "wait", PER_MS)
     return {
         "task_id": row["task_id"],
         "title": names.title,
-        "description": description[0] if description else None,
-        "instructions": texts_of.most(row["task_id"], "instruction"),
-        "inputs": texts_of.most(row["task_id"], "input"),
-        "outputs": texts_of.most(row["task_id"], "output"),
+        **_texts(partial(texts_of.most, row["task_id"])),
+        "said": texts_of.said(row["task_id"]),
         "industries": sorted(i for i in row["industries"] if i is not None),
         "clients": names.clients,
         "sources": names.sources,
@@ -193,6 +217,7 @@ def mode_row(row: _Row, figures: ModeFigures, texts_of: TextCounts, p: Estimate,
     measures, deviations, duration_quantiles = figures.measures, figures.deviations, figures.duration_quantiles
     return {
         **mode._asdict(),
+        "clients": row["clients"],
         "implementations": row["implementations"],
         "instructions": most_frequent(texts_of.by_mode.get(mode), TEXTS_SHOWN["instruction"]),
         **success,
@@ -394,7 +419,11 @@ def _tasks(
 
 
 def _task_implementations(
-    rows: list[_Row], tasks: list[_Row], histograms: pa.Table, texts_of: TextCounts, model: SuccessModel
+    rows: list[_Row],
+    tasks: list[_Row],
+    histograms: pa.Table,
+    texts_of: TextCounts,
+    model: SuccessModel,
 ) -> pa.Table:
     measures, of_task = (
         figures(histograms, ModeKey._fields),
@@ -430,19 +459,20 @@ def _edges(rows: list[_Row], pairs: pa.Table, tasks: pa.Table, modes: pa.Table) 
 def _names_of_tasks(
     rows: list[_Row], modes: pa.Table, resolution: Resolution, kinds: Mapping[str, Classified]
 ) -> dict[str, TaskNames]:
-    clients, sources = _clients(modes), _sources(resolution)
+    clients, sources = _clients(modes, ModeKey._fields[:1]), _sources(resolution)
     return {
-        task: TaskNames(resolution.titles[task], clients[task], sources[task], kinds[task])
+        task: TaskNames(resolution.titles[task], clients[task,], sources[task], kinds[task])
         for task in (row["task_id"] for row in rows)
     }
 
 
-def _clients(modes: pa.Table) -> dict[str, list[str]]:
-    clients: dict[str, set[str]] = defaultdict(set)
+def _clients(modes: pa.Table, key: Sequence[str]) -> dict[tuple[str | None, ...], list[str]]:
+    """Returns the clients of each task, or of each execution mode, by the columns of `key`."""
+    clients: dict[tuple[str | None, ...], set[str]] = defaultdict(set)
     known = modes.filter(pc.is_valid(modes["client"]))
-    for task, client in zip(known["task_id"].to_pylist(), known["client"].to_pylist(), strict=True):
-        clients[task].add(client)
-    return defaultdict(list, {task: sorted(names) for task, names in clients.items()})
+    for *of, client in zip(*(known[name].to_pylist() for name in (*key, "client")), strict=True):
+        clients[tuple(of)].add(client)
+    return defaultdict(list, {of: sorted(names) for of, names in clients.items()})
 
 
 def _sources(resolution: Resolution) -> dict[str, list[str]]:

@@ -14,6 +14,7 @@ def task(title: str, clients: list[str], industry: str = "banking") -> dict[str,
         "description": f"canary of {title}",
         "industries": [industry],
         "clients": clients,
+        "said": [{"client": client, "description": f"canary of {title} at {client}"} for client in clients],
     }
 
 
@@ -31,4 +32,5 @@ def test_a_client_sees_its_own_tasks_and_the_names_of_shared_ones(tmp_path: Path
     seen = snapshot_activities(lake, "w1", "Acme", "banking").activities
     described = {activity.id: "canary" in activity.description for activity in seen}
     assert described == {"Archive_file": True, "Check_loan": True, "Pay_out": False, "Sign_contract": True}
+    assert [activity.id for activity in seen if "Bolt" in activity.description] == []
     assert len(snapshot_activities(lake, "w1").activities) == 6
