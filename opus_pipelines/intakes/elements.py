@@ -7,7 +7,7 @@ import errno
 import os
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from opus_pipelines.intakes.documents.document import (
     MAX_CHARACTERS_OF_ALL,
     MAX_DEPTH,
     MAX_DOCUMENTS,
+    MAX_SCANNED,
     Document,
     DocumentText,
     cut,
@@ -131,6 +132,7 @@ class _ReadingBudget:
 
     def __init__(self, limits: ReadingLimits, also_read: Collection[str] = ()) -> None:
         self.limits, self.documents, self.characters = limits, limits.documents, limits.characters
+        self.scanned = MAX_SCANNED
         self._also_read = frozenset(also_read)
 
     def asides(self, role: str) -> frozenset[str]:
@@ -212,7 +214,9 @@ def _of_document(role: str, name: str, document: Document, budget: _ReadingBudge
     except OSError as error:
         yield _unread(role, name, f"it cannot be opened: {error.strerror}", document.size)
         return
+    document = replace(document, most_scanned=budget.scanned)
     kind, reading = preprocess(document) if budget.documents >= 0 else (None, _one_too_many(budget.limits))
+    budget.scanned -= reading.scanned
     text, left_out = _within_budget(reading, budget)
     text, left_out = _in_english(role, text, left_out)
     yield Element(

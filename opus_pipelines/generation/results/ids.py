@@ -3,6 +3,7 @@
 Neither a model nor an array library is loaded for it.
 """
 
+from importlib.util import find_spec
 from typing import NamedTuple
 
 from opus_pipelines.core.ids import digest, make_id
@@ -23,6 +24,8 @@ def settings_hash(settings: Settings) -> str:
     del chosen["generation"]["lwm_backend"]
     added = [DOCUMENT_READERS.origin(name) for name in sorted(DOCUMENT_READERS.added())]
     added += filter(None, [ENCODERS.origin(settings.encoder.model)])
+    if find_spec("rapidocr") is not None:  # with the extra `ocr` pictures are read
+        added.append("ocr")
     if settings.reading.backend != "rules":
         added += [settings.reading.backend, settings.openai_compatible.url, settings.openai_compatible.model]
     return digest([chosen, *added])

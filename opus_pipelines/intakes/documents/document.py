@@ -31,6 +31,9 @@ MAX_CELLS = 300_000  # of one workbook: cells that are gone through to count its
 MAX_LINE = 1_000_000  # characters of one line, and of one field, of a table
 MAX_SPACES = 20_000  # within one tag of HTML or XML: libxml2 compares each attribute of a tag with all others
 MAX_VALUES = 5_000  # of one JSON or XML document
+NO_OCR = "pictures of text need OCR: install opus-pipelines[ocr], or ask for the text"
+UNSURE = "read from a picture with low confidence"
+MAX_SCANNED = 12  # pictures of pages of all documents of one intake, or of one contract: each takes seconds
 MAX_PAGES = 500  # of one PDF or presentation
 MAX_ATTACHMENTS = 100  # of one e-mail
 MAX_DEPTH = 3  # e-mails in e-mails
@@ -51,7 +54,7 @@ class Document:
     """The name, the size in bytes and the content of a document.
 
     `depth`: how many e-mails it is nested in. `asides`: the kinds of text outside the body that are read
-    (`intakes.visibility.unseen.ASIDES`).
+    (`intakes.visibility.unseen.ASIDES`). `most_scanned`: how many pictures of pages are read of it.
     """
 
     name: str
@@ -59,6 +62,7 @@ class Document:
     open: Callable[[], BinaryIO]
     depth: int = 0
     asides: frozenset[str] = ASIDES
+    most_scanned: int = MAX_SCANNED
 
     @classmethod
     def of_file(cls, path: Path, asides: frozenset[str] = ASIDES) -> "Document":
@@ -96,13 +100,15 @@ class DocumentText:
     """The text of a document, Ĩ_m of LWM (3), or None where there is none.
 
     `left_out` says what is not in the text, `parts` are the documents inside this one. `places` says of lines of the
-    text, counted from 0, where a person finds them on the page or slide.
+    text, counted from 0, where a person finds them on the page or slide. `scanned`: how many pictures of pages were
+    read.
     """
 
     text: str | None
     left_out: tuple[str, ...] = ()
     parts: tuple[Document, ...] = ()
     places: Mapping[int, str] = field(default_factory=dict)
+    scanned: int = 0
 
 
 def front(text: str) -> tuple[str, str]:

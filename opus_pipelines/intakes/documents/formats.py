@@ -8,7 +8,7 @@ All modalities have one interface. A failure of a reader becomes a reason here a
 import re
 import warnings
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Protocol
 
@@ -209,6 +209,13 @@ def read_text(document: Document, kind: Format) -> DocumentText:
     return DOCUMENT_READERS.get(kind.suffix[1:])(document)
 
 
+def read_picture(document: Document, kind: Format) -> DocumentText:
+    """Reads a picture of text, where OCR is installed."""
+    from opus_pipelines.intakes.documents import pictures  # here, because only pictures need what it loads
+
+    return pictures.read(document)
+
+
 def lacking(part: str, advice: str) -> Preprocessing:
     """Returns the preprocessing of a modality that is not supported: it refuses every document with a reason."""
 
@@ -220,7 +227,7 @@ def lacking(part: str, advice: str) -> Preprocessing:
 
 PREPROCESSING: dict[str, Preprocessing] = {
     "text": read_text,
-    "image": lacking("no image encoder", "what it shows is not read; write it down in a document beside it"),
+    "image": read_picture,
     "audio": lacking("no audio encoder", "what is said is not read; put a transcript beside it"),
     "video": lacking("no video encoder", "what it shows is not read; put a description or a transcript beside it"),
 }
@@ -247,7 +254,7 @@ def preprocess(document: Document) -> tuple[Format, DocumentText]:
         raise
     except Exception as error:  # a library may raise anything on a broken document, and it must cost that document only
         reading = DocumentText(None, (_reason(error),))
-    return kind, DocumentText(reading.text, ((note,) if note else ()) + reading.left_out, reading.parts, reading.places)
+    return kind, replace(reading, left_out=((note,) if note else ()) + reading.left_out)
 
 
 def _limited(reading: DocumentText, asides: frozenset[str]) -> DocumentText:
@@ -259,9 +266,7 @@ def _limited(reading: DocumentText, asides: frozenset[str]) -> DocumentText:
     left_out = [*unseen.notes, *([f"{invalid:,} characters that no text can hold"] if invalid else [])]
     if not text.strip() and not left_out and not reading.left_out and not reading.parts:
         left_out.append("it holds no text")
-    return DocumentText(
-        text, (*reading.left_out, *left_out, *([beyond] if beyond else [])), reading.parts, reading.places
-    )
+    return replace(reading, text=text, left_out=(*reading.left_out, *left_out, *([beyond] if beyond else [])))
 
 
 def _reason(error: Exception) -> str:

@@ -10,11 +10,20 @@ from contextlib import suppress
 from io import BytesIO
 from typing import Any
 
+from PIL import Image
 from pypdf import PdfReader, apply_configuration
 from pypdf.errors import DependencyError, FileNotDecryptedError, PyPdfError
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.intakes.documents.document import MAX_CHARACTERS, MAX_PAGES, MIB, Document, DocumentText, counted
+from opus_pipelines.intakes.documents.document import (
+    MAX_CHARACTERS,
+    MAX_PAGES,
+    MIB,
+    NO_OCR,
+    Document,
+    DocumentText,
+    counted,
+)
 from opus_pipelines.intakes.visibility.pdf import SHOW, PageView, reason_of
 from opus_pipelines.intakes.visibility.unseen import Unseen
 
@@ -25,6 +34,9 @@ _LIGATURES = str.maketrans(
     {"\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\ufb04": "ffl", "\ufb06": "st"}
 )
 _PAGE = "\n\n\f"  # between pages, empty ones too: by it a sentence's page is told
+_OF_A_SCAN = 0.3  # share of a page that pictures of text cover, beside which its own text may be a stamp
+_STAMP = 200  # characters of such a text
+_SCAN_PIXELS = 2_000  # of the longer side of a page that is put together from its pictures
 MAX_OPERATIONS = 2_000_000  # of one document: drawings have many, text few (a dense page some thousand)
 _BOUNDS: dict[str, Any] = {
     "zlib_maximum_output_length": 16 * MIB,
@@ -54,17 +66,17 @@ def read(document: Document, most_operations: int = MAX_OPERATIONS) -> DocumentT
     """
     with apply_configuration(**_BOUNDS):
         try:
-            return _read(PdfReader(BytesIO(document.content()), strict=False), document.asides, most_operations)
+            return _read(PdfReader(BytesIO(document.content()), strict=False), document, most_operations)
         except (FileNotDecryptedError, DependencyError):
             raise InputError("it is encrypted; ask for a copy without a password") from None
         except PyPdfError as error:
             raise InputError(f"the PDF is broken: {' '.join(str(error).split())[:200]}") from None
 
 
-def _read(reader: PdfReader, asides: frozenset[str], most_operations: int) -> DocumentText:
+def _read(reader: PdfReader, document: Document, most_operations: int) -> DocumentText:
     if reader.is_encrypted and not reader.decrypt(""):
         raise InputError("it is encrypted; ask for a copy without a password")
-    pages = _Pages(_layers_off(reader), asides, most_operations)
+    pages = _Pages(_layers_off(reader), document, most_operations)
     total = len(reader.pages)
     for number in range(min(total, MAX_PAGES)):
         if pages.length > MAX_CHARACTERS or not pages.take(number + 1, reader.pages[number]):
@@ -75,21 +87,19 @@ def _read(reader: PdfReader, asides: frozenset[str], most_operations: int) -> Do
     if attached := len(list(reader.attachment_list)):
         left_out.append(f"{counted(attached, 'document')} attached to it; put them into the folder")
     if not any(pages.texts) and not fields:
-        missing = (
-            f"{counted(total, 'page')} without a text layer: pictures of text need OCR, which is missing here; "
-            "ask for the text"
-        )
+        missing = f"{counted(total, 'page')} without a text layer: {pages.why_unread}"
         return DocumentText(None, (missing, *pages.unseen.notes) if pages.empty or not left_out else tuple(left_out))
     text = "\n\n".join([_PAGE.join(pages.texts), *fields]).rstrip()
-    return DocumentText(text, tuple(left_out), places=pages.places)
+    return DocumentText(text, tuple(left_out), places=pages.places, scanned=pages.scanned)
 
 
 class _Pages:
     """The pages so far: their text, and which had none or could not be read."""
 
-    def __init__(self, off: Callable[[Any], bool], asides: frozenset[str], most_operations: int) -> None:
-        self._off, self._most_operations = off, most_operations
-        self.unseen = Unseen(asides)
+    def __init__(self, off: Callable[[Any], bool], document: Document, most_operations: int) -> None:
+        self._off, self._most_operations, self._most_scanned = off, most_operations, document.most_scanned
+        self.unseen = Unseen(document.asides)
+        self.scanned, self._unsure = 0, list[str]()
         self.places: dict[int, str] = {}
         self._line = 0
         self.texts: list[str] = []
@@ -101,7 +111,12 @@ class _Pages:
         """Reads one page. Returns False where the operations allowed for the document are used up."""
         text = ""
         try:
-            raw, heights = self._seen(page)
+            raw, places, view = self._seen(page)
+            scan, scanned = self._of_pictures(number, view) if len(raw.strip()) < _STAMP else ("", {})
+            if not raw.strip():
+                raw, places = scan, scanned
+            elif not set(scan.split()) <= set(raw.split()):  # else it is the picture of the text itself
+                raw = f"{raw.rstrip()}\n\n{scan}"
             text = raw.strip().translate(_LIGATURES)
         except _TooMuchError:
             return False
@@ -114,8 +129,8 @@ class _Pages:
                 self.empty.append(number)
             above = raw[: len(raw) - len(raw.lstrip())].count("\n")
             for line in range(text.count("\n") + 1):
-                if (height := heights.get(above + line)) is not None:
-                    self.places[self._line + line] = f"{height:.0%} down the page".replace("%", " %")
+                if (place := places.get(above + line)) is not None:
+                    self.places[self._line + line] = place
         self._line += text.count("\n") + _PAGE.count("\n")
         self.notes += _count_notes(page)
         self.texts.append(text)
@@ -126,7 +141,8 @@ class _Pages:
     def left_out(self, total: int) -> list[str]:
         notes = []
         if self.empty:
-            notes.append(f"{_named(self.empty)} without a text layer (no OCR)")
+            notes.append(f"{_named(self.empty)} without a text layer ({self.why_unread})")
+        notes += self._unsure
         if self.broken:
             notes.append(f"{_named(self.broken)}, which cannot be read")
         if self.notes:
@@ -135,8 +151,39 @@ class _Pages:
             notes.append(f"the last {total - self.done:,} of {total:,} pages")
         return notes
 
-    def _seen(self, page: Any) -> tuple[str, dict[int, float]]:
-        """Returns the text of a page that is seen, and how far down the page its lines begin, 0 to 1."""
+    @property
+    def why_unread(self) -> str:
+        """Why pages without a text layer were not read."""
+        from opus_pipelines.intakes.documents.pictures import is_there
+
+        if not is_there():
+            return NO_OCR
+        most = self._most_scanned
+        return f"{most} pictures of pages are read at most" if self.scanned >= most else "no text is seen on them"
+
+    def _of_pictures(self, number: int, view: PageView) -> tuple[str, dict[int, str]]:
+        """Returns the text that the pictures of a page show, "" where they show none, and where its lines begin."""
+        whole = view.page_box
+        size = (whole[2] - whole[0]) * (whole[3] - whole[1])
+        if sum(picture.area for picture in view.pictures) < _OF_A_SCAN * size or self.scanned >= self._most_scanned:
+            return "", {}
+        from opus_pipelines.intakes.documents import pictures  # here, because only scans need what it loads
+
+        if not pictures.is_there():
+            return "", {}
+        self.scanned += 1
+        try:
+            page = _put_together(view)
+        except Exception:  # a picture in a form that pypdf or Pillow lacks costs no text of the page
+            self._unsure.append(f"the pictures of page {number}, which cannot be decoded")
+            return "", {}
+        found = pictures.page_of(page, self.unseen, view.over_pictures)
+        self._unsure += pictures.unsure(number, found.confidence)
+        places = {line: pictures.place_of(down, found.confidence) for line, down in found.places.items()}
+        return found.text, places
+
+    def _seen(self, page: Any) -> tuple[str, dict[int, str], PageView]:
+        """Returns the text of a page that is seen, where its lines begin, and what else the page draws."""
         view = PageView(page, self._off)
 
         def before(operator: bytes, operands: list[Any], *rest: Any) -> None:
@@ -153,7 +200,7 @@ class _Pages:
         text = page.extract_text(visitor_operand_before=before, visitor_operand_after=view.after, visitor_text=said)
         hidden = {n: r for n, found in view.hidden().items() if (r := reason_of(found, self.unseen.read)) is not None}
         if not hidden:
-            return text, _heights(text, chunks, view)
+            return text, _heights(text, chunks, view), view
         for reason in dict.fromkeys(hidden.values()):
             of_reason = {number for number, why in hidden.items() if why == reason}
             passages = _only(page, of_reason.__contains__).split("\n\n")
@@ -161,7 +208,7 @@ class _Pages:
                 self.unseen.hide(reason, passage or " ")
         chunks.clear()
         text = _only(page, lambda number: number not in hidden, said)
-        return text, _heights(text, chunks, view)
+        return text, _heights(text, chunks, view), view
 
 
 def _only(page: Any, wanted: Callable[[int], bool], said: Any = None) -> str:
@@ -177,17 +224,30 @@ def _only(page: Any, wanted: Callable[[int], bool], said: Any = None) -> str:
     return page.extract_text(visitor_operand_before=before, visitor_text=said)
 
 
-def _heights(text: str, chunks: list[tuple[str, float]], view: PageView) -> dict[int, float]:
+def _put_together(view: PageView) -> Image.Image:
+    """Returns a page as its pictures show it; each is turned as the page has it."""
+    left, bottom, right, top = view.page_box
+    scale = _SCAN_PIXELS / max(right - left, top - bottom)
+    page = Image.new("RGB", (round((right - left) * scale), round((top - bottom) * scale)), "white")
+    for picture in view.pictures:
+        x0, y0, x1, y1 = picture.box
+        size = max(1, round((x1 - x0) * scale)), max(1, round((y1 - y0) * scale))
+        shown = picture.drawn.decode_as_image().convert("RGB").resize(size)
+        page.paste(shown, (round((x0 - left) * scale), round((top - y1) * scale)))
+    return page
+
+
+def _heights(text: str, chunks: list[tuple[str, float]], view: PageView) -> dict[int, str]:
     """Returns how far down the page each line of a text begins, none where the parts do not make the text."""
     if "".join(chunk for chunk, _ in chunks) != text:
         return {}
-    found: dict[int, float] = {}
+    found: dict[int, str] = {}
     line = 0
     for chunk, height in chunks:
         for n, part in enumerate(chunk.split("\n")):
             line += n > 0
             if part.strip():
-                found.setdefault(line, view.down(height))
+                found.setdefault(line, f"{view.down(height):.0%} down the page".replace("%", " %"))
     return found
 
 

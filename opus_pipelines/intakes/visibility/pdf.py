@@ -194,12 +194,27 @@ class Shown:
     colour: Colour | None = field(default=None)
 
 
+@dataclass(frozen=True)
+class Picture:
+    """A picture that a page draws: the number of the operation, the box that is seen, the whole box, and its object."""
+
+    number: int
+    seen: Box
+    box: Box
+    drawn: Any
+
+    @property
+    def area(self) -> float:
+        """The size of what is seen, in square points."""
+        return max(0.0, self.seen[2] - self.seen[0]) * max(0.0, self.seen[3] - self.seen[1])
+
+
 class PageView:
     """The page so far. `before` and `after` are the visitors of `pypdf`'s `extract_text`."""
 
     def __init__(self, page: Any, off: Callable[[Any], bool]) -> None:
-        self._page_box = page_box(page)
-        self._canvas = Canvas(self._page_box)
+        self.page_box = page_box(page)
+        self._canvas = Canvas(self.page_box)
         self._off = off
         self._state = _State(resources=get(page, "/Resources"))
         self._stack: list[_State] = []
@@ -212,6 +227,7 @@ class PageView:
         self._clips = False
         self._pictures: list[Box] = []
         self.shown: list[Shown] = []
+        self.pictures: list[Picture] = []
 
     def before(self, operator: bytes, operands: list[Any], *_: Any) -> None:
         """Takes one operation, before it is processed."""
@@ -238,9 +254,23 @@ class PageView:
                 found[one.number] = reason
         return found
 
+    def box_of(self, shares: Box) -> Box:
+        """Returns the place of a box on the page in points; `shares` are left, top, right and bottom, 0 to 1."""
+        left, bottom, right, top = self.page_box
+        width, high = right - left, top - bottom
+        return left + shares[0] * width, top - shares[3] * high, left + shares[2] * width, top - shares[1] * high
+
+    def over_pictures(self, shares: Box) -> str | None:
+        """Returns why nobody sees what the page's pictures show at a place; None where somebody does."""
+        box = self.box_of(shares)
+        if box[3] - box[1] < unseen.SMALLEST_POINTS:
+            return unseen.SMALL
+        last = max((picture.number for picture in self.pictures), default=0)
+        return unseen.COVERED if self._canvas.covered(box, last) else None
+
     def down(self, height: float) -> float:
         """Returns how far below the top of the page a height in points is, 0 to 1."""
-        _, bottom, _, top = self._page_box
+        _, bottom, _, top = self.page_box
         return min(1.0, max(0.0, (top - height) / max(1.0, top - bottom)))
 
     def _take(self, operator: bytes, operands: list[Any]) -> None:
@@ -336,7 +366,7 @@ class PageView:
         """Returns why a text is not seen whatever lies behind it."""
         if any(self._layers):
             return HIDDEN_LAYER
-        left, bottom, right, top = self._page_box
+        left, bottom, right, top = self.page_box
         if box[2] <= left or box[0] >= right or box[3] <= bottom or box[1] >= top:
             return unseen.OFF_PAGE
         if min(abs(high), abs(wide) * max(0.01, state.horizontal)) < unseen.SMALLEST_POINTS:
@@ -358,9 +388,12 @@ class PageView:
         is_off = self._is_off_object(get(drawn, "/OC"))
         if get(drawn, "/Subtype") != "/Form":
             self._forms.append((self._state, self._stack))
-            if drawn is not None and not is_off and get(drawn, "/ImageMask") is not True:
-                corners = [at(self._state.ctm, x, y) for x in (0, 1) for y in (0, 1)]
-                box = around(corners)
+            if drawn is None or is_off:
+                return
+            box = around([at(self._state.ctm, x, y) for x in (0, 1) for y in (0, 1)])
+            if not any(self._layers) and self._state.alpha >= LEAST_OPACITY:
+                self.pictures.append(Picture(self._number, within(self._state.clip, box), box, drawn))
+            if get(drawn, "/ImageMask") is not True:
                 self._pictures.append(box)
                 is_whole = get(drawn, "/SMask") is None and get(drawn, "/Mask") is None and self._state.alpha > 0.9
                 self._canvas.fill([corners_of(box)], None, self._state.clip, self._number if is_whole else 0)
@@ -401,7 +434,7 @@ class PageView:
                 self._state = replace(self._state, clip=within(self._state.clip, around(points)))
             self._path, self._clips = [], False
         elif operator == b"sh":
-            box = self._state.clip or self._page_box
+            box = self._state.clip or self.page_box
             self._canvas.fill([corners_of(box)], None, None, self._number)
 
     # Colours and layers

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.generation.results.verdict import USUAL_PATH, ExpectedSuccess, Verdict, unread_documents
+from opus_pipelines.intakes.documents.document import UNSURE
 from opus_pipelines.intakes.elements import FOREIGN, FOREIGN_REQUEST, Element
+from opus_pipelines.intakes.procedures.reading import ParsedProcedure
 from opus_pipelines.lwm.retrieval.completeness import OUTCOMES, Completeness
 from opus_pipelines.lwm.retrieval.similar_cases import StartOutcomes
 
@@ -30,9 +32,10 @@ def result(
     doubt: str | None = None,
     at_start: StartOutcomes | None = None,
     ranked: int = 3,
+    procedure: ParsedProcedure | None = None,
 ) -> Any:
     return SimpleNamespace(
-        evidence=SimpleNamespace(completeness=Completeness(OUTCOMES, doubt, basis=basis)),
+        evidence=SimpleNamespace(completeness=Completeness(OUTCOMES, doubt, basis=basis), procedure=procedure),
         request=SimpleNamespace(intake=SimpleNamespace(elements=list(elements))),
         context=SimpleNamespace(
             requirements=SimpleNamespace(rules=SimpleNamespace(not_applied=not_applied)), settings=Settings()
@@ -67,6 +70,7 @@ def test_a_first_workflow_that_is_surely_the_best_and_lacks_nothing_is_clear() -
     [
         ({"elements": (READ, element("form.pdf", SCAN, None))}, "1 of 2 documents not read: form.pdf (scan)"),
         ({"not_applied": 5}, "5 rules of the documents not applied"),
+        ({"procedure": ParsedProcedure("", (), 1.0, doubts=("2 of 9 sentences",))}, "2 of 9 sentences"),
         ({"lacks": 1}, "1 statement of the procedure without a step"),
         ({"doubt": "only 1.0 similar successes"}, "only 1.0 similar successes"),
         ({"best": candidate(best_share=0.79)}, "probability 0.79"),
@@ -99,6 +103,7 @@ def test_documents_that_were_not_read_are_named_with_the_reason() -> None:
         element("sop.docx", FOREIGN.format(language="Dutch"), None),
         element("brief.txt", FOREIGN_REQUEST.format(language="French")),
         element("scan.pdf", "page 3 without a text layer (no OCR)"),
+        element("fax.tif", f"page 1 was {UNSURE} (0.81)"),
         element("plan.dwg", "nobody reads this format", None),
         element("mail.eml", "the HTML version of its text (the plain one was read)"),
     ]
@@ -106,6 +111,7 @@ def test_documents_that_were_not_read_are_named_with_the_reason() -> None:
         "sop.docx (Dutch)",
         "brief.txt (French)",
         "scan.pdf (scan)",
+        "fax.tif (unsure scan)",
         "plan.dwg (not readable)",
     ]
 

@@ -14,7 +14,6 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(64)
 @pytest.mark.parametrize(
     ("name", "data", "reason"),
     [
-        ("a.png", b"\x89PNG\r\n", "no image encoder: what it shows is not read; write it down in a document beside it"),
         ("a.MP3", b"ID3", "no audio encoder: what is said is not read; put a transcript beside it"),
         (
             "a.mp4",
