@@ -12,7 +12,14 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from opus_pipelines.flows.from_text.activities import Activity, ActivityCatalogue, ApplicationNames, acronyms, joined
+from opus_pipelines.flows.from_text.activities import (
+    Activity,
+    ActivityCatalogue,
+    ApplicationNames,
+    acronyms,
+    joined,
+    split_words,
+)
 from opus_pipelines.flows.text.clauses import Clause
 from opus_pipelines.flows.text.operations import UNKNOWN, lemma_of_verb, operations_of_verb
 from opus_pipelines.language.word_stems import EMPTY, stem
@@ -24,6 +31,21 @@ if TYPE_CHECKING:
 
 
 _WORD = re.compile(r"[^\W_]+(?:'s)?")
+# Operations that cannot be taken back, each with the verbs that ask for it and for nothing else.
+_STRICT: Mapping[str, frozenset[str]] = {
+    "delete": frozenset("delete remove cancel erase destroy drop discard eliminate trash kill".split()),
+    "purge": frozenset("purge empty clear flush clean".split()),
+    "redact": frozenset(["redact"]),
+    "send": frozenset(
+        "send email mail text message notify inform write forward alert tell remind ping announce share".split()
+    ),
+    "publish": frozenset("publish post send push notify broadcast announce tell alert".split()),
+}
+_MONEY = frozenset("pay transfer refund reimburse charge wire disburse".split())
+# Verbs of talk: what they make is a message, whatever stands behind them.
+SPEAKING = frozenset("email mail notify inform alert remind message text ping tell announce".split())
+_LETTERS = frozenset(map(stem, "mail email message text sms notification note alert".split()))
+_OWN_OBJECT = ("object_head", "object_described", "object_of_verb")
 _QUALIFIERS = frozenset(
     ["new", "another", "existing", "latest", "available", "corresponding", "first", "second", "last", "called", "named"]
 )
@@ -118,6 +140,7 @@ class ActivityIndex:
         self._things = [(activity.application, activity.object) for activity in activities]
         self._applications = _places(([a.application],) for a in activities)
         self._proper = _places((names.proper_names(activity),) for activity in activities)
+        self._first = _places(([lemma_of_verb(w) for w in _first_words(activity)],) for activity in activities)
 
     def _weighted(self, words: Sequence[Sequence[str]]) -> "np.ndarray":
         """An array (activities, stems) with the share that each stem has of the rarity of its activity's words."""
@@ -203,6 +226,16 @@ class ActivityIndex:
                 values[list(self._applications.get(application, ()))] = weight
         return values
 
+    def risks(self, verb: str) -> "tuple[np.ndarray, np.ndarray]":
+        """Returns 1 for each activity that deletes, sends, publishes or pays, and 1 where the verb asks for that."""
+        import numpy as np
+
+        agreed = [operation for operation, verbs in _STRICT.items() if verb in verbs]
+        money = self._marked(self._first.get(word, ()) for word in _MONEY)
+        risky = np.maximum(self.operations_in(frozenset(_STRICT)), money)
+        own = self._marked([self._first.get(verb, ())] if verb in _MONEY else [])
+        return risky, np.maximum(self.operations_in(frozenset(agreed)), own)
+
     def siblings(self, used: Iterable[str]) -> "np.ndarray":
         """Returns 1 for each activity of the same application and object as one of these activities, itself apart."""
         import numpy as np
@@ -215,6 +248,11 @@ class ActivityIndex:
     def described(self, words: ClauseWords) -> "np.ndarray":
         """Returns 1 for each activity with a proper name in its description that the clause has."""
         return self._marked(self._proper.get(word, ()) for word in words.all)
+
+
+def _first_words(activity: Activity) -> list[str]:
+    """The first words of an id and of a description, which are their verbs."""
+    return [split_words(activity.id)[:1], activity.description.lower().split()[:1]][activity.application != ""]
 
 
 def singular_of(word: str) -> str:
@@ -440,6 +478,27 @@ class FeatureTable:
         table[:, 23] = index.excess_of_id(words)
         table[:, 24] = self._like_learnt(clause.text, text)
         return table
+
+    def allowed(self, query: Query) -> "np.ndarray":
+        """Returns which activities a clause may mean at all, as booleans in the catalogue's order.
+
+        What deletes, sends, publishes or pays needs a verb that asks for that and an object that is its own; a verb of
+        talk makes a message. What sends may also be told by its application: "send the report with Outlook".
+        """
+        import numpy as np
+
+        clause, index = query.clause, self._index
+        rows, verb = self.rows(query), lemma_of_verb(clause.verb)
+        phrase = noun_phrase(clause)
+        risky, asked = index.risks(verb)
+        own = rows[:, [FEATURES.index(name) for name in _OWN_OBJECT]].max(axis=1)
+        sends = index.operations_in(frozenset(["send", "publish"]))
+        told = verb in SPEAKING or phrase.head in _LETTERS
+        own = np.maximum(own, sends * np.maximum(rows[:, FEATURES.index("application")] >= 0.5, float(told)))
+        fits = (risky == 0) | ((asked > 0) & (own > 0))
+        if verb in SPEAKING:
+            fits &= np.maximum(sends, rows[:, FEATURES.index("object_of_verb")]) > 0
+        return fits
 
     def _like_learnt(self, text: str, vector: "np.ndarray") -> "np.ndarray":
         """How near the nearest learnt clause of each activity is, from 0 at `_NEAR` to 1; while the weights are learnt,

@@ -367,7 +367,7 @@ def edited(writer: FlowWriter, utterance: str, prior: Flow) -> Made:
     if not operations:
         raise EditError("the utterance asks for no change of the flow; say what to add, remove or replace")
     lines = tuple(described(operation) for operation in operations)
-    return Made(applied(prior, operations), lines, tuple(editor.drafter.chosen))
+    return editor.drafter.made(applied(prior, operations), lines)
 
 
 class _Editor:

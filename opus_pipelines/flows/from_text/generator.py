@@ -24,7 +24,19 @@ from opus_pipelines.flows.from_text.activity_choice import (
 )
 from opus_pipelines.flows.from_text.activity_features import FeatureTable, Query, noun_phrase
 from opus_pipelines.flows.from_text.flow_folder import FlowTask
-from opus_pipelines.flows.from_text.structure import FlowBuilder, Parts, Thing, result_thing, several_name, singular
+from opus_pipelines.flows.from_text.structure import (
+    LOSS,
+    TASK,
+    Account,
+    FlowBuilder,
+    Parts,
+    Thing,
+    quoted,
+    result_thing,
+    several_name,
+    singular,
+    unsaid,
+)
 from opus_pipelines.flows.text.clause_words import PREPOSITIONS
 from opus_pipelines.flows.text.clauses import STEP, Clause
 from opus_pipelines.flows.text.conditions import ConditionHabits
@@ -41,6 +53,7 @@ from opus_pipelines.workflow.blocks.model import (
     activities,
     expressions,
     identified,
+    read_before_set,
     walk,
 )
 
@@ -52,6 +65,17 @@ SEED = 17
 USER_TASK = 0.6  # the probability from which a clause is a user task
 LEAST_LISTED = 0.25  # the probability of an activity from which the list of a loop is retrieved by a step of its own
 MAX_CLAUSES = 60
+NEAREST = 10  # activities among which one is looked for that the clause may mean
+UNSURE = 0.2  # how certain a step is for which no activity may be meant
+LEAST_CONFIDENCE = 0.5  # below it a flow is a draft with questions
+# Words that restrict the object of a step, and words that add nothing to it
+RESTRICTING = frozenset(
+    "that which who whose except unless without but only older newer above below over under".split()
+)
+PLAIN = frozenset(
+    "new another existing latest available corresponding first second last called named own whole entire single "
+    "copy list details set".split()
+)
 _NUMBERS = {"two": 2, "2": 2, "three": 3, "3": 3, "four": 4, "4": 4, "five": 5, "5": 5, "both": 2}
 
 
@@ -63,7 +87,8 @@ class GenerationError(OpusError):
 class Made:
     """A flow, the operations of an edit as lines, and each step that was chosen with its probability, as they are read.
 
-    Of a language model: how many calls were repaired, what the answer took, and its seconds when it was asked for.
+    `accounts` say what became of each clause, and `confidence` how likely the flow is right. Of a language model: how
+    many calls were repaired, what the answer took, and its seconds when it was asked for.
     """
 
     flow: Flow
@@ -72,6 +97,16 @@ class Made:
     repaired: int | None = None
     usage: Usage | None = None
     seconds: float | None = None
+    accounts: tuple[Account, ...] = ()
+    confidence: float | None = None
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """What a person must decide; a flow with a question is a draft."""
+        asked = [account.question for account in self.accounts if account.question]
+        if not asked and self.confidence is not None and self.confidence < LEAST_CONFIDENCE:
+            asked = ["is every step what you mean? The words fit the activities of the catalogue badly"]
+        return tuple(dict.fromkeys(asked))
 
 
 class FlowWriter:
@@ -95,7 +130,7 @@ class FlowWriter:
         block = drafter.block(clauses[:MAX_CLAUSES])
         if not block:
             raise GenerationError("the utterance asks for no step; say what the flow should do, verb first")
-        return Made(identified(Flow(block)), steps=tuple(drafter.chosen))
+        return drafter.made(Flow(block))
 
 
 class Drafter:
@@ -110,6 +145,9 @@ class Drafter:
         self.carried = ""
         self.things = things_of(prior, writer.catalogue) if prior else []
         self.chosen: list[tuple[str, float]] = []
+        self.certainties: list[float] = []
+        self.accounts: list[Account] = []
+        self.utterance = utterance
         self.taken = {thing.variable for thing in self.things}
 
     def block(self, clauses: Sequence[Clause]) -> Block:
@@ -117,7 +155,14 @@ class Drafter:
         clauses = [each for clause in clauses for each in [clause] * times(clause)]
         table = self.writer.ranker.table
         table.encode([self.query(clause) for clause in clauses if clause.words])
-        return FlowBuilder(Parts(self.step, self.listing, self.writer.habits), self.things).build(clauses)
+        parts = Parts(self.step, self.listing, self.writer.habits, self.accounts)
+        return FlowBuilder(parts, self.things).build(clauses)
+
+    def made(self, flow: Flow, operations: tuple[str, ...] = ()) -> Made:
+        """Returns the flow with what became of each clause, and with what is not sound about it."""
+        self.accounts += _undefined(flow)
+        steps, certain = tuple(self.chosen), confidence_of(self.certainties, self.accounts)
+        return Made(identified(flow), operations, steps, accounts=tuple(self.accounts), confidence=certain)
 
     def query(self, clause: Clause) -> Query:
         """Returns the query of a clause where the drafter stands."""
@@ -128,13 +173,36 @@ class Drafter:
         self.taken |= {thing.variable for thing in things}
         clause = resolved(clause, things)
         query = self.query(clause)
-        if self.writer.tasks.probability(query) >= USER_TASK:
-            return self.user_task(clause)
-        best = self.writer.ranker.ranked(query, 1)[0]
+        human = self.writer.tasks.probability(query)
+        near = self.writer.ranker.ranked(query, NEAREST)
+        allowed = self.writer.ranker.table.allowed(query)
+        place = {activity.id: i for i, activity in enumerate(self.writer.catalogue.activities)}
+        best = next((each for each in near if allowed[place[each.activity]]), None)
+        if human >= USER_TASK or best is None:
+            self.certainties.append(human if best is not None else UNSURE)
+            task, thing = self.user_task(clause)
+            listed = ", ".join(each.activity for each in near[:3])
+            doubt = f"who or what does {quoted(clause)}? The nearest activities are {listed}"
+            self.accounts.append(Account(clause.text, TASK, task.text, question=doubt if best is None else ""))
+            return task, thing
+        self.certainties.append(best.probability * (1 - human))
         statement, thing = self.call(best.activity, best.probability)
+        self.accounts.append(self.account(clause, best.activity))
         return statement, replace(thing, plural=thing.several and asks_for_several(clause))
 
-    def user_task(self, clause: Clause) -> tuple[Statement, Thing]:
+    def account(self, clause: Clause, name: str) -> Account:
+        """Returns what a clause became that calls an activity, with the words by which it restricts its object."""
+        activity = self.writer.catalogue.by_id[name]
+        words = [word for word in clause.words if word.lower() not in (clause.verb.lower(), *PLAIN)]
+        end = next((i for i, word in enumerate(words) if i and word.lower() in PREPOSITIONS), len(words))
+        begin = next((i for i, word in enumerate(words) if word.lower() in RESTRICTING), len(words))
+        named = [word for word in words if self.writer.ranker.table.names.named(word)]
+        said = (activity.text, " ".join(split_words(activity.id)), *named, *activity.stems)
+        lost = unsaid([*words[: min(begin, end)][:-1], *words[begin:]], *said)
+        question = f"what does {' '.join(lost)!r} mean in {quoted(clause)}? {name} does not say it" if lost else ""
+        return Account(clause.text, STEP, name, lost, question)
+
+    def user_task(self, clause: Clause) -> tuple[UserTask, Thing]:
         """Returns a user task with the clause as its text."""
         text = user_task_text(clause)
         noun = next((word.lower() for word in reversed(noun_phrase(clause).words) if is_name(word.lower())), "task")
@@ -175,6 +243,23 @@ class Drafter:
             candidate, number = f"{name}_{number}", number + 1
         self.taken.add(candidate)
         return candidate
+
+
+def confidence_of(certainties: Sequence[float], accounts: Sequence[Account]) -> float:
+    """Returns how likely a flow is right whose steps are so certain and whose clauses became this."""
+    import math
+
+    doubts = sum(bool(account.question) for account in accounts)
+    least = min(certainties, default=0.5)
+    score = math.log(max(least, 0.01)) - 1.0 * doubts
+    return 1 / (1 + math.exp(-score))
+
+
+def _undefined(flow: Flow) -> list[Account]:
+    """A question for each variable that a step reads and no step before it sets."""
+    names = dict.fromkeys(name for _, name in read_before_set(identified(flow)))
+    asked = "No step before it retrieves or makes it"
+    return [Account(name, LOSS, question=f"what is {name!r}? {asked}") for name in names]
 
 
 def times(clause: Clause) -> int:

@@ -5,7 +5,8 @@ knows nothing of activities: `step` makes a statement of a step clause, `listing
 runs over. A thing is what a variable of the flow holds.
 """
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from opus_pipelines.flows.text.clauses import CONDITION, ELSE, LOOP, STEP, WHILE, Clause
@@ -13,6 +14,7 @@ from opus_pipelines.flows.text.conditions import ConditionHabits, ConditionText,
 from opus_pipelines.flows.text.operations import operations_of_verb
 from opus_pipelines.language.word_stems import EMPTY, stem
 from opus_pipelines.workflow.blocks.expressions import Comparison, Expression, Path, is_name, negated
+from opus_pipelines.workflow.blocks.formats.python_ir import write_condition
 from opus_pipelines.workflow.blocks.model import Block, Branch, Call, For, If, Statement, UserTask, While
 
 
@@ -29,6 +31,39 @@ class Thing:
     loop: str = ""
     plural: bool = False
     shown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Account:
+    """What became of a clause: a step, a user task, a condition, a loop, an else, the start of the flow, or a loss.
+
+    `lost` are its words that the flow does not say, and `question` is what a person must decide; "" where all is clear.
+    """
+
+    text: str
+    became: str
+    result: str = ""
+    lost: tuple[str, ...] = ()
+    question: str = ""
+
+
+LOSS, TASK = "loss", "user task"
+# Words of a condition or a loop that its operator, its marker or its variable say.
+_SAID = frozenset(
+    "more less greater higher lower bigger smaller larger fewer older newer than above over below under least most at "
+    "exceed equal true false yes no not none never currently still already set one ones contain include mention there "
+    "exist found any all each every them these those that which who whose with has have had item record status marked "
+    "flagged labeled whether thing".split()
+)
+
+
+def unsaid(words: Iterable[str], *said: str) -> tuple[str, ...]:
+    """Returns the words with a meaning of their own that none of the texts has."""
+    known = {stem(part) for text in said for part in re.findall(r"[A-Za-z]+|\d+", text)}
+    plain = (word.strip("\"'").lower() for word in words)
+    parts = [word for each in plain for word in re.findall(r"[^\W_]+", each.removesuffix("'s").replace("n't", ""))]
+    kept = [word for word in parts if len(word) > 1 and word not in EMPTY and word not in _SAID]
+    return tuple(word for word in dict.fromkeys(kept) if stem(word) not in known and stem(word) not in _SAID)
 
 
 def head_of(words: Sequence[str]) -> list[str]:
@@ -126,6 +161,7 @@ class Parts:
     step: Callable[[Clause, Sequence[Thing]], tuple[Statement, Thing] | None]
     listing: Callable[[Clause], tuple[Call, Thing] | None]
     habits: ConditionHabits = field(default_factory=ConditionHabits)
+    accounts: list[Account] = field(default_factory=list)
 
 
 class FlowBuilder:
@@ -139,6 +175,7 @@ class FlowBuilder:
     def build(self, clauses: Sequence[Clause]) -> Block:
         """Returns the block of the clauses."""
         for place, clause in enumerate(clauses):
+            known = len(self.parts.accounts)
             self._leave(clause)
             if clause.kind == STEP:
                 self._step(clause)
@@ -150,9 +187,19 @@ class FlowBuilder:
                 self._while(clause)
             elif clause.kind == ELSE:
                 self._else(clause)
+            if len(self.parts.accounts) == known:
+                self._tell(clause, LOSS, question=f"what does {quoted(clause)} mean? Nothing in the flow says it")
         while len(self._scopes) > 1:
             self._close()
         return tuple(self._scopes[0].statements)
+
+    def _tell(
+        self, clause: Clause, became: str, result: str = "", lost: tuple[str, ...] = (), question: str = ""
+    ) -> None:
+        """Notes what became of a clause."""
+        if lost and not question:
+            question = f"what does {' '.join(lost)!r} mean in {quoted(clause)}? The {became} does not say it"
+        self.parts.accounts.append(Account(_shown(clause), became, result, lost, question))
 
     def _leave(self, clause: Clause) -> None:
         """Closes the blocks that a new sentence leaves: every if, and a loop of which it does not speak."""
@@ -232,6 +279,9 @@ class FlowBuilder:
         restriction = filter_of(clause.words)
         if restriction:
             condition = read_condition(replace(clause, kind=CONDITION, words=restriction), self.parts.habits)
+        asked = write_condition(condition.expression(variable)) if condition is not None else ""
+        named = (*head, *(condition.subject if condition else ()), *stems)
+        self._tell(clause, LOOP, f"for {variable} in {iterable.parts[0]}", unsaid(clause.words, asked, *named))
         if condition is not None:
             self._scopes.append(_Scope("if", expression=condition.expression(variable), sentence=clause.sentence))
         if postfixed is not None:
@@ -317,10 +367,11 @@ class FlowBuilder:
                 self._add(listed[0])
                 self.things.append(listed[1])
         if clause.postfix and self._scopes[-1].statements:
-            self._guard(condition)
+            self._tell_condition(clause, condition, self._guard(condition))
             return
         self._each(condition, clause)
         expression = self.expression(condition)
+        self._tell_condition(clause, condition, expression)
         scope = self._scopes[-1]
         if scope.kind in ("if", "else") and (clause.alternative or (not clause.opens and self._excludes(expression))):
             scope = self._reopened()
@@ -336,16 +387,22 @@ class FlowBuilder:
             return
         self._scopes.append(_Scope("if", expression=expression, sentence=clause.sentence))
 
-    def _guard(self, condition: ConditionText) -> None:
+    def _tell_condition(self, clause: Clause, condition: ConditionText, expression: Expression) -> None:
+        text = write_condition(expression)
+        self._tell(clause, CONDITION, text, unsaid(clause.words, text, *condition.subject))
+
+    def _guard(self, condition: ConditionText) -> Expression:
         """Puts the condition behind a step around it; it does not speak of what the step makes."""
         inner = self._scopes[-1].statements.pop()
         made = [thing for thing in self.things if thing.variable == getattr(inner, "variable", "")]
         self.things = [thing for thing in self.things if thing not in made]
         opened = self._each(condition, None)
-        self._add(If((Branch(self.expression(condition), (inner,)),)))
+        expression = self.expression(condition)
+        self._add(If((Branch(expression, (inner,)),)))
         if opened:
             self._close()
         self.things += made
+        return expression
 
     def _each(self, condition: ConditionText, clause: Clause | None) -> bool:
         """Opens a loop where the condition compares an attribute of several things."""
@@ -383,6 +440,8 @@ class FlowBuilder:
                 self.things.append(replace(listed[1], plural=False))
         expression = self.expression(condition)
         expression = negated(expression) if clause.marker == "until" else expression
+        text = write_condition(expression)
+        self._tell(clause, WHILE, text, unsaid(clause.words, text, *condition.subject))
         scope = _Scope("while", expression=expression, sentence=clause.sentence)
         last = self._scopes[-1].statements.pop() if clause.postfix and self._scopes[-1].statements else None
         self._scopes.append(scope)
@@ -397,9 +456,11 @@ class FlowBuilder:
             self._close()
         if self._scopes[-1].kind == "if":
             self._reopened()
+            self._tell(clause, ELSE)
             return
         last = self._last_if()
         if last is not None:
+            self._tell(clause, ELSE)
             self._scopes[-1].statements.pop()
             self._scopes.append(_Scope("else", branches=list(last.branches), sentence=clause.sentence))
 
@@ -407,6 +468,16 @@ class FlowBuilder:
         statements = self._scopes[-1].statements
         last = statements[-1] if statements else None
         return last if isinstance(last, If) and not last.orelse else None
+
+
+def _shown(clause: Clause) -> str:
+    """The clause with its marker, as it is told to people."""
+    return " ".join(filter(None, (clause.marker, clause.text)))
+
+
+def quoted(clause: Clause) -> str:
+    """Returns a clause in quotes, as a question names it."""
+    return repr(_shown(clause)[:120])
 
 
 def excludes(one: Expression, other: Expression) -> bool:
