@@ -31,6 +31,7 @@ from opus_pipelines.flows.from_text.structure import (
     FlowBuilder,
     Parts,
     Thing,
+    asks_for_several,
     quoted,
     result_thing,
     several_name,
@@ -268,13 +269,6 @@ def times(clause: Clause) -> int:
     word = clause.words[place].lower() if clause.kind == STEP and len(clause.words) > place + 1 else ""
     creates = operations_of_verb(clause.verb)[:1] in (("create",), ("upload",), ("send",), ("add",), ("put",))
     return _NUMBERS.get(word, 1) if creates else 1
-
-
-def asks_for_several(clause: Clause) -> bool:
-    """Returns whether the object of a clause is plural: "all the users", "files"."""
-    words = noun_phrase(clause).words
-    last = words[-1].lower() if words else ""
-    return last.endswith("s") and not last.endswith(("ss", "us", "is"))
 
 
 def resolved(clause: Clause, things: Sequence[Thing]) -> Clause:

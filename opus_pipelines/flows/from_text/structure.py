@@ -9,7 +9,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from opus_pipelines.flows.text.clauses import CONDITION, ELSE, LOOP, STEP, WHILE, Clause
+from opus_pipelines.flows.from_text.activity_features import noun_phrase
+from opus_pipelines.flows.text.clauses import CONDITION, ELSE, LOOP, START, STEP, WHILE, Clause
 from opus_pipelines.flows.text.conditions import ConditionHabits, ConditionText, described, read_condition, undescribed
 from opus_pipelines.flows.text.operations import operations_of_verb
 from opus_pipelines.language.word_stems import EMPTY, stem
@@ -47,7 +48,8 @@ class Account:
     question: str = ""
 
 
-LOSS, TASK = "loss", "user task"
+LOSS, TASK, NOTHING = "loss", "user task", "not to be done"
+_NOT_DONE = re.compile(r"(?:do not|don't|never|no need to|avoid|do nothing)\b", re.IGNORECASE)
 # Words of a condition or a loop that its operator, its marker or its variable say.
 _SAID = frozenset(
     "more less greater higher lower bigger smaller larger fewer older newer than above over below under least most at "
@@ -109,6 +111,13 @@ def _is_filter(words: Sequence[str], place: int) -> bool:
     """Whether a participle with its complement or a comparison begins at the place: "owned by Ann", "larger than 5"."""
     word, following = words[place].lower(), words[place + 1].lower() if place + 1 < len(words) - 1 else ""
     return (word in OWNERS and following in ("by", "to")) or (word in _COMPARATIVES and following == "than")
+
+
+def asks_for_several(clause: Clause) -> bool:
+    """Returns whether the object of a clause is plural: "all the users", "files"."""
+    words = noun_phrase(clause).words
+    last = words[-1].lower() if words else ""
+    return last.endswith("s") and not last.endswith(("ss", "us", "is"))
 
 
 def item_name(words: Sequence[str], source: Thing | None) -> str:
@@ -187,6 +196,8 @@ class FlowBuilder:
                 self._while(clause)
             elif clause.kind == ELSE:
                 self._else(clause)
+            elif clause.kind == START:
+                self._tell(clause, START)
             if len(self.parts.accounts) == known:
                 self._tell(clause, LOSS, question=f"what does {quoted(clause)} mean? Nothing in the flow says it")
         while len(self._scopes) > 1:
@@ -241,6 +252,9 @@ class FlowBuilder:
             self.things = [thing for thing in self.things if thing.loop != scope.variable]
 
     def _step(self, clause: Clause) -> None:
+        if _NOT_DONE.match(" ".join(clause.words)):
+            self._tell(clause, NOTHING)
+            return
         if self._all_of(clause):
             return
         made = self.parts.step(clause, self.things)
@@ -294,8 +308,11 @@ class FlowBuilder:
         """Reads "delete all tasks that are closed" as a loop over tasks that were retrieved before."""
         words = [word.lower() for word in clause.words]
         changes = operations_of_verb(clause.verb)[:1] in (("update",), ("delete",))
-        if changes and self._ones(clause, words):
+        if operations_of_verb(clause.verb)[:1] != ("retrieve",) and self._ones(clause, words):
             return True
+        if changes and len(words) > 2 and asks_for_several(clause) and filter_of(clause.words[1:]):
+            clause = replace(clause, words=(clause.words[0], "all", *clause.words[1:]))
+            words = [word.lower() for word in clause.words]
         if not changes or len(words) < 3 or words[1] not in ("all", "every", "each", "these", "those"):
             return False
         if self._scopes[-1].kind == "for":
@@ -304,6 +321,8 @@ class FlowBuilder:
         source = next((t for t in reversed(self.things) if t.several and head and stem(head[-1]) in t.stems), None)
         if source is None and not (head and filter_of(clause.words[2:])):
             return False
+        if source is None and not self._listed(replace(clause, words=tuple(head))):
+            return False
         made = self.parts.step(replace(clause, words=(clause.words[0], "the", *head)), self.things)
         if made is None:
             return False
@@ -311,16 +330,26 @@ class FlowBuilder:
         self._loop(replace(clause, kind=LOOP, words=clause.words[2:], marker="all", postfix=True))
         return True
 
+    def _listed(self, clause: Clause) -> bool:
+        """Adds the call that retrieves what a clause speaks of; False where no activity does."""
+        listed = self.parts.listing(clause)
+        if listed is None:
+            return False
+        self._add(listed[0])
+        self.things.append(listed[1])
+        return True
+
     def _ones(self, clause: Clause, words: Sequence[str]) -> bool:
         """Reads "update the ones that are open" as a condition on each of the things that were last spoken of."""
-        start = 2 if words[1:2] == ["those"] else 3 if words[1:3] in (["the", "ones"], ["all", "those"]) else 0
-        restriction = filter_of(("it", *clause.words[start:])) if start and len(words) > start else ()
+        start = next((i for i, word in enumerate(words) if i and word in ("those", "ones")), 0)
+        restriction = filter_of(("it", *clause.words[start + 1 :])) if start else ()
         source = next((t for t in reversed(self.things) if t.several or t.loop == t.variable != ""), None)
         if not restriction or source is None:
             return False
         condition = read_condition(replace(clause, kind=CONDITION, words=restriction), self.parts.habits)
+        kept = start - 1 if words[start - 1] in ("the", "all") else start
         made = self.parts.step(
-            replace(clause, words=(clause.words[0], "the", *source.variable.split("_"))), self.things
+            replace(clause, words=(*clause.words[:kept], "the", *source.variable.split("_"))), self.things
         )
         if made is None:
             return False
@@ -329,7 +358,9 @@ class FlowBuilder:
             item = item_name([singular(source.variable)], source)
             self._scopes.append(_Scope("for", variable=item, expression=Path((source.variable,))))
             self.things.append(Thing(item, source.stems, loop=item))
-        self._add(If((Branch(condition.expression(item), (made[0],)),)))
+        expression = condition.expression(item)
+        self._tell_condition(replace(clause, words=restriction), condition, expression)
+        self._add(If((Branch(expression, (made[0],)),)))
         if source.several:
             self._close()
         return True
@@ -362,10 +393,7 @@ class FlowBuilder:
     def _condition(self, clause: Clause, following: Sequence[Clause]) -> None:
         condition = read_condition(clause, self.parts.habits)
         if condition.subject and self._source(condition.subject) is None and not clause.postfix:
-            listed = self.parts.listing(replace(clause, words=condition.subject))
-            if listed is not None:
-                self._add(listed[0])
-                self.things.append(listed[1])
+            self._listed(replace(clause, words=condition.subject))
         if clause.postfix and self._scopes[-1].statements:
             self._tell_condition(clause, condition, self._guard(condition))
             return

@@ -69,3 +69,12 @@ WHILES = re.compile(r"(?:while|as long as|until)\b")
 NOT_BEFORE = DETERMINERS | frozenset(
     ["to", "be", "is", "are", "no", "not", "been", "will", "should", "of", "in", "with"]
 )
+# What has happened to a record when a flow begins: "when a lead is created".
+HAPPENED = frozenset(
+    "created added received submitted opened updated changed signed hired registered posted uploaded placed published "
+    "merged filed raised logged sent made won lost deleted removed reported".split()
+)
+COMPARING = frozenset("equals contains exceeds includes matches starts ends belongs means stays remains".split())
+TOGETHER = re.compile(
+    r"(?:\band )?(?:, )?\b(?:in parallel|at the same time|concurrently|side by side)\b(?: ,)?", re.IGNORECASE
+)

@@ -14,10 +14,11 @@ from opus_pipelines.core.errors import OpusError
 from opus_pipelines.flows.text import clause_words as lexicon
 from opus_pipelines.flows.text.operations import operations_of_verb
 from opus_pipelines.flows.text.rewriting import rephrased, rewritten
-from opus_pipelines.language.grammar.modality import is_base
+from opus_pipelines.language.grammar.modality import is_base, may_be_third_person
 
 MAX_UTTERANCE = 8_000  # characters
 STEP, LOOP, CONDITION, ELSE, WHILE = "step", "loop", "condition", "else", "while"
+START = "start"  # what has happened when the flow begins: no part of the flow, but told
 
 
 class UtteranceError(OpusError):
@@ -29,8 +30,8 @@ class Clause:
     """A clause. `words` are its words without markers; `verb` the verb in the form that it has, or that it shares.
 
     `marker` is the phrase that made the kind ("if", "for each"), `adverbs` the connectives that stand before it,
-    `postfix` whether a condition or loop header stands behind the step that it governs, and `opens` whether the clause
-    begins a sentence.
+    `postfix` whether a condition or loop header stands behind the step that it governs, `opens` whether the clause
+    begins a sentence, and `together` whether its sentence asks that steps are done at the same time.
     """
 
     kind: str
@@ -43,6 +44,7 @@ class Clause:
     opens: bool = False
     postfix: bool = False
     alternative: bool = False
+    together: bool = False
 
     @property
     def text(self) -> str:
@@ -78,7 +80,10 @@ def clauses_of(utterance: str, applications: Collection[str] = ()) -> list[Claus
     """
     clauses: list[Clause] = []
     for number, sentence in enumerate(sentences_of(utterance, applications)):
-        clauses += _Reader(sentence, number, last_verb(clauses), applications).clauses()
+        text = " ".join(sentence)
+        alone = " ".join(lexicon.TOGETHER.sub(" ", text).split())
+        found = _Reader(alone.split(), number, last_verb(clauses), applications).clauses() if alone else []
+        clauses += found if alone == text else [replace(clause, together=True) for clause in found]
     return clauses
 
 
@@ -107,6 +112,19 @@ def _without_politeness(words: list[str]) -> list[str]:
     text = " ".join(words)
     cut = lexicon.POLITE.match(text)
     return text[cut.end() :].split(" ") if cut and '"' not in cut.group() and cut.end() < len(text) else words
+
+
+def is_event(words: Sequence[str]) -> bool:
+    """Returns whether words in lower case say that something happens, and not what a record is like."""
+    for place, word in enumerate(words[1:], 1):
+        if word in ("is", "are", "gets", "get", "has", "have"):
+            rest = [each for each in words[place + 1 :] if each not in ("been", "just", "newly", "being")]
+            return bool(rest) and rest[0] in lexicon.HAPPENED
+        if word in lexicon.AUXILIARIES or word in lexicon.COMPARING:
+            return False
+        if may_be_third_person(word) or (is_base(word) and words[place - 1] in ("we", "i", "you", "they", "people")):
+            return True
+    return False
 
 
 @lru_cache(maxsize=8192)
@@ -213,6 +231,11 @@ class _Reader:
         start = self.at + size
         end = self._end_of_condition(start)
         postfix = bool(self.found) and self.found[-1].kind == STEP and end >= len(self.words) and "," not in adverbs
+        first = not self.sentence and not self.found and marker in ("when", "whenever")
+        if first and end < len(self.words) and is_event(self.lower[start:end]):
+            self._add(Clause(START, tuple(self.words[start:end]), marker=marker, adverbs=adverbs))
+            self.at = end
+            return
         last = end
         while last > start + 1 and self.lower[last - 1] in lexicon.COORDINATORS:
             last -= 1
@@ -333,9 +356,19 @@ class _Reader:
         """Whether an application stands at the place: "post it in slack and on teams" is two steps."""
         return any("".join(self.lower[place : place + size]) in self.applications for size in (1, 2, 3))
 
+    def _has_doer(self, place: int) -> bool:
+        """Whether "have" asks that somebody does something: "have legal check it"."""
+        connected = not place or self.lower[place - 1] in (",", "and", "then", ":")
+        following = self.lower[place + 1 : place + 6]
+        return connected and any(
+            is_base(word) and before not in lexicon.DETERMINERS for before, word in pairwise(following)
+        )
+
     def _is_imperative(self, place: int) -> bool:
         """Whether the word at the place may be an imperative: a verb's base form that no noun phrase explains."""
         word = self.lower[place]
+        if word == "have" and self._has_doer(place):
+            return True
         if not is_base(word) or word in lexicon.AUXILIARIES or word in lexicon.ADVERBS or word in lexicon.PREPOSITIONS:
             return False
         before = self.lower[place - 1] if place else ""
@@ -343,6 +376,8 @@ class _Reader:
             return False
         following = self.lower[place + 1] if place + 1 < len(self.words) else ""
         connected = not place or before in ("", ",", "and", "then", "&", "but") or before in lexicon.ADVERBS
+        if word == "comment" and connected and following == "on":
+            return True
         if word in lexicon.NOUNS:
             return (
                 following in lexicon.DETERMINERS

@@ -27,10 +27,66 @@ _PHRASAL = {
     r"put(?:ting)? together": "create",
     r"kick(?:ing)? off": "start",
     r"get(?:ting)? rid of": "delete",
+    r"kill(?:ing)? off": "delete",
     r"throw(?:ing)? (?:away|out)": "delete",
     r"go(?:ing)? over (?:all )?the": "go through the",
 }
+_PERSON = (
+    r"(?:IT|HR|legal|finance|accounting|security|facilities|procurement|somebody|someone|"
+    r"(?:the|an?|our|my|their|his|her) (?!flow|system|workflow|automation|process|rest|others)[\w' -]{2,40}?)"
+)
+_ONES = r"(?:all )?(?:of )?(?:those|the ones|the one|any|anything|everything)"
+_ALL_DONE = (
+    r"(?:when|once|after) (?:it|that|this|everything|all(?: of (?:this|that|it))?)(?:'s| is| are| has been)?(?: all)? "
+    r"(?:done|finished|complete|completed|over|through)\b"
+)
 _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
+    # words of talk that say nothing
+    (r"\b(?:um+|uh+|erm?|you know|i mean|if you will)\b,? *", ""),
+    (rf"(?:{_START}|(?<=, ))(?:(?:okay|ok|so|well|basically|actually|right|oh|alright|look|listen|yeah)\b,? +)+", ""),
+    (rf"{_START}what (?:i|we) (?:need|want|would like) is (?:for you to |that you |to )?", ""),
+    (r"\b(?:every|each) time\b", "whenever"),
+    # what has happened before the flow begins
+    (
+        rf"{_START}({_PHRASE}{{2,60}}?) (?:just )?(?:came|comes|has come|arrived|arrives|has arrived) ?(?:in)? *[:;-] *",
+        r"when \1 arrives, ",
+    ),
+    (
+        rf"\b(?:once|after|as soon as) ({_PHRASE}{{2,40}}?) (?:is|are|has been) (?=(?:in|on|at) )",
+        r"after \1 is created ",
+    ),
+    (rf"(?:,| and| then)* (?:also |then )?((?:(?! and )[^,.;:])+?),? {_ALL_DONE}", r". Finally \1"),
+    (rf"{_START}{_ALL_DONE},? ", "Finally "),
+    (r"\bif exists? ((?:the|an?) [^,]{2,60}),", r"if \1 exists,"),
+    # who does it
+    (
+        rf"({_START}|, (?:and |then |otherwise )?| and )({_PERSON}) (?:should|must|has to|have to|needs to|need to|will) (?!be\b|only\b|not\b|go\b)(?=\w)",
+        r"\1have \2 ",
+    ),
+    # what is taken, and what is left
+    (
+        rf"\b(?:take|grab) (?:only )?(?=(?:all|each|every|the|my|our)\b{_PHRASE}{{2,40}}? (?:from|out of|in)\b)",
+        "retrieve ",
+    ),
+    (
+        rf"(?:,? but (?:keep|leave|not|spare|skip)|,? except(?: for)?|,? apart from|,? other than) {_ONES} "
+        r"(?:(?:that|which) (?:are|is) |marked (?:as )?|flagged (?:as )?|tagged (?:as )?)?(?!who|whose|with)",
+        " that are not ",
+    ),
+    (r",? but (?:keep|leave|spare|skip) the (\w+)(?: ones?)?(?=$|[.,;])", r" that are not \1"),
+    (
+        rf"\b(?:for |with )?{_ONES}(?: that are| which are)? (above|over|below|under|more than|less than|at least) (\$?\d[\d,.]*),? ",
+        r"if its amount is \1 \2, ",
+    ),
+    (
+        rf"\bfor (?:everyone|everybody|each one|all|those) (?:in|from|of) the ({_VALUE}) (department|team|group|region)\b,? *",
+        r"for each one whose \2 is \1, ",
+    ),
+    (
+        rf"\b{_ONES} (?:with|of|in) (?:an? |the )?(\w+) ({_VALUE}) (?:should )?(?:needs?|gets?|requires?|receives?|have) (?=an? )",
+        r"if its \1 is \2, create ",
+    ),
+    (rf"(?:[,;.]|\band)? *\bthe {_REST} (?:can|should|must|will|may) be ", ", otherwise it should be "),
     # "When onboarding somebody, create …": what the flow is for, and no condition
     (rf"{_START}(?:when|while|whenever) \w+ing\b{_PHRASE}*, *(?=\w)", ""),
     *((rf"\b{phrase}\b", verb) for phrase, verb in _PHRASAL.items()),
@@ -61,6 +117,8 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (rf"\bfor (?:all )?(?:of )?the {_REST}\b,?", "otherwise"),
 )
 _QUOTED = re.compile(r"\"[^\"]*\"")
+_LIST = re.compile(r"\s*(?:[-*•]|\(?1[.)])\s")
+_ITEM = re.compile(r"(?:^|[\s,;.]+)(?:[-*•]|\(?\d{1,2}[.)])\s+")
 _COMPILED = tuple((re.compile(pattern, re.IGNORECASE), new) for pattern, new in _REWRITES)
 
 
@@ -69,6 +127,8 @@ def rephrased(utterance: str) -> str:
     quoted = _QUOTED.findall(utterance)
     number = count()
     utterance = _QUOTED.sub(lambda _: f'"{next(number)}"', utterance)
+    if _LIST.match(utterance):
+        utterance = _ITEM.sub(". ", utterance).lstrip(". ")
     for pattern, new in _COMPILED:
         utterance = pattern.sub(new, utterance)
     return _QUOTED.sub(lambda match: quoted[int(match[0][1:-1])], utterance)
