@@ -236,6 +236,13 @@ class ActivityIndex:
         own = self._marked([self._first.get(verb, ())] if verb in _MONEY else [])
         return risky, np.maximum(self.operations_in(frozenset(agreed)), own)
 
+    def letters(self) -> "np.ndarray":
+        """Returns 1 for each activity that makes or sends a message."""
+        made = self._marked(
+            [*(self._last.get(w, ()) for w in _LETTERS), *(self._described.get(w, ()) for w in _LETTERS)]
+        )
+        return made * self.operations_in(MAKING) + (1 - made) * self.operations_in(frozenset(["send", "publish"]))
+
     def siblings(self, used: Iterable[str]) -> "np.ndarray":
         """Returns 1 for each activity of the same application and object as one of these activities, itself apart."""
         import numpy as np
@@ -413,6 +420,11 @@ class FeatureTable:
     def _index(self) -> "ActivityIndex":
         return ActivityIndex(self.catalogue, self.names)
 
+    @property
+    def places(self) -> Mapping[str, int]:
+        """The place of each activity in the catalogue's order."""
+        return self._index.place
+
     @cached_property
     def _habits(self) -> "tuple[np.ndarray, np.ndarray]":
         """The shares of each activity's application and of the activity itself."""
@@ -492,12 +504,13 @@ class FeatureTable:
         phrase = noun_phrase(clause)
         risky, asked = index.risks(verb)
         own = rows[:, [FEATURES.index(name) for name in _OWN_OBJECT]].max(axis=1)
-        sends = index.operations_in(frozenset(["send", "publish"]))
+        sends = index.letters()
         told = verb in SPEAKING or phrase.head in _LETTERS
         own = np.maximum(own, sends * np.maximum(rows[:, FEATURES.index("application")] >= 0.5, float(told)))
         fits = (risky == 0) | ((asked > 0) & (own > 0))
         if verb in SPEAKING:
             fits &= np.maximum(sends, rows[:, FEATURES.index("object_of_verb")]) > 0
+        fits &= rows[:, FEATURES.index("other_operation")] == 0  # 0 where the verb is unknown
         return fits
 
     def _like_learnt(self, text: str, vector: "np.ndarray") -> "np.ndarray":

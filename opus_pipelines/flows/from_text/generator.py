@@ -13,6 +13,7 @@ from opus_pipelines.core.errors import OpusError
 from opus_pipelines.flows.from_text.activities import HTTP_NAME, Activity, ActivityCatalogue, split_words
 from opus_pipelines.flows.from_text.activity_choice import (
     ActivityRanker,
+    Ranked,
     UserTaskClassifier,
     examples,
     habits_of,
@@ -22,7 +23,7 @@ from opus_pipelines.flows.from_text.activity_choice import (
     train,
     user_task_text,
 )
-from opus_pipelines.flows.from_text.activity_features import FeatureTable, Query, noun_phrase
+from opus_pipelines.flows.from_text.activity_features import SPEAKING, FeatureTable, Query, noun_phrase
 from opus_pipelines.flows.from_text.flow_folder import FlowTask
 from opus_pipelines.flows.from_text.structure import (
     LOSS,
@@ -41,7 +42,7 @@ from opus_pipelines.flows.from_text.structure import (
 from opus_pipelines.flows.text.clause_words import PREPOSITIONS
 from opus_pipelines.flows.text.clauses import STEP, Clause
 from opus_pipelines.flows.text.conditions import ConditionHabits
-from opus_pipelines.flows.text.operations import operations_of_verb
+from opus_pipelines.flows.text.operations import lemma_of_verb, operations_of_verb
 from opus_pipelines.language.word_stems import EMPTY, stem
 from opus_pipelines.lwm.interface import Usage
 from opus_pipelines.workflow.blocks.expressions import Comparison, Literal, Path, is_name
@@ -67,6 +68,8 @@ USER_TASK = 0.6  # the probability from which a clause is a user task
 LEAST_LISTED = 0.25  # the probability of an activity from which the list of a loop is retrieved by a step of its own
 MAX_CLAUSES = 60
 NEAREST = 10  # activities among which one is looked for that the clause may mean
+LEAST_INSTEAD = 0.3  # the share of those that may be meant from which another activity than the nearest one is taken
+EXACT = frozenset(["copy", "move", "rename", "download", "share", "invite", "publish"])  # verbs that mean one operation
 UNSURE = 0.2  # how certain a step is for which no activity may be meant
 LEAST_CONFIDENCE = 0.5  # below it a flow is a draft with questions
 # Words that restrict the object of a step, and words that add nothing to it
@@ -176,9 +179,7 @@ class Drafter:
         query = self.query(clause)
         human = self.writer.tasks.probability(query)
         near = self.writer.ranker.ranked(query, NEAREST)
-        allowed = self.writer.ranker.table.allowed(query)
-        place = {activity.id: i for i, activity in enumerate(self.writer.catalogue.activities)}
-        best = next((each for each in near if allowed[place[each.activity]]), None)
+        best = self.meant(query, near)
         if human >= USER_TASK or best is None:
             self.certainties.append(human if best is not None else UNSURE)
             task, thing = self.user_task(clause)
@@ -191,6 +192,34 @@ class Drafter:
         self.accounts.append(self.account(clause, best.activity))
         return statement, replace(thing, plural=thing.several and asks_for_several(clause))
 
+    def meant(self, query: Query, near: Sequence[Ranked]) -> Ranked | None:
+        """Returns the best of the nearest activities that the clause may mean; None where it may mean none of them.
+
+        Of activities of one application that do the same, the one whose object has no word that nobody has said comes
+        first; and "copy it to a new folder" asks for the activity that copies where there is one.
+        """
+        by_id, verb = self.writer.catalogue.by_id, lemma_of_verb(query.clause.verb)
+        places = self.writer.ranker.table.places
+        allowed = self.writer.ranker.table.allowed(query)
+        fitting = [each for each in near if allowed[places[each.activity]]]
+        if not fitting:
+            return None
+        best = by_id[fitting[0].activity]
+        if fitting[0] is not near[0] and fitting[0].probability < LEAST_INSTEAD * sum(e.probability for e in fitting):
+            return None
+        said = {stem(word) for word in query.clause.words}
+        for each in fitting[1:]:
+            other = by_id[each.activity]
+            if other.application != best.application:
+                continue
+            alike = other.operation == best.operation and set(other.object_stems) < set(best.object_stems)
+            if alike and not (set(best.object_stems) - set(other.object_stems)) & said:
+                return replace(each, probability=fitting[0].probability)
+            exact = best.operation != verb == other.operation and set(other.object_stems) <= set(best.object_stems)
+            if exact and verb in EXACT:
+                return each
+        return fitting[0]
+
     def account(self, clause: Clause, name: str) -> Account:
         """Returns what a clause became that calls an activity, with the words by which it restricts its object."""
         activity = self.writer.catalogue.by_id[name]
@@ -199,7 +228,8 @@ class Drafter:
         begin = next((i for i, word in enumerate(words) if word.lower() in RESTRICTING), len(words))
         named = [word for word in words if self.writer.ranker.table.names.named(word)]
         said = (activity.text, " ".join(split_words(activity.id)), *named, *activity.stems)
-        lost = unsaid([*words[: min(begin, end)][:-1], *words[begin:]], *said)
+        addressed = lemma_of_verb(clause.verb) in SPEAKING  # "alert the duty manager" restricts nothing
+        lost = () if addressed else unsaid([*words[: min(begin, end)][:-1], *words[begin:]], *said)
         question = f"what does {' '.join(lost)!r} mean in {quoted(clause)}? {name} does not say it" if lost else ""
         return Account(clause.text, STEP, name, lost, question)
 
@@ -221,7 +251,9 @@ class Drafter:
         self.used.append(name)
         self.chosen.append((name, probability))
         statement = Call(name, self.fresh(variable_name(activity)))
-        return statement, replace(thing_of(statement, activity), shown=tuple(shown_object(activity)))
+        shown = shown_object(activity)
+        about = next((place for place, word in enumerate(shown) if word in ("about", "of")), -1)
+        return statement, replace(thing_of(statement, activity), shown=tuple(shown[about + 1 :]))
 
     def listing(self, clause: Clause) -> tuple[Call, Thing] | None:
         """Returns the call that retrieves what a loop or condition speaks of; None where no activity fits."""
@@ -289,7 +321,7 @@ def resolved(clause: Clause, things: Sequence[Thing]) -> Clause:
         return replace(
             clause, words=(*words[: -1 if lower[-2:-1] == ["new"] else 1], "new", *named[:-1], singular(named[-1]))
         )
-    if lower[1] in ("it", "them") and len(words) > 2 and "new" not in lower:
+    if lower[1] in ("it", "them") and words[1] != "IT" and len(words) > 2 and "new" not in lower:
         return replace(clause, words=(words[0], "the", *named, *words[2:]))
     return clause
 

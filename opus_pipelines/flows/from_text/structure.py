@@ -11,7 +11,14 @@ from dataclasses import dataclass, field, replace
 
 from opus_pipelines.flows.from_text.activity_features import noun_phrase
 from opus_pipelines.flows.text.clauses import CONDITION, ELSE, LOOP, START, STEP, WHILE, Clause
-from opus_pipelines.flows.text.conditions import ConditionHabits, ConditionText, described, read_condition, undescribed
+from opus_pipelines.flows.text.conditions import (
+    OWNERS,
+    ConditionHabits,
+    ConditionText,
+    described,
+    read_condition,
+    undescribed,
+)
 from opus_pipelines.flows.text.operations import operations_of_verb
 from opus_pipelines.language.word_stems import EMPTY, stem
 from opus_pipelines.workflow.blocks.expressions import Comparison, Expression, Path, is_name, negated
@@ -80,6 +87,8 @@ def head_of(words: Sequence[str]) -> list[str]:
         ),
         len(words),
     )
+    if words and words[0].lower() in ("whose", "that", "which", "who"):
+        return []
     noun = undescribed(words[: end or len(words)])
     return [word for word in noun if word.lower() not in ("one", "single", *EMPTY)]
 
@@ -103,7 +112,6 @@ def filter_of(words: Sequence[str]) -> tuple[str, ...]:
     return ()
 
 
-OWNERS = {"owned": "owner", "assigned": "assignee", "created": "creator", "authored": "author", "managed": "manager"}
 _COMPARATIVES = ("larger", "bigger", "smaller", "greater", "higher", "lower", "older", "newer", "more", "less")
 
 
@@ -118,6 +126,14 @@ def asks_for_several(clause: Clause) -> bool:
     words = noun_phrase(clause).words
     last = words[-1].lower() if words else ""
     return last.endswith("s") and not last.endswith(("ss", "us", "is"))
+
+
+def unfiltered(words: Sequence[str]) -> list[str]:
+    """Returns the words of an object with its place and without what restricts it: "files in Box that are old"."""
+    lower = [word.lower() for word in words]
+    cuts = ("that", "which", "who", "whose", "with", "marked", "flagged", "labeled", "labelled")
+    end = next((i for i in range(1, len(words)) if lower[i] in cuts or _is_filter(words, i)), len(words))
+    return undescribed(words[:end])
 
 
 def item_name(words: Sequence[str], source: Thing | None) -> str:
@@ -321,9 +337,10 @@ class FlowBuilder:
         source = next((t for t in reversed(self.things) if t.several and head and stem(head[-1]) in t.stems), None)
         if source is None and not (head and filter_of(clause.words[2:])):
             return False
-        if source is None and not self._listed(replace(clause, words=tuple(head))):
+        whole = unfiltered(clause.words[2:])
+        if source is None and not self._listed(replace(clause, words=tuple(whole))):
             return False
-        made = self.parts.step(replace(clause, words=(clause.words[0], "the", *head)), self.things)
+        made = self.parts.step(replace(clause, words=(clause.words[0], "the", *whole)), self.things)
         if made is None:
             return False
         self._add(made[0])

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from opus_pipelines.flows.text.clauses import Clause
+from opus_pipelines.flows.text.operations import lemma_of_verb
+from opus_pipelines.language.grammar.modality import is_participle, may_be_third_person
 from opus_pipelines.language.word_stems import EMPTY
 from opus_pipelines.workflow.blocks.expressions import (
     COMPARATORS,
@@ -40,6 +42,9 @@ _ATTRIBUTES = frozenset(
         "subject date year color colour language version phase result outcome industry domain visibility location"
     ).split()
 )
+# Participles of who a record belongs to, with the attribute that says so: "assigned to me"
+OWNERS = {"owned": "owner", "assigned": "assignee", "created": "creator", "authored": "author", "managed": "manager"}
+_COMPOUND = frozenset("due start end creation close closing delivery expiry net gross unit order".split())
 _GREATER = re.compile(r"\b(?:greater|more|higher|larger|bigger|older|longer) than\b|\b(?:exceeds?|above|over)\b|>(?!=)")
 _LESS = re.compile(r"\b(?:less|fewer|lower|smaller|younger|shorter) than\b|\b(?:below|under)\b|<(?!=)")
 _AT_LEAST = re.compile(r"\bat least\b|>=")
@@ -187,7 +192,23 @@ class _Reader:
         negated = bool(_NEGATIONS & set(self.lower))
         if verb is not None:
             return self._subject(self.words[:verb], attribute=_name(self._rest(verb + 1)[-1:]), negated=negated)
+        if done := self._done():
+            return done
         return self._subject(self._rest(0), negated=negated)
+
+    def _done(self) -> ConditionText | None:
+        """What the subject does or has done: "it fails" → failed, "nobody answered" → not answered."""
+        from lemminflect import getInflection
+
+        place = next((i for i, w in enumerate(self.lower) if i and (may_be_third_person(w) or is_participle(w))), 0)
+        if not place or place + 2 < len(self.words):
+            return None
+        lemma = lemma_of_verb(self.lower[place])
+        attribute = next(iter(getInflection(lemma, tag="VBN")), lemma)
+        nobody = self.lower[0] in ("nobody", "none")
+        subject = [] if nobody or self.lower[0] in ("no", "someone", "somebody") else self.words[:place]
+        negated = nobody or bool(_NEGATIONS & set(self.lower[:place]))
+        return self._subject(subject, attribute=_name([attribute]), negated=negated)
 
     def _is_verb(self, place: int, word: str) -> bool:
         if word in ("it's", "they're", "isn't", "aren't", "wasn't"):
@@ -238,6 +259,9 @@ class _Reader:
         values = [word for word in after[:end] if word.lower() not in _FILLERS | _NEGATIONS | {"to", "than"}]
         subject, attribute = self._split([word.lower() if word != word.title() else word for word in before])
         operator = "!=" if negated else "=="
+        if not attribute and values and values[0].lower() in OWNERS and len(values) > 1:
+            value = _value(values[1:])
+            return self._subject(subject, attribute=OWNERS[values[0].lower()], operator=operator, value=value)
         if not values:
             return self._subject(subject, attribute=attribute, negated=negated)
         if len(values) >= 2 and not attribute and values[-1].lower() in _ATTRIBUTES:
@@ -274,6 +298,8 @@ class _Reader:
             place = lower.index("of")
             return list(words[place + 1 :]), _name([w for w in words[:place] if w.lower() not in _FILLERS])
         plain = [word for word in words if word.lower() not in _FILLERS]
+        if len(plain) > 1 and plain[-1].lower() in _ATTRIBUTES and plain[-2].lower() in _COMPOUND:
+            return plain[:-2], f"{plain[-2]}_{plain[-1]}".lower()
         if len(plain) >= 1 and plain[-1].lower() in _ATTRIBUTES:
             return plain[:-1], plain[-1].lower()
         return list(words), ""

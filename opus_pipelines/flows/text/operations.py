@@ -20,7 +20,7 @@ _VERBS: Mapping[str, str] = {
     "update": "update change modify edit set rename adjust alter revise upsert mark assign close resolve fix correct "
     "refresh complete reopen move amend reset patch replace move archive convert transition switch "
     "increase decrease enrich append overwrite override enable disable activate deactivate reschedule",
-    "delete": "delete remove cancel drop erase destroy discard clear purge eliminate revoke unsubscribe clean trash",
+    "delete": "delete remove cancel drop erase kill destroy discard clear purge eliminate revoke unsubscribe clean trash",
     "upsert": "upsert upload put save store",
     "download": "download export save",
     "copy": "copy duplicate clone replicate",

@@ -43,7 +43,10 @@ _ALL_DONE = (
 _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     # words of talk that say nothing
     (r"\b(?:um+|uh+|erm?|you know|i mean|if you will)\b,? *", ""),
-    (rf"(?:{_START}|(?<=, ))(?:(?:okay|ok|so|well|basically|actually|right|oh|alright|look|listen|yeah)\b,? +)+", ""),
+    (
+        rf"(?:{_START}|(?<=, ))(?:(?:(?:okay|ok|so|basically|actually|oh|alright|yeah)\b,? +|(?:well|right|look|listen), +))+",
+        "",
+    ),
     (rf"{_START}what (?:i|we) (?:need|want|would like) is (?:for you to |that you |to )?", ""),
     (r"\b(?:every|each) time\b", "whenever"),
     # what has happened before the flow begins
