@@ -16,36 +16,49 @@ from opus_pipelines.flows.from_text.generator import MAX_CLAUSES, Drafter, FlowW
 from opus_pipelines.flows.from_text.structure import FlowBuilder, Parts, excludes, singular
 from opus_pipelines.flows.text.clauses import CONDITION as CONDITION_CLAUSE
 from opus_pipelines.flows.text.clauses import ELSE, STEP, Clause
+from opus_pipelines.flows.text.conditions import described as read_adjectives
 from opus_pipelines.flows.text.conditions import read_condition
 from opus_pipelines.flows.text.edit_texts import (
     ADD,
+    ALSO,
     ALWAYS,
     CONDITION,
     GUARD,
+    MOVE,
     NEGATE,
+    ONLY,
     REMOVE,
+    RENAME,
+    SWAP,
+    TOGETHER,
+    VALUE,
     EditText,
+    addition,
     edits_in,
     imperative,
 )
 from opus_pipelines.flows.text.operations import lemma_of_verb, operations_of_verb
+from opus_pipelines.language.grammar.modality import is_base
 from opus_pipelines.language.word_stems import EMPTY, stem
 from opus_pipelines.workflow.blocks.edits import (
     AddElse,
     Delete,
     DeleteElse,
     Insert,
+    Move,
     NegateCondition,
     Operation,
     Replace,
     SetCondition,
     SetLoopHeader,
+    Swap,
+    Together,
     Unwrap,
     Wrap,
     applied,
     described,
 )
-from opus_pipelines.workflow.blocks.expressions import Comparison, Expression, Literal, Not, Path, paths
+from opus_pipelines.workflow.blocks.expressions import Comparison, Expression, Literal, Not, Or, Path, paths
 from opus_pipelines.workflow.blocks.model import (
     Block,
     Call,
@@ -58,6 +71,7 @@ from opus_pipelines.workflow.blocks.model import (
     expressions,
     identified,
     ids,
+    read_before_set,
     walk,
     with_variables,
     without_ids,
@@ -161,6 +175,16 @@ def _new_value(new: str, attribute: str, old: Sequence[str]) -> str:
         return words[place - 1]
     candidates = [word for word in words if word.lower() not in {attribute, "one", "ones", *old} | EMPTY]
     return candidates[-1] if candidates else words[-1]
+
+
+def changed_text(prior: Flow, old: str, new: str) -> Operation | None:
+    """Returns the change of the one user task in which a person or thing is replaced; None where there is none."""
+    was, now = (re.sub(r"^(?:the|an?|our|my)\s+", "", text.strip(" .\"'"), flags=re.IGNORECASE) for text in (old, new))
+    pattern = re.compile(rf"\b{re.escape(was)}\b", re.IGNORECASE)
+    tasks = [s for s in walk(prior.body) if isinstance(s, UserTask) and was and pattern.search(s.text)]
+    if len(tasks) != 1 or len(now.split()) > MOST_WORDS_OF_A_PRODUCT or pattern.fullmatch(tasks[0].text):
+        return None
+    return Replace(tasks[0].id, replace(tasks[0], text=pattern.sub(lambda _: now, tasks[0].text)))
 
 
 def changed_loop(prior: Flow, new: str) -> Operation | None:
@@ -278,6 +302,15 @@ class StepMatcher:
                 placed.append(self.steps[place - 1])
         return placed
 
+    def pair(self, text: str) -> list[Call | UserTask]:
+        """Returns two steps that a text names by their place: "the first two steps"; empty for another text."""
+        match = re.search(r"\b(first|last) two\b", text.lower())
+        if match is None and re.fullmatch(
+            r"(?:the |these |both |two )*(?:steps?|two|both|tasks?)", text.lower().strip()
+        ):
+            return self.steps if len(self.steps) == 2 else []
+        return [] if match is None else self.steps[:2] if match[1] == "first" else self.steps[-2:]
+
     def find(self, text: str) -> list[Call | UserTask]:
         """Returns the steps that a text means, in the order of the flow; empty where none fits."""
         if placed := self.by_place(text):
@@ -366,8 +399,51 @@ def edited(writer: FlowWriter, utterance: str, prior: Flow) -> Made:
     operations = [operation for wish in edits_in(utterance) for operation in editor.operations(wish)]
     if not operations:
         raise EditError("the utterance asks for no change of the flow; say what to add, remove or replace")
-    lines = tuple(described(operation) for operation in operations)
-    return editor.drafter.made(applied(prior, operations), lines)
+    flow = applied(prior, operations)
+    _check_variables(prior, flow)
+    return editor.drafter.made(flow, tuple(_told(operation, prior) for operation in operations))
+
+
+def _told(operation: Operation, prior: Flow) -> str:
+    """An operation as a line, with the step of the flow that it names."""
+    target = getattr(operation, "target", "")
+    step = next((s for s in walk(prior.body) if target and s.id == target), None)
+    if isinstance(step, Call | UserTask):
+        return f"{described(operation)} ({step.activity if isinstance(step, Call) else step.text})"
+    return described(operation)
+
+
+def _check_variables(prior: Flow, flow: Flow) -> None:
+    """Raises EditError where a step reads a variable that no step sets any more."""
+    known = {name for _, name in read_before_set(prior)}
+    unset = [name for _, name in read_before_set(flow) if name not in known]
+    if not unset:
+        return
+    source = next(
+        (
+            s.activity if isinstance(s, Call) else getattr(s, "text", f"the loop over {s.variable}")
+            for s in walk(prior.body)
+            if isinstance(s, Call | UserTask | For) and s.variable == unset[0]
+        ),
+        "a step",
+    )
+    raise EditError(
+        f"the edit would leave steps that read {unset[0]!r}, which nothing sets then; keep {source}, or remove the "
+        f"steps and conditions that read {unset[0]!r} in the same edit"
+    )
+
+
+_CHANGING = frozenset(
+    "move swap rename raise lower change switch put wrap loop combine merge split undo make use replace remove skip "
+    "keep do let go set turn shift increase decrease reduce reorder start stop take leave only also".split()
+)
+
+
+def _asks_for_a_change(clauses: Sequence[Clause]) -> bool:
+    """Whether a text that no activity fits asks for another edit of the flow and not for work of a person."""
+    first = next((clause for clause in clauses if clause.kind == STEP), None)
+    word = first.words[0].lower() if first else ""
+    return word in _CHANGING or not (is_base(word) or word == "have")
 
 
 class _Editor:
@@ -389,7 +465,120 @@ class _Editor:
             return self._always(wish)
         if wish.kind == GUARD:
             return self._guard(wish)
-        return self._replace(wish)
+        structural = {MOVE: self._move, SWAP: self._swap, TOGETHER: self._together, RENAME: self._rename}
+        structural |= {VALUE: self._value, ALSO: self._also, ONLY: self._only}
+        return structural.get(wish.kind, self._replace)(wish)
+
+    # order, names and values
+
+    def _move(self, wish: EditText) -> list[Operation]:
+        steps = self.matcher.find(imperative(wish.old))
+        if not steps:
+            return self._add(addition(wish.new))
+        if wish.where in ("begin", "end"):
+            return [Move(step.id, "prepend" if wish.where == "begin" else "append") for step in steps]
+        words = {word.lower() for word in wish.anchor.split()}
+        loops = [s.id for s in walk(self.prior.body) if isinstance(s, For)]
+        if {"loop", "iteration"} & words or {"if", "condition", "check", "else"} & words:
+            blocks = loops if {"loop", "iteration"} & words else [self._last_if(wish.anchor).branches[0].id]
+            if not blocks:
+                raise self._missing(wish.anchor)
+            if wish.where.startswith("out"):
+                return [Move(step.id, "after", blocks[-1]) for step in steps]
+            if wish.where in ("inside", "inside of", "into", "within"):
+                block = f"{blocks[-1]}.else" if "else" in words else blocks[-1]
+                return [Move(step.id, "append", block) for step in steps]
+            anchor = blocks[-1]
+        else:
+            found = self.matcher.find(imperative(wish.anchor))
+            if not found:
+                raise self._missing(wish.anchor)
+            anchor = found[-1].id
+        after = wish.where in ("after", "behind")
+        return [Move(step.id, "after" if after else "before", anchor) for step in steps if step.id != anchor]
+
+    def _swap(self, wish: EditText) -> list[Operation]:
+        pair = self.matcher.pair(wish.old) if not wish.new else []
+        for text in targets(wish.old) if not wish.new and not pair else (wish.old, wish.new):
+            pair += self.matcher.find(imperative(text))[:1] if text else []
+        if len(pair) == 1 and wish.new:  # "swap Slack with Teams"
+            return self._replace(wish)
+        if len(pair) != 2:
+            raise self._missing(wish.old)
+        return [Swap(pair[0].id, pair[1].id)]
+
+    def _together(self, wish: EditText) -> list[Operation]:
+        found = self.matcher.pair(wish.old)
+        if wish.old.lower() in ("everything", "all", "all steps", "all of it", "all of this", "the steps"):
+            found = [step for step in self.matcher.steps if step in self.prior.body]
+        for text in targets(wish.old) if not found else ():
+            found += self.matcher.find(imperative(text))[:1]
+        wanted = {step.id for step in found}
+        if len(wanted) < 2:
+            return self._add(addition(wish.new))
+        for block in all_blocks(self.prior.body):
+            places = [i for i, statement in enumerate(block) if statement.id in wanted]
+            if len(places) == len(wanted) == places[-1] - places[0] + 1:
+                return [Together(block[places[0]].id, block[places[-1]].id)]
+        listed = ", ".join(sorted(wanted))
+        raise EditError(
+            f"the steps {listed} do not follow one another in one block; move them next to each other first"
+        )
+
+    def _rename(self, wish: EditText) -> list[Operation]:
+        steps = self.matcher.find(wish.old)
+        tasks = [step for step in steps if isinstance(step, UserTask)]
+        if not steps:
+            raise self._missing(wish.old)
+        if not tasks:
+            raise EditError(
+                f"{wish.old[:120]!r} is an activity of the catalogue, whose name stays; say which activity to use "
+                "instead, or rename a user task"
+            )
+        return [Replace(task.id, replace(task, text=wish.new)) for task in tasks]
+
+    def _compared(self) -> list[tuple[str, Comparison]]:
+        """The conditions that compare with a constant, each with the id of its branch."""
+        conditions = [
+            (branch.id or s.id, branch.condition)
+            for s in walk(self.prior.body)
+            for branch in (s.branches if isinstance(s, If) else ())
+        ]
+        return [(i, c) for i, c in conditions if isinstance(c, Comparison) and isinstance(c.right, Literal)]
+
+    def _value(self, wish: EditText) -> list[Operation]:
+        text = re.sub(r"[^\d.,k]", "", wish.new.lower()).replace(",", "").rstrip(".")
+        number = float(text.rstrip("k")) * (1000 if text.endswith("k") else 1)
+        value = int(number) if number == int(number) else number
+        words = set(content_stems(wish.old))
+        numeric = [(i, c) for i, c in self._compared() if isinstance(getattr(c.right, "value", None), int | float)]
+        named = [(i, c) for i, c in numeric if isinstance(c.left, Path) and stem(c.left.parts[-1]) in words]
+        chosen = named or numeric
+        if len(chosen) != 1:
+            shown = "; ".join(f"{'.'.join(getattr(c.left, 'parts', ()))} {c.operator} {c.right}" for _, c in numeric)
+            raise EditError(f"{wish.old[:120]!r} names no one value of a condition; the values are {shown or 'none'}")
+        return [SetCondition(chosen[0][0], replace(chosen[0][1], right=Literal(value)))]
+
+    def _also(self, wish: EditText) -> list[Operation]:
+        equal = [(i, c) for i, c in self._compared() if c.operator == "=="]
+        if not equal:
+            raise self._missing(wish.new)
+        target, condition = equal[-1]
+        return [SetCondition(target, Or((condition, replace(condition, right=Literal(wish.new.strip("\"'"))))))]
+
+    def _only(self, wish: EditText) -> list[Operation]:
+        value = wish.new.strip("\"'")
+        read = read_adjectives((value, "item"))
+        attribute = read.attribute if read else ""
+        equal = [(i, c) for i, c in self._compared() if c.operator == "==" and isinstance(c.left, Path)]
+        same = [(i, c) for i, c in equal if getattr(c.left, "parts", ("",))[-1] == attribute or not attribute]
+        if same:
+            return [SetCondition(same[-1][0], replace(same[-1][1], right=Literal(value)))]
+        loops = [s for s in walk(self.prior.body) if isinstance(s, For)]
+        if not loops:
+            raise self._missing(wish.new)
+        condition = Comparison(Path((loops[-1].variable, attribute or "status")), "==", Literal(value))
+        return [Wrap(loops[-1].body[0].id, loops[-1].body[-1].id, condition)]
 
     def _guard(self, wish: EditText) -> list[Operation]:
         """A condition around steps that are there: "only send the message if …", "do not copy the file if …"."""
@@ -499,6 +688,7 @@ class _Editor:
 
     def _replace(self, wish: EditText) -> list[Operation]:
         changed = changed_constant(self.prior, wish.old, wish.new) or changed_loop(self.prior, wish.new)
+        changed = changed or changed_text(self.prior, wish.old, wish.new)
         if changed is not None:
             return [changed]
         old = self.matcher.find(wish.old) if wish.old else self._counterparts(wish.new)
@@ -596,6 +786,8 @@ class _Editor:
         if not block:
             raise EditError(f"{wish.new[:120]!r} asks for no step; say what to add, verb first")
         block = without_ids(block)
+        if all(isinstance(s, UserTask) for s in walk(block)) and _asks_for_a_change(clauses):
+            raise self._missing(wish.new)
         if orelse:
             conditions = [s for s in walk(self.prior.body) if isinstance(s, If) and not s.orelse]
             if not conditions:

@@ -61,7 +61,7 @@ _NOT_DONE = re.compile(r"(?:do not|don't|never|no need to|avoid|do nothing)\b", 
 _SAID = frozenset(
     "more less greater higher lower bigger smaller larger fewer older newer than above over below under least most at "
     "exceed equal true false yes no not none never currently still already set one ones contain include mention there "
-    "exist found any all each every them these those that which who whose with has have had item record status marked "
+    "exist found any all each every them these those that which who whose with has have had item record status marked nobody "
     "flagged labeled whether thing".split()
 )
 
@@ -96,6 +96,8 @@ def head_of(words: Sequence[str]) -> list[str]:
 def filter_of(words: Sequence[str]) -> tuple[str, ...]:
     """Returns the words of a relative clause as a condition: "lead that has a hot rating" → lead has a hot rating."""
     lower = [word.lower() for word in words]
+    if lower[:1] == ["whose"]:
+        return ("its", *words[1:])
     for place in range(1, len(words)):
         if lower[place] in ("that", "which", "who") and place + 1 < len(words):
             return (*words[:place], *words[place + 1 :])

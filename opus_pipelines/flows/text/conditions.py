@@ -259,9 +259,10 @@ class _Reader:
         values = [word for word in after[:end] if word.lower() not in _FILLERS | _NEGATIONS | {"to", "than"}]
         subject, attribute = self._split([word.lower() if word != word.title() else word for word in before])
         operator = "!=" if negated else "=="
-        if not attribute and values and values[0].lower() in OWNERS and len(values) > 1:
-            value = _value(values[1:])
-            return self._subject(subject, attribute=OWNERS[values[0].lower()], operator=operator, value=value)
+        owned = next((i for i, word in enumerate(after[:-2]) if word.lower() in OWNERS), None)
+        if not attribute and owned is not None and after[owned + 1].lower() in ("to", "by"):
+            value = _value([word for word in after[owned + 2 :] if word.lower() not in ("the", "a", "an")])
+            return self._subject(subject, attribute=OWNERS[after[owned].lower()], operator=operator, value=value)
         if not values:
             return self._subject(subject, attribute=attribute, negated=negated)
         if len(values) >= 2 and not attribute and values[-1].lower() in _ATTRIBUTES:

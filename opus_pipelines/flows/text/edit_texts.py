@@ -9,10 +9,11 @@ from opus_pipelines.flows.text.operations import lemma_of_verb, operations_of_ve
 
 REMOVE, REPLACE, CONDITION, NEGATE, ADD = "remove", "replace", "condition", "negate", "add"
 GUARD, ALWAYS = "guard", "always"
+MOVE, SWAP, TOGETHER, RENAME, VALUE, ALSO, ONLY = "move", "swap", "together", "rename", "value", "also", "only"
 _REMOVE = re.compile(
     r"^(?:(?:please|also|and|then|just)\s+)*(?:remove|delete|drop|skip|omit|exclude|eliminate|discard|do not|don't|"
     r"dont|never|no need (?:to|for)|there(?:'s| is) no need (?:to|for)|(?:you|we|i) (?:do not|don't) (?:need|want|have) "
-    r"(?:you )?(?:to|the|a)?(?: anymore)?|(?:we |i |you |they )?no longer(?: (?:want|need|have) to| (?:want|need))?|never mind|get rid of|leave out|take out|cut|cancel|avoid|stop|without)\s+(?P<old>.+)$",
+    r"(?:you )?(?:to|the|a)?(?: anymore)?|(?:we |i |you |they )?no longer(?: (?:want|need|have) to| (?:want|need))?|never mind|forget about|forget|lose|scrap|ditch|kill|get rid of|leave out|take out|cut|cancel|avoid|stop|without)\s+(?P<old>.+)$",
     re.IGNORECASE,
 )
 _PAIRS = [
@@ -144,6 +145,87 @@ _ONLY_IF = re.compile(r"^(?:please )?only\s+(?P<old>.+?)\s+(?P<new>(?:if|when|fo
 _IF = re.compile(r"\s(?:if|when|in case)\s+(?P<condition>.+)$", re.IGNORECASE)
 
 
+_ENDS = r"(?:to|at|in|into) the (?:very )?(?P<end>start|beginning|top|front|end|bottom)(?: of (?:the|this) \w+)?"
+_MOVES = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"^(?:please )?(?:move|put|shift|bring|pull|push|drag)\s+(?P<old>.+?)\s+(?:{_ENDS}|(?P<where>before|after|behind|in front of|"
+        r"ahead of|inside(?: of)?|into|within|out of|outside(?: of)?)\s+(?P<anchor>.+))$",
+        r"^(?P<old>the .+?|.+? step)\s+(?:should|must|has to|needs to)\s+(?:come|happen|go|be|run|be done)\s+"
+        r"(?:(?P<end>first|last)|(?P<where>before|after|behind|in front of|inside|into)\s+(?P<anchor>.+))$",
+        r"^(?:do\s+)?(?P<old>.+?)\s+first,?\s+(?:and\s+)?(?:only\s+)?then\s+(?P<anchor>.+)$",
+        r"^first,?\s+(?P<old>.+?),?\s+(?:and\s+)?(?:only\s+)?then\s+(?P<anchor>.+)$",
+    )
+)
+_SWAP = re.compile(
+    r"^(?:please )?(?:swap|switch|exchange|reverse|flip)(?:\s+round|\s+around)?(?:\s+(?P<order>the (?:order|places?|positions?) of))?\s+"
+    r"(?P<old>.+?)(?:\s+(?:and|with)\s+(?P<new>.+?))?(?:\s+(?:round|around))?$",
+    re.IGNORECASE,
+)
+_TOGETHER = re.compile(
+    r"^(?:please )?(?:(?:do|run|execute|perform|make)\s+)?(?P<old>.+?)\s+(?:should (?:happen|run|be done) |can (?:happen|run|be done) |be done )?"
+    r"(?:in parallel|at the same time|simultaneously|concurrently)$",
+    re.IGNORECASE,
+)
+_RENAME = re.compile(
+    r"^(?:please )?(?:rename|reword)\s+(?P<old>.+?)\s+(?:to|as|into)\s+(?P<new>.+)$|^call\s+(?P<was>the .+?)\s+(?P<now>[\"'].+[\"'])$",
+    re.IGNORECASE,
+)
+_AMOUNT = r"[$€£]?\d[\d.,]*\s?(?:k|%|\w{3})?"
+_VALUE = re.compile(
+    rf"^(?:please )?(?:(?:raise|lower|increase|decrease|reduce|set|change|bump|cut|drop|put)\s+(?:up\s+|down\s+)?(?:the\s+)?(?P<old>[\w ]+?)\s+(?:up\s+|down\s+)?"
+    rf"(?:from\s+(?P<was>{_AMOUNT})\s+)?to\s+(?P<new>{_AMOUNT})|(?:the\s+)?(?P<name>[\w ]+?)\s+is\s+(?:now\s+)?(?P<now>{_AMOUNT})(?:\s+now)?)$",
+    re.IGNORECASE,
+)
+_ALSO_FOR = re.compile(
+    r"^(?:please )?(?:also for|do (?:it|this|that|the same) (?:also )?for|include)\s+(?:the\s+)?(?P<new>[\w\"'-]+)(?:\s+\w+)?(?:,?\s+(?:as well|too))?$",
+    re.IGNORECASE,
+)
+_ONLY_FOR = re.compile(
+    r"^(?:please )?(?:do (?:it|this|that) )?only (?:for|do (?:it|this|that) for|if (?:they|it) (?:are|is))\s+(?:the\s+)?(?P<new>[\w\"'-]+)(?:\s+(?:ones?|\w+s))?$",
+    re.IGNORECASE,
+)
+_GO_TO = re.compile(
+    r"^(?P<old>(?:the |an? )?[\w ]{1,40}?)\s+(?:should|must|has to|needs to|have to|ought to)\s+(?:now\s+)?(?:go|come|be (?:sent|posted|created|"
+    r"made|opened|put|stored|saved|done|written))\s+(?:out\s+)?(?:to|in|into|on|onto|via|through|by|with|from|out of|over)\s+(?P<new>[\w .]+?)"
+    r"(?:,?\s+(?:instead|rather)|,?\s+(?:and\s+)?(?:not|rather than|instead of)\s+.+)?$",
+    re.IGNORECASE,
+)
+_USE_FOR = re.compile(
+    r"^(?:please )?(?:use|take)\s+(?P<new>[\w .]+?)\s+for\s+(?P<old>.+?)(?:,?\s+(?:and\s+)?(?:not|instead of|rather than)\s+[\w .]+|\s+instead)?$",
+    re.IGNORECASE,
+)
+_NOT_BUT = re.compile(r"^not\s+(?P<old>.+?),?\s+but\s+(?P<new>.+)$", re.IGNORECASE)
+_WHO_NOT = re.compile(
+    r"^(?P<new>.+?)\s+(?:should|must|has to|needs to|will)\s+.+?,?\s+(?:and\s+)?(?:not|instead of|rather than)\s+(?P<old>(?:the |an? |our |my )?[\w ]+)$",
+    re.IGNORECASE,
+)
+_NOT_SO_BUT = re.compile(
+    r"^(?:do not|don't)\s+(?P<old>[^,;]+)[,;]\s*(?:just\s+)?(?P<new>\w+\s+[^,;]+?)\s+instead$", re.IGNORECASE
+)
+_ONLY_GO = re.compile(
+    r"^(?P<what>.+?)\s+(?:should|must|may|can|is to|will)\s+only\s+(?:go out|go|happen|run|come|apply|take place|be done)\s+"
+    r"(?P<new>(?:if|when|unless)\s+.+)$",
+    re.IGNORECASE,
+)
+_UNLOOP = re.compile(
+    r"^(?:please )?(?:(?:do not|don't|no need to|never|stop)\s+(?:loop|iterate|repeat|go through)\w*|(?:there is )?no (?:need (?:for|of) (?:a|the) )?loop\b|"
+    r"without (?:a|the) loop\b)",
+    re.IGNORECASE,
+)
+_CHECK_OFF = re.compile(
+    r"^(?:please )?(?:remove|delete|drop|skip|ignore|lose|forget|take out|leave out)\s+(?:about\s+)?(?P<old>(?:the |this |that )?(?:if|condition|check|filter|test)\b[^,]*),.*$",
+    re.IGNORECASE,
+)
+_NO = re.compile(
+    r"^no\s+(?P<old>(?!need\b)[\w ]+?)(?:,?\s+(?:please|any ?more|needed|required|thanks))*$", re.IGNORECASE
+)
+_WE_NEED = re.compile(
+    r"^(?:also\s+)?(?:we|i|you)\s+(?:also\s+)?(?:need|want)\s+(?:also\s+)?(?P<who>somebody|someone|the \w+(?: \w+)?)\s+to\s+(?P<new>.+)$",
+    re.IGNORECASE,
+)
+
+
 @dataclass(frozen=True)
 class EditText:
     """One wish. `old` is what is removed or replaced, `new` what comes; `where` is "", begin, end, before or after."""
@@ -173,6 +255,10 @@ def _wishes(sentence: str) -> list[EditText]:
     sentence = _ALSO.sub("", _ADDED.sub("", sentence))
     if not sentence:
         return []
+    if (wish := _structural(sentence)) is not None:
+        return [wish]
+    if match := _WE_NEED.match(sentence):
+        return [addition(match["new"])]
     if match := _TWO.match(sentence):
         return [EditText(REPLACE, match["new"], match["old"]), EditText(REPLACE, match["then"], match["other"])]
     if match := _ONLY_DONE.match(sentence):
@@ -203,7 +289,7 @@ def _wishes(sentence: str) -> list[EditText]:
     if match := _DO_ONLY_IF.match(sentence) or _ONLY_IF.match(sentence):
         return [EditText(GUARD, match["new"], match["old"])]
     if _EACH.match(sentence):
-        return [_addition(sentence)]
+        return [addition(sentence)]
     if match := _REMOVE.match(_STILL.sub("", sentence)):
         if guard := _IF.search(match["old"]):
             return [EditText(GUARD, f"unless {guard['condition']}", match["old"][: guard.start()].strip(" ,"))]
@@ -214,8 +300,49 @@ def _wishes(sentence: str) -> list[EditText]:
         if _REMOVE.match(pieces[place]) and not re.match(r"(?:delete|cancel)\b", pieces[place], re.IGNORECASE):
             before = sentence[: sentence.index(pieces[place])]
             before = re.sub(r",?\s+(?:and then|and|but|then)\s*$", "", before, flags=re.IGNORECASE)
-            return [_addition(before), *_wishes(sentence[sentence.index(pieces[place]) :])]
-    return [_addition(sentence)]
+            return [addition(before), *_wishes(sentence[sentence.index(pieces[place]) :])]
+    return [addition(sentence)]
+
+
+def _structural(sentence: str) -> EditText | None:
+    """A wish for the order, the conditions or the values of steps that are there; None for another one."""
+    if match := _CHECK_OFF.match(sentence):
+        return EditText(REMOVE, old=match["old"])
+    if _UNLOOP.match(sentence):
+        return EditText(REMOVE, old="loop")
+    if match := _ONLY_GO.match(sentence):
+        return EditText(GUARD, match["new"], match["what"])
+    for pattern in _MOVES:
+        if match := pattern.match(sentence):
+            given = match.groupdict()
+            end = (given.get("end") or "").lower()
+            where = "begin" if end in ("start", "beginning", "top", "front", "first") else "end" if end else ""
+            return EditText(
+                MOVE,
+                sentence,
+                match["old"],
+                where or (given.get("where") or "before").lower(),
+                given.get("anchor") or "",
+            )
+    match = _SWAP.match(sentence)
+    if match and (match["new"] or match["order"] or re.search(r"\b(?:first|last|two|both)\b", sentence, re.IGNORECASE)):
+        return EditText(SWAP, match["new"] or "", match["old"])
+    if match := _TOGETHER.match(sentence):
+        return EditText(TOGETHER, sentence, match["old"])
+    if match := _RENAME.match(sentence):
+        return EditText(RENAME, (match["new"] or match["now"]).strip("\"' "), match["old"] or match["was"])
+    if match := _VALUE.match(sentence):
+        return EditText(VALUE, match["new"] or match["now"], match["old"] or match["name"])
+    if match := _ONLY_FOR.match(sentence):
+        return EditText(ONLY, match["new"])
+    if match := _ALSO_FOR.match(sentence):
+        return EditText(ALSO, match["new"])
+    for pattern in (_NOT_SO_BUT, _NOT_BUT, _USE_FOR, _GO_TO, _WHO_NOT):
+        if match := pattern.match(sentence):
+            return EditText(REPLACE, match["new"], match["old"])
+    if match := _NO.match(sentence):
+        return EditText(REMOVE, old=match["old"], new=sentence)
+    return None
 
 
 def _with_means(text: str) -> str:
@@ -236,7 +363,8 @@ def _spelt_out(new: str, old: str) -> str:
     return re.sub(r"(?<=\w )(?:it|them|one)\b", f"the {words['thing']}", new, count=1)
 
 
-def _addition(sentence: str) -> EditText:
+def addition(sentence: str) -> EditText:
+    """Returns the wish that adds what a sentence asks for, with its place."""
     if match := _ELSE.match(sentence):
         return EditText(ADD, _imperative(match["rest"]), orelse=True)
     where, anchor, text = "", "", sentence

@@ -36,8 +36,8 @@ def read_operations(content: bytes) -> list[edits.Operation]:
     """Returns the operations of a JSON list; raises FlowError with the number of the operation.
 
     An operation is a table with `operation` (insert, delete, delete_else, replace, set_condition, negate_condition,
-    add_else, wrap, unwrap, set_loop_header), `target` (the id of a step), and where it needs them `steps` (text of the
-    Python IR), `where`, `condition`, `header`, `first`, `last`.
+    add_else, wrap, unwrap, set_loop_header, move, swap, together), `target` (the id of a step), and where it needs them
+    `steps` (text of the Python IR), `where`, `place`, `other`, `condition`, `header`, `first`, `last`.
     """
     data = json_data(content)
     if not isinstance(data, list):
@@ -63,17 +63,21 @@ def _operation(data: Any) -> edits.Operation:
     for key in data:
         if not isinstance(data[key], str):
             raise FlowError(f"{key} is a text, not {data[key]!r}")
-    optional = {"where"} | ({"target"} if name == "insert" else {"last"})
+    optional = {"where", "place"} | ({"target"} if name == "insert" else {"last"} if name == "wrap" else set())
     if missing := sorted(keys - data.keys() - optional):
         raise FlowError(f"{name} needs {missing[0]}")
     return make(data)
 
 
 def _insert(data: dict[str, str]) -> edits.Operation:
+    return edits.Insert(parse_steps(data["steps"]), _where(data), data.get("target", ""))
+
+
+def _where(data: dict[str, str]) -> edits.Where:
     where = data.get("where", "append")
     for known in get_args(edits.Where):
         if where == known:
-            return edits.Insert(parse_steps(data["steps"]), known, data.get("target", ""))
+            return known  # type: ignore[no-any-return]
     raise FlowError(f"{where!r} is no place; known are {', '.join(get_args(edits.Where))}")
 
 
@@ -119,6 +123,9 @@ _READERS: dict[str, tuple[set[str], Callable[[dict[str, str]], edits.Operation]]
     "wrap": ({"first", "last", "header"}, _wrap),
     "unwrap": ({"target"}, lambda d: edits.Unwrap(d["target"])),
     "set_loop_header": ({"target", "header"}, _loop),
+    "move": ({"target", "where", "place"}, lambda d: edits.Move(d["target"], _where(d), d.get("place", ""))),
+    "swap": ({"target", "other"}, lambda d: edits.Swap(d["target"], d["other"])),
+    "together": ({"first", "last"}, lambda d: edits.Together(d["first"], d["last"])),
 }
 
 
@@ -130,6 +137,12 @@ def operation_data(operation: edits.Operation) -> dict[str, str]:
     if isinstance(operation, edits.Wrap):
         header = _header(operation.variable, operation)
         return {"operation": "wrap", "first": operation.first, "last": operation.last, "header": header}
+    if isinstance(operation, edits.Move):
+        return {"operation": "move", "target": operation.target, "where": operation.where, "place": operation.place}
+    if isinstance(operation, edits.Swap):
+        return {"operation": "swap", "target": operation.target, "other": operation.other}
+    if isinstance(operation, edits.Together):
+        return {"operation": "together", "first": operation.first, "last": operation.last}
     names = {kind: name for name, kind in _NAMES.items()}
     data = {"operation": names[type(operation)], "target": operation.target}
     if isinstance(operation, edits.Replace):

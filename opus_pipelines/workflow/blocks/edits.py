@@ -241,8 +241,45 @@ class SetLoopHeader:
     variable: str = ""
 
 
+@dataclass(frozen=True)
+class Move:
+    """Moves a step with all that is in it to a place, which is named as that of an insert."""
+
+    target: str
+    where: Where = "append"
+    place: str = ""
+
+
+@dataclass(frozen=True)
+class Swap:
+    """Lets two steps change places."""
+
+    target: str
+    other: str
+
+
+@dataclass(frozen=True)
+class Together:
+    """Puts each of the steps from `first` to `last`, which stand in one block, into a branch of a new parallel."""
+
+    first: str
+    last: str
+
+
 Operation: TypeAlias = (
-    Insert | Delete | DeleteElse | Replace | SetCondition | NegateCondition | AddElse | Wrap | Unwrap | SetLoopHeader
+    Insert
+    | Delete
+    | DeleteElse
+    | Replace
+    | SetCondition
+    | NegateCondition
+    | AddElse
+    | Wrap
+    | Unwrap
+    | SetLoopHeader
+    | Move
+    | Swap
+    | Together
 )
 
 
@@ -262,8 +299,16 @@ def applied(flow: Flow, operations: Sequence[Operation]) -> Flow:
 def _apply(tree: EditTree, operation: Operation) -> None:
     if isinstance(operation, Insert):
         _insert(tree, operation)
-    elif isinstance(operation, Wrap):
+    elif isinstance(operation, Wrap | Together):
         _wrap(tree, operation)
+    elif isinstance(operation, Move):
+        _move(tree, operation)
+    elif isinstance(operation, Swap):
+        block, i = tree.place(operation.target)
+        other, j = tree.place(operation.other)
+        if _holds(block[i], operation.other) or _holds(other[j], operation.target):
+            raise FlowError(f"one of the steps {operation.target} and {operation.other} stands in the other one")
+        block[i], other[j] = other[j], block[i]
     elif isinstance(operation, Delete):
         block, i = tree.place(operation.target)
         del block[i]
@@ -280,14 +325,31 @@ def _apply(tree: EditTree, operation: Operation) -> None:
 def _insert(tree: EditTree, operation: Insert) -> None:
     if not operation.steps:
         raise FlowError("an insert has no step; give it one")
-    new = to_parts(_fresh(tree, operation.steps))
-    if operation.where in ("before", "after"):
-        block, i = tree.place(operation.target)
-        at = i + (operation.where == "after")
+    _put(tree, to_parts(_fresh(tree, operation.steps)), operation.where, operation.target)
+
+
+def _put(tree: EditTree, new: list[Part], where: Where, target: str) -> None:
+    if where in ("before", "after"):
+        block, i = tree.place(target)
+        at = i + (where == "after")
     else:
-        block = tree.block(operation.target)
-        at = 0 if operation.where == "prepend" else len(block)
+        block = tree.block(target)
+        at = 0 if where == "prepend" else len(block)
     block[at:at] = new
+
+
+def _move(tree: EditTree, operation: Move) -> None:
+    block, i = tree.place(operation.target)
+    if operation.place and _holds(block[i], operation.place.removesuffix(".else")):
+        raise FlowError(f"step {operation.target} cannot be moved to a place in itself")
+    if operation.place:
+        tree.part(operation.place.removesuffix(".else"))  # raises before anything is taken away
+    part = block.pop(i)
+    _put(tree, [part], operation.where, operation.place)
+
+
+def _holds(part: Part, target: str) -> bool:
+    return target in (part.id, part.alias) or any(_holds(inner, target) for block in part.blocks for inner in block)
 
 
 def _fresh(tree: EditTree, steps: Block) -> Block:
@@ -297,11 +359,16 @@ def _fresh(tree: EditTree, steps: Block) -> Block:
     return steps
 
 
-def _wrap(tree: EditTree, operation: Wrap) -> None:
+def _wrap(tree: EditTree, operation: Wrap | Together) -> None:
     block, first = tree.place(operation.first)
     other, last = tree.place(operation.last)
     if other is not block or last < first:
         raise FlowError(f"the steps {operation.first} and {operation.last} do not stand in this order in one block")
+    if isinstance(operation, Together):
+        if first == last:
+            raise FlowError(f"step {operation.first} stands alone; two steps or more are done at the same time")
+        block[first : last + 1] = [Part("parallel", "", blocks=[[part] for part in block[first : last + 1]])]
+        return
     kind = "for" if operation.variable else "while" if operation.loop else "if"
     blocks = [block[first : last + 1]] + ([[]] if kind == "if" else [])
     block[first : last + 1] = [Part(kind, operation.id, None, operation.variable, operation.expression, blocks)]
@@ -375,7 +442,7 @@ def _check_contradictions(operations: Sequence[Operation]) -> None:
         if isinstance(operation, Delete | Unwrap):
             removed[operation.target] = number
         kind = _changes(operation)
-        if kind is None or isinstance(operation, Insert | Wrap):
+        if kind is None or isinstance(operation, Insert | Wrap | Together):
             continue
         key = (operation.target, kind)
         if key in changed:
@@ -397,9 +464,11 @@ def _check_contradictions(operations: Sequence[Operation]) -> None:
 
 
 def _needs(operation: Operation) -> tuple[str, ...]:
-    if isinstance(operation, Wrap):
+    if isinstance(operation, Wrap | Together):
         return (operation.first, operation.last)
-    return (operation.target,)
+    if isinstance(operation, Move):
+        return (operation.target, operation.place)
+    return (operation.target, operation.other) if isinstance(operation, Swap) else (operation.target,)
 
 
 def _changes(operation: Operation) -> str | None:
@@ -426,6 +495,12 @@ def described(operation: Operation) -> str:
         return f"wrap {operation.first} to {operation.last}: {_wrapper(operation)}"
     if isinstance(operation, SetLoopHeader):
         return f"set the loop of {operation.target}: {_wrapper(operation)}"
+    if isinstance(operation, Move):
+        return f"move {operation.target} {operation.where} {operation.place}".rstrip()
+    if isinstance(operation, Swap):
+        return f"swap {operation.target} and {operation.other}"
+    if isinstance(operation, Together):
+        return f"do {operation.first} to {operation.last} at the same time"
     words = {Delete: "delete", DeleteElse: "delete the else of", NegateCondition: "negate the condition of"}
     return f"{words.get(type(operation), 'unwrap')} {operation.target}"
 
