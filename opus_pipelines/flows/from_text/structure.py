@@ -61,8 +61,8 @@ _NOT_DONE = re.compile(r"(?:do not|don't|never|no need to|avoid|do nothing)\b", 
 _SAID = frozenset(
     "more less greater higher lower bigger smaller larger fewer older newer than above over below under least most at "
     "exceed equal true false yes no not none never currently still already set one ones contain include mention there "
-    "exist found any all each every them these those that which who whose with has have had item record status marked nobody "
-    "flagged labeled whether thing".split()
+    "exist found any all each every them these those that which who whose with has have had item record status "
+    "marked nobody flagged labeled whether thing".split()
 )
 
 
