@@ -269,6 +269,8 @@ def _turns(
             raise InputError(f"turn {number}: {error}" if len(given or ()) > 1 else str(error)) from None
         for line in made.operations:
             click.echo(line, err=True)
+        _tell_changes(prior, made.flow)
+        _tell_accounts(made)
         _tell_usage(made)
         content = after(content, made.flow)
         prior = flow_format(name).parse(content, file.stem)
@@ -298,6 +300,7 @@ def new(options: Options, /, utterance: str, form: str, output: Path | None, **h
     made = _maker(options, **how)(utterance, None)
     for step, probability in made.steps:
         click.echo(f"{probability:6.1%}  {step}", err=True)
+    _tell_accounts(made)
     _tell_usage(made)
     content, losses = written(made.flow, form)
     for loss in losses:
@@ -324,6 +327,31 @@ def _maker(options: Options, catalogue: Path | None, learning: Path | None, back
     if model is None:
         return partial(made_by_ranker, writer)
     return partial(made_by, model.writer(writer, tasks, KeptAnswers(options.lake())))
+
+
+def _tell_accounts(made: "Made") -> None:
+    """Says what became of each clause, how likely the flow is right, and what a person must decide."""
+    for account in made.accounts:
+        lost = f" (not said: {', '.join(account.lost)})" if account.lost else ""
+        click.echo(
+            f"{account.became}: {account.text}" + (f" -> {account.result}" if account.result else "") + lost, err=True
+        )
+    if made.confidence is not None:
+        click.echo(f"clauses accounted for: {made.accounted:.0%}; confidence: {made.confidence:.0%}", err=True)
+    for question in made.questions:
+        click.echo(f"draft: {question}", err=True)
+
+
+def _tell_changes(before: "Flow", after: "Flow") -> None:
+    """Shows the lines that an edit takes away and adds, before anything is written."""
+    from difflib import unified_diff
+
+    from opus_pipelines.workflow.blocks.formats.registry import written
+
+    old, new = (written(flow, "python")[0].decode().splitlines() for flow in (before, after))
+    for line in list(unified_diff(old, new, n=0, lineterm=""))[2:]:
+        if not line.startswith("@@"):
+            click.echo(line, err=True)
 
 
 def _tell_usage(made: "Made") -> None:

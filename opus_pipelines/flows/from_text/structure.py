@@ -23,7 +23,7 @@ from opus_pipelines.flows.text.operations import operations_of_verb
 from opus_pipelines.language.word_stems import EMPTY, stem
 from opus_pipelines.workflow.blocks.expressions import Comparison, Expression, Path, is_name, negated
 from opus_pipelines.workflow.blocks.formats.python_ir import write_condition
-from opus_pipelines.workflow.blocks.model import Block, Branch, Call, For, If, Statement, UserTask, While
+from opus_pipelines.workflow.blocks.model import Block, Branch, Call, For, If, Parallel, Statement, UserTask, While
 
 
 @dataclass(frozen=True)
@@ -201,9 +201,12 @@ class FlowBuilder:
 
     def build(self, clauses: Sequence[Clause]) -> Block:
         """Returns the block of the clauses."""
+        beside: tuple[_Scope, int] | None = None
         for place, clause in enumerate(clauses):
             known = len(self.parts.accounts)
             self._leave(clause)
+            if clause.together and beside is None:
+                beside = self._scopes[-1], len(self._scopes[-1].statements)
             if clause.kind == STEP:
                 self._step(clause)
             elif clause.kind == LOOP:
@@ -218,9 +221,25 @@ class FlowBuilder:
                 self._tell(clause, START)
             if len(self.parts.accounts) == known:
                 self._tell(clause, LOSS, question=f"what does {quoted(clause)} mean? Nothing in the flow says it")
+            if beside is not None and (place + 1 == len(clauses) or clauses[place + 1].sentence != clause.sentence):
+                self._at_the_same_time(*beside)
+                beside = None
         while len(self._scopes) > 1:
             self._close()
         return tuple(self._scopes[0].statements)
+
+    def _at_the_same_time(self, scope: _Scope, first: int) -> None:
+        """Puts the statements of a sentence beside each other; a single one beside the statement before it."""
+        while self._scopes[-1] is not scope and scope in self._scopes:
+            self._close()
+        own = scope.statements
+        first = first - 1 if len(own) - first == 1 and first else first
+        if self._scopes[-1] is not scope or len(own) - first < 2:
+            asked = "which steps are done at the same time? One step alone stands there"
+            self.parts.accounts.append(Account("at the same time", LOSS, question=asked))
+            return
+        own[first:] = [Parallel(tuple((statement,) for statement in own[first:]))]
+        self.parts.accounts.append(Account("at the same time", "parallel"))
 
     def _tell(
         self, clause: Clause, became: str, result: str = "", lost: tuple[str, ...] = (), question: str = ""
