@@ -27,7 +27,6 @@ from opus_pipelines.flows.from_text.activity_features import SPEAKING, FeatureTa
 from opus_pipelines.flows.from_text.flow_folder import FlowTask
 from opus_pipelines.flows.from_text.structure import (
     LOSS,
-    NOTHING,
     TASK,
     Account,
     FlowBuilder,
@@ -68,6 +67,7 @@ SEED = 17
 USER_TASK = 0.6  # the probability from which a clause is a user task
 LEAST_LISTED = 0.25  # the probability of an activity from which the list of a loop is retrieved by a step of its own
 MAX_CLAUSES = 60
+GONE = ("delete", "purge", "redact")  # operations after which something is gone
 NEAREST = 10  # activities among which one is looked for that the clause may mean
 LEAST_INSTEAD = 0.3  # the share of those that may be meant from which another activity than the nearest one is taken
 EXACT = frozenset(["copy", "move", "rename", "download", "share", "invite", "publish"])  # verbs that mean one operation
@@ -92,7 +92,8 @@ class GenerationError(OpusError):
 class Made:
     """A flow, the operations of an edit as lines, and each step that was chosen with its probability, as they are read.
 
-    `accounts` say what became of each clause, and `confidence` how likely the flow is right. Of a language model: how
+    `accounts` say what became of each clause, `confidence` how likely the flow is right, and `doubt` what to ask first
+    where that is little. Of a language model: how
     many calls were repaired, what the answer took, and its seconds when it was asked for.
     """
 
@@ -104,11 +105,13 @@ class Made:
     seconds: float | None = None
     accounts: tuple[Account, ...] = ()
     confidence: float | None = None
+    doubt: str = ""
 
     @property
     def questions(self) -> tuple[str, ...]:
         """What a person must decide; a flow with a question is a draft."""
-        return tuple(dict.fromkeys(account.question for account in self.accounts if account.question))
+        asked = dict.fromkeys(account.question for account in self.accounts if account.question)
+        return tuple(asked) or ((self.doubt,) if self.doubt else ())
 
     @property
     def accounted(self) -> float:
@@ -170,10 +173,10 @@ class Drafter:
         """Returns the flow with what became of each clause, and with what is not sound about it."""
         self.accounts += _undefined(flow)
         steps, certain = tuple(self.chosen), confidence_of(self.certainties, self.accounts)
-        if certain < LEAST_CONFIDENCE and not any(account.question for account in self.accounts):
+        doubt = ""
+        if certain < LEAST_CONFIDENCE:
             doubt = min(self.certainties, default=(0.0, "does the flow branch and repeat as you mean it?"))[1]
-            self.accounts.append(Account("the whole", NOTHING, question=doubt))
-        return Made(identified(flow), operations, steps, accounts=tuple(self.accounts), confidence=certain)
+        return Made(identified(flow), operations, steps, None, None, None, tuple(self.accounts), certain, doubt)
 
     def query(self, clause: Clause) -> Query:
         """Returns the query of a clause where the drafter stands."""
@@ -188,7 +191,10 @@ class Drafter:
         near = self.writer.ranker.ranked(query, NEAREST)
         best = self.meant(query, near)
         listed = ", ".join(each.activity for each in near[:3])
-        if human >= USER_TASK or best is None:
+        account = self.account(clause, best.activity) if best is not None else None
+        if account is not None and account.lost and self.writer.catalogue.by_id[account.result].operation in GONE:
+            best = None  # what is to be deleted is said more narrowly than the activity can be told
+        if human >= USER_TASK or best is None or account is None:
             task, thing = self.user_task(clause)
             doubt = f"who or what does {quoted(clause)}? The nearest activities are {listed}"
             self.certainties.append((human if best is not None else UNSURE, doubt))
@@ -197,7 +203,7 @@ class Drafter:
         doubt = f"is it {best.activity} that {quoted(clause)} means? The nearest activities are {listed}"
         self.certainties.append((best.probability * (1 - human), doubt))
         statement, thing = self.call(best.activity, best.probability)
-        self.accounts.append(self.account(clause, best.activity))
+        self.accounts.append(account)
         return statement, replace(thing, plural=thing.several and asks_for_several(clause))
 
     def meant(self, query: Query, near: Sequence[Ranked]) -> Ranked | None:

@@ -81,7 +81,8 @@ def clauses_of(utterance: str, applications: Collection[str] = ()) -> list[Claus
     clauses: list[Clause] = []
     for number, sentence in enumerate(sentences_of(utterance, applications)):
         text = " ".join(sentence)
-        alone = " ".join(lexicon.TOGETHER.sub(" ", text).split())
+        alone = lexicon.TOGETHER.sub(" and ", text)
+        alone = text if alone == text else alone.strip().removeprefix("and ").removesuffix(" and")
         found = _Reader(alone.split(), number, last_verb(clauses), applications).clauses() if alone else []
         clauses += found if alone == text else [replace(clause, together=True) for clause in found]
     return clauses

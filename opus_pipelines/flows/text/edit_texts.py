@@ -173,7 +173,7 @@ _RENAME = re.compile(
 )
 _AMOUNT = r"[$€£]?\d[\d.,]*\s?(?:k|%|\w{3})?"
 _VALUE = re.compile(
-    rf"^(?:please )?(?:(?:raise|lower|increase|decrease|reduce|set|change|bump|cut|drop|put)\s+(?:up\s+|down\s+)?(?:the\s+)?(?P<old>[\w ]+?)\s+(?:up\s+|down\s+)?"
+    rf"^(?!.*\b(?:if|when|unless|only)\b)(?:please )?(?:(?:raise|lower|increase|decrease|reduce|set|change|bump|cut|drop|put)\s+(?:up\s+|down\s+)?(?:the\s+)?(?P<old>[\w ]+?)\s+(?:up\s+|down\s+)?"
     rf"(?:from\s+(?P<was>{_AMOUNT})\s+)?to\s+(?P<new>{_AMOUNT})|(?:the\s+)?(?P<name>[\w ]+?)\s+is\s+(?:now\s+)?(?P<now>{_AMOUNT})(?:\s+now)?)$",
     re.IGNORECASE,
 )
@@ -307,7 +307,7 @@ def _wishes(sentence: str) -> list[EditText]:
 def _structural(sentence: str) -> EditText | None:
     """A wish for the order, the conditions or the values of steps that are there; None for another one."""
     if match := _CHECK_OFF.match(sentence):
-        return EditText(REMOVE, old=match["old"])
+        return EditText(REMOVE, sentence, match["old"])
     if _UNLOOP.match(sentence):
         return EditText(REMOVE, old="loop")
     if match := _ONLY_GO.match(sentence):

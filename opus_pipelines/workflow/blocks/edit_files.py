@@ -77,7 +77,7 @@ def _where(data: dict[str, str]) -> edits.Where:
     where = data.get("where", "append")
     for known in get_args(edits.Where):
         if where == known:
-            return known  # type: ignore[no-any-return]
+            return known
     raise FlowError(f"{where!r} is no place; known are {', '.join(get_args(edits.Where))}")
 
 

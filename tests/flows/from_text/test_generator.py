@@ -11,7 +11,7 @@ from opus_pipelines.flows.text.clauses import UtteranceError
 from opus_pipelines.workflow.blocks.expressions import FlowError
 from opus_pipelines.workflow.blocks.formats.bpmn_reader import read_bpmn
 from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir, write_ir
-from opus_pipelines.workflow.blocks.model import activities, ids, renamed
+from opus_pipelines.workflow.blocks.model import Parallel, activities, ids, renamed
 from tests.flows.from_text.flow_examples import WordEncoder, catalogue
 
 JIRA, GITHUB = "Jira_Issue__2_0_0__create_Issue", "GitHub_Issue__3_0_0__create_Issue"
@@ -141,6 +141,78 @@ def test_what_no_operation_touches_keeps_its_id(writer: FlowWriter) -> None:
 def test_an_edit_that_cannot_be_made_is_refused(writer: FlowWriter, utterance: str, error: type[Exception]) -> None:
     with pytest.raises(error):
         edited(writer, utterance, parse_ir(PRIOR))
+
+
+ORDER = f"issue = {JIRA}()\nmessage = {SLACK}()\nmail = {MAIL}()"
+TASK = f'leads = {LEADS}()\nfor lead in leads:\n  if lead.amount > 5:\n    asked = user_task("ask the owner")'
+
+
+@pytest.mark.parametrize(
+    ("utterance", "prior", "after"),
+    [
+        ("swap the first two steps", ORDER, f"message = {SLACK}()\nissue = {JIRA}()\nmail = {MAIL}()"),
+        ("move the mail to the start", ORDER, f"mail = {MAIL}()\nissue = {JIRA}()\nmessage = {SLACK}()"),
+        (
+            "Send the mail first and then the slack message",
+            ORDER,
+            f"issue = {JIRA}()\nmail = {MAIL}()\nmessage = {SLACK}()",
+        ),
+        ("no slack message please", ORDER, f"issue = {JIRA}()\nmail = {MAIL}()"),
+        ("raise the limit to 8", TASK, TASK.replace("5", "8")),
+        ("the boss should be asked, not the owner", TASK, TASK.replace("owner", "boss")),
+        ("Remove the condition, always ask", TASK, TASK.replace("  if lead.amount > 5:\n  ", "")),
+    ],
+)
+def test_order_values_and_people_are_edited(writer: FlowWriter, utterance: str, prior: str, after: str) -> None:
+    assert renamed(parse_ir(edit(writer, utterance, prior))) == renamed(parse_ir(after))
+
+
+def test_steps_that_are_there_are_done_at_the_same_time(writer: FlowWriter) -> None:
+    (first, second) = edited(writer, "do the slack message and the mail in parallel", parse_ir(ORDER)).flow.body
+    assert (first.id, isinstance(second, Parallel)) == ("s1", True)
+    made = writer.new("Create a board in Trello and, at the same time, a board in Monday.com")
+    assert [type(statement) for statement in made.flow.body] == [Parallel]
+
+
+@pytest.mark.parametrize(
+    ("utterance", "said"),
+    [
+        ("Don't loop, take only the first lead", "'lead'"),
+        ("Do not retrieve the leads", "'leads'"),
+        ("keep the second one as it is", "its steps are"),
+        ("set the limit to 9", "no one value"),
+    ],
+)
+def test_an_edit_that_would_break_the_flow_is_refused_with_what_to_do(
+    writer: FlowWriter, utterance: str, said: str
+) -> None:
+    with pytest.raises(EditError, match=said):
+        edited(writer, utterance, parse_ir(PRIOR))
+
+
+@pytest.mark.parametrize("utterance", ["Remove the leaver from Trello", "Email the supplier", "Pay the invoice"])
+def test_nothing_is_deleted_or_sent_by_a_guess(writer: FlowWriter, utterance: str) -> None:
+    made = writer.new(utterance)
+    assert set(activities(made.flow)) <= {MAIL}
+    assert made.questions
+
+
+def test_a_restriction_that_no_step_says_deletes_nothing_and_is_asked(writer: FlowWriter) -> None:
+    asked = "When a deal is won, delete stale Trello boards but keep the starred ones. Never email the customer."
+    made = writer.new(asked)
+    assert activities(made.flow) == []
+    assert [account.became for account in made.accounts] == ["start", "user task", "not to be done"]
+    assert made.accounted == 1.0
+    assert "Trello_Board__2_0_0__deletewithwhere_Board" in made.questions[0]
+    assert made.confidence is not None
+    assert 0 < made.confidence < 0.9
+
+
+def test_what_is_kept_is_a_condition_of_what_is_changed(writer: FlowWriter) -> None:
+    made = writer.new("Get the Marketo leads. Create a jira issue for the ones that are not archived")
+    text = write_ir(made.flow)
+    assert 'if lead.status != "archived":' in text
+    assert [account.became for account in made.accounts] == ["step", "step", "condition"]
 
 
 @pytest.mark.parametrize(
