@@ -281,13 +281,14 @@ def _error_page(samples: Path) -> str:
 )
 @click.pass_obj
 def report(options: Options, client: str | None, contract: str | None, out: Path, samples: Path | None) -> None:
-    """Write one self-contained HTML page for each contract.
+    """Write one self-contained HTML page for each contract, and one for each process of history.
 
     A page shows what to run, what it costs, how confident the ranking is, and what was refused and why. The command
     prints the files that it wrote, with an index.html where there are several pages. --errors adds errors.html, which
     shows where generation fails, and links it. Where the lake has searches for better workflow programs,
     `programs.html` shows them with a program before and after. Where it has flows from utterances, `flows.html` lists
-    them, with a page for each. `nights.html` shows the last rebuild beside up to thirty before it.
+    them, with a page for each. `nights.html` shows the last rebuild beside up to thirty before it. A page
+    `process__SOURCE.html` shows each process of history: its map, paths, waits, rework, cost and segments.
 
     \b
     Example:
@@ -296,6 +297,7 @@ def report(options: Options, client: str | None, contract: str | None, out: Path
     from opus_pipelines.lake.layout import slug
     from opus_pipelines.reporting.pages.contract import contract_pages
     from opus_pipelines.reporting.pages.nights import nights_page, render_nights
+    from opus_pipelines.reporting.pages.process import process_pages, render_process
     from opus_pipelines.reporting.pages.programs import program_page, render_programs
     from opus_pipelines.reporting.pages.render import (
         flow_rows,
@@ -312,7 +314,8 @@ def report(options: Options, client: str | None, contract: str | None, out: Path
     flows = render_flows(flow_rows(connection, client, contract))
     flows_page = next(iter(flows), None)
     has_contracts = bool(connection.execute("SELECT count(*) FROM current_results").fetchall()[0][0])
-    is_wanted = has_contracts or not (programs or flows)
+    processes = process_pages(connection, client) if contract is None else []
+    is_wanted = has_contracts or not (programs or flows or processes)
     pages = [
         (f"{slug(page.head['client'])}__{slug(page.head['contract'])}.html", page)
         for page in (contract_pages(connection, client, contract) if is_wanted else ())
@@ -323,10 +326,12 @@ def report(options: Options, client: str | None, contract: str | None, out: Path
         written["programs.html"] = render_programs(programs)
     if nights is not None:
         written["nights.html"] = render_nights(nights)
+    written |= {page.name: render_process(page) for page in processes}
     if samples is not None:
         written["errors.html"] = _error_page(samples)
     others = [(name, title) for name, title in _OTHER_PAGES.items() if name in written]
-    if len(pages) > 1 or (samples is not None and pages):
+    others += [(page.name, page.title) for page in processes]
+    if len(pages) > 1 or others:
         written["index.html"] = render_index(pages, others)
     for name, text in written.items():
         (out / name).write_text(text, "utf-8")

@@ -19,7 +19,7 @@ WITH cases AS (
 )
 SELECT
     a.source, a.client, title AS activity, count(DISTINCT implementation_id) AS cases, count(DISTINCT implementation_id) / any_value(t.cases) AS share_of_cases,
-    count(*) AS repetitions, count_if(before_task_id = task_id) AS directly_again, max(time) AS most_times, sum(work_ms) / 3600000 AS work_hours,
+    count(*) AS repetitions, count(*) FILTER (WHERE before_task_id = task_id) AS directly_again, max(time) AS most_times, sum(work_ms) / 3600000 AS work_hours,
     sum(a.cost_usd) AS cost_usd, sum(a.cost_usd) / nullif(any_value(t.cost_usd), 0) AS cost_share
 FROM repeated AS a JOIN wkg_tasks USING (task_id)
 JOIN totals AS t ON a.source = t.source AND a.client IS NOT DISTINCT FROM t.client

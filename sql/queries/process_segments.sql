@@ -12,7 +12,7 @@ WITH cases AS (
     WHERE e.value IS NOT NULL AND coalesce(e.key = getvariable('attribute')::VARCHAR, getvariable('attribute') IS NULL)
 ), segments AS (
     SELECT source, attribute FROM (SELECT source, attribute, value, count(*) AS n FROM stated GROUP BY ALL)
-    GROUP BY source, attribute HAVING count(*) BETWEEN 2 AND 20 AND count_if(n >= 20) >= 1
+    GROUP BY source, attribute HAVING count(*) BETWEEN 2 AND 20 AND count(*) FILTER (WHERE n >= 20) >= 1
 ), measures AS (
     SELECT source, attribute, value, unnest([
         {'measure': 'lead time (hours)', 'n': count(lead_time_ms), 'x': sum(lead_time_ms / 3600000), 'xx': sum((lead_time_ms / 3600000) ** 2)},
@@ -20,7 +20,7 @@ WITH cases AS (
         {'measure': 'working time (hours)', 'n': count(work_ms), 'x': sum(work_ms / 3600000), 'xx': sum((work_ms / 3600000) ** 2)},
         {'measure': 'cost (USD)', 'n': count(cost_usd), 'x': sum(cost_usd), 'xx': sum(cost_usd ** 2)},
         {'measure': 'steps', 'n': count(steps), 'x': sum(CAST(steps AS DOUBLE)), 'xx': sum(CAST(steps AS DOUBLE) ** 2)},
-        {'measure': 'success', 'n': count(success), 'x': CAST(count_if(success) AS DOUBLE), 'xx': CAST(count_if(success) AS DOUBLE)}
+        {'measure': 'success', 'n': count(success), 'x': CAST(count(*) FILTER (WHERE success) AS DOUBLE), 'xx': CAST(count(*) FILTER (WHERE success) AS DOUBLE)}
     ], recursive := true)
     FROM stated JOIN cases USING (source, implementation_id) SEMI JOIN segments USING (source, attribute)
     GROUP BY source, attribute, value

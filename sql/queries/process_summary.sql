@@ -3,7 +3,7 @@
 -- A variant is a sequence of tasks. `running` cases have probably not ended; times and successes are of all cases where they are known.
 SELECT
     source, client, count(*) AS cases, sum(steps) AS steps, count(DISTINCT tasks) AS variants, min(started_at) AS first_start, max(ended_at) AS last_end,
-    count_if(p_ended < 0.5) AS running, median(lead_time_ms) / 3600000 AS lead_hours_p50, quantile_cont(lead_time_ms, 0.9) / 3600000 AS lead_hours_p90,
+    count(*) FILTER (WHERE p_ended < 0.5) AS running, median(lead_time_ms) / 3600000 AS lead_hours_p50, quantile_cont(lead_time_ms, 0.9) / 3600000 AS lead_hours_p90,
     avg(CAST(success AS INT)) AS success_share, sum(cost_usd) AS cost_usd, avg(cost_usd) AS cost_usd_a_case
 FROM process_cases
 WHERE coalesce(client = getvariable('client')::VARCHAR, getvariable('client') IS NULL)

@@ -109,6 +109,7 @@ def environment() -> Environment:
         "shown": _shown,
         "paired_with": paired,
         "decision": decision_text,
+        "slug": slug,
     }
     environment.globals |= {
         "within": formatting.within,
@@ -140,11 +141,15 @@ def _shown(text: str | None) -> str:
 def inline() -> dict[str, Markup]:
     """Returns style and script for the page, and the content security policy that allows only these two."""
     style, script = (files(_OWN).joinpath(name).read_text("utf-8") for name in ("page.css", "page.js"))
-    policy = (
-        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'; "
-        f"form-action 'none'"
+    return {"style": Markup(style), "script": Markup(script), "policy": policy(style, [script])}
+
+
+def policy(style: str, scripts: Sequence[str]) -> Markup:
+    """Returns the content security policy that allows this style and these scripts, and nothing else."""
+    allowed = " ".join(f"'{_hash(script)}'" for script in scripts)
+    return Markup(
+        f"default-src 'none'; style-src '{_hash(style)}'; script-src {allowed}; base-uri 'none'; form-action 'none'"
     )
-    return {"style": Markup(style), "script": Markup(script), "policy": Markup(policy)}
 
 
 def _hash(text: str) -> str:
