@@ -599,6 +599,8 @@ def test_savings_are_the_same_sums_from_the_steps_to_the_shipped_queries(results
             savings = [s for s in steps[row["workflow_id"]] if s is not None]
             assert row["saving_usd"] == (pytest.approx(sum(savings)) if savings else None)
             assert row["compared_steps"] == len(savings)
+            parts = [row[name] or 0.0 for name in ("saving_usd", "repetition_usd", "left_out_usd")]
+            assert (row["cheaper_usd"] or 0.0) == pytest.approx(sum(parts))
             if len(savings) == len(
                 steps[row["workflow_id"]]
             ):  # every step is compared: the saving is plain subtraction

@@ -23,9 +23,9 @@ ALGORITHM_VERSIONS: dict[str, int] = {
     "retrieval": 22,
     "lwm": 4,  # the history backend of the Large Work Model (generation/sequences); part of the model version
     # Workflow Graph, search, reviews, evaluation, ranking, confidence (generation/wfg_*, workflows/optimized)
-    "planning": 13,
+    "planning": 14,
     "generation": 11,  # the chain from an intake to its rows, and all tables of a result that no other stage makes
-    "reporting": 2,  # reports/cost and reports/reward
+    "reporting": 3,  # reports/cost and reports/reward
 }
 
 # The stages whose versions are part of the name of what a stage makes. Earlier stages are not in this list: the content

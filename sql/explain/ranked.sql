@@ -3,7 +3,7 @@ SELECT
     o.client, o.contract, i.folder AS intake, o.intention_id, o.rank, o.workflow_id, o.title AS workflow,
     o.gain_usd, o.ranked_by, o.ahead_by, o.reward_usd, o.reward_usd_p05, o.reward_usd_p95, o.beats_next, o.best_share,
     o.success_probability, o.success_unknown_steps,
-    o.cost_usd, o.cost_assumed_share, o.cost_unknown_steps, o.baseline_cost_usd, o.saving_usd,
+    o.cost_usd, o.cost_assumed_share, o.cost_unknown_steps, o.baseline_cost_usd, o.saving_usd, o.repetition_usd, o.left_out_usd, o.cheaper_usd,
     o.duration_ms, o.duration_assumed_share, o.duration_unknown_steps, o.baseline_duration_ms,
     o.lead_time_ms_p50, o.lead_time_ms_p90, o.lead_time_basis, o.deadline_hours, o.p_deadline, o.step_deadlines, o.baseline_lead_time_ms,
     o.feasible, o.violations, n.rules_not_applied, o.lacks, o.conditional, o.risks, o.unread, o.verdict, o.completeness, o.decision, o.decision_number, o.decided_why, o.decided_by, o.decision_note,

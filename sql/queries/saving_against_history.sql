@@ -1,6 +1,7 @@
 -- Saving of the rank-1 workflows against what the nearest cases of history paid for the same steps, by contract (NULL where that is unknown).
 -- opus query saving_against_history
 -- Savings are of the `compared` intentions; they are the sums of the savings of the workflows' steps, as in workflows_tasks and reports_cost.
+-- They are of the same steps in cheaper ways. `repetition_usd` is for repetitions avoided, `left_out_usd` for steps left out less those added; `cheaper_usd` is the sum of the three.
 -- `success_probability` is estimated for the workflows, `similar_cases_succeeded_share` counted over the nearest cases of known outcome.
 -- `cost_assumed_share`: share of cost_usd that rests on estimates and stated defaults; `cost_unknown_steps` are in no figure.
 WITH best AS (
@@ -17,6 +18,7 @@ SELECT
     sum(baseline_cost_usd) AS baseline_cost_usd,
     sum(saving_usd) AS saving_usd,
     sum(saving_usd) / nullif(sum(baseline_cost_usd), 0) AS saving_share,
+    sum(repetition_usd) AS repetition_usd, sum(left_out_usd) AS left_out_usd, sum(cheaper_usd) AS cheaper_usd,
     sum(uplift_usd) AS reward_uplift_usd,
     avg(success_probability) AS success_probability,
     avg(baseline_success) AS similar_cases_succeeded_share,

@@ -1,9 +1,12 @@
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from opus_pipelines.generation.search.costs import saving_usd, task_baselines
+from opus_pipelines.generation.search.costs import Paid, Saved, task_baselines
 from opus_pipelines.reporting.contract_tables import cost_rows, reward_rows
+from opus_pipelines.workflow.model import TaskNode
 
 
 def case(tasks: Any, costs: Any) -> Any:
@@ -23,7 +26,7 @@ def step(workflow: Any, task: Any, cost: Any, kind: Any = "task", baseline: Any 
         "cost_usd": cost,
         "duration_ms": 1000.0,
         "baseline_cost_usd": baseline,
-        "saving_usd": saving_usd(baseline, cost),
+        "saving_usd": None if baseline is None or cost is None else baseline - cost,
         "actor_kind": "human",
         **bases,
         **parts,
@@ -55,18 +58,47 @@ def ranked(rank: Any, reward: Any, intention: Any = "n1", **more: Any) -> Any:
     }
 
 
-def test_what_near_cases_paid_counts_repetitions_and_needs_one_stated_cost() -> None:
+def test_what_near_cases_paid_for_a_task_once_needs_one_stated_cost() -> None:
     found = task_baselines([case("aba", [1.0, 5.0, 2.0]), case("b", [5.0])])
-    assert [found.of(task) for task in ("a", "b", "done by none", None)] == [1.5, 5.0, 0.0, 0.0]
+    assert [found.of(task) for task in ("a", "b", "done by none", None)] == [1.5, 5.0, None, None]
+    assert found.paid["a"] == Paid(1.5, 1.0, 0.5)  # twice in one of two cases
     assert task_baselines([case("a", [None])]).of("a") is None
     assert task_baselines([]).of("a") is None
 
 
 def test_known_payments_stand_for_the_unknown_ones_of_the_same_task() -> None:
     found = task_baselines([case("a", [4.0]), case("aa", [None, 8.0]), case("b", [1.0]), case("b", [1.0])])
-    assert found.of("a") == pytest.approx(
-        6.0 * 3 / 4
-    )  # done three times in four cases, for 6 dollars where it is known
+    assert found.paid["a"] == Paid(6.0, 0.75, 0.5)
+
+
+def test_a_difference_is_price_repetition_and_steps_left_out_and_they_sum() -> None:
+    """Two cases: a twice for 4 and c for 9; a for 4 and b for 10. The workflow does a for 3, b for 10 and d for 1."""
+    found = task_baselines([case("aac", [4.0, 4.0, 9.0]), case("ab", [4.0, 10.0])])
+    steps = [TaskNode("n1", "a", "A", cost_usd=3.0), TaskNode("n2", "b", "B", cost_usd=10.0)]
+    steps.append(TaskNode("n3", "d", "D", cost_usd=1.0))
+    saved = found.saved(steps)
+    assert saved == {
+        "n1": Saved(4.0, 1.0, 2.0, 0.0),
+        "n2": Saved(10.0, 0.0, 0.0, -5.0),
+        "n3": Saved(None, None, None, -1.0),
+    }
+    assert found.left_out({"a", "b", "d"}) == {"c": 4.5}
+    parts = [usd for one in saved.values() for usd in one[1:] if usd is not None] + [4.5]
+    assert sum(parts) == (17.0 + 14.0) / 2 - 14.0
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.lists(st.tuples(st.sampled_from("abcd"), st.integers(0, 9)), max_size=6), min_size=1, max_size=5),
+    st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 9)), max_size=6),
+)
+def test_the_three_parts_always_sum_to_the_difference(cases: Any, plan: Any) -> None:
+    found = task_baselines([case("".join(t for t, _ in one), [float(c) for _, c in one]) for one in cases])
+    steps = [TaskNode(f"n{n}", task, task, cost_usd=float(cost)) for n, (task, cost) in enumerate(plan)]
+    parts = [usd for one in found.saved(steps).values() for usd in one[1:] if usd is not None]
+    parts += found.left_out({task for task, _ in plan}).values()
+    difference = sum(cost for one in cases for _, cost in one) / len(cases) - sum(cost for _, cost in plan)
+    assert sum(parts) == pytest.approx(difference, abs=1e-9)
 
 
 def test_costs_are_summed_over_rank_one_workflows_and_shares_add_up() -> None:

@@ -3,6 +3,14 @@
 from opus_pipelines.core.tables.declaration import RESULT, dataset, result_dataset, struct
 
 struct(
+    "left_out_task",
+    """
+    task_id  id   the task
+    usd      usd  what a nearest case paid for it on average, repetitions included
+""",
+)
+
+struct(
     "edit",
     """
     kind        string  way, review, parallel, wait, drop, merge, split, joint: several together; swap: only sets it
@@ -125,10 +133,17 @@ OPTIMIZED = result_dataset(
     gap_success           float         the same as a chance of success, where no gain is stated; else NULL
     exact                 bool          no other ways and reviews on its tasks in its shape earn more
     in_history            bool          this very sequence was once carried out
-    baseline_cost_usd     usd           what a nearest case paid for its compared steps, on average; NULL where no case
-                                        did all of this
-    saving_usd            usd           baseline_cost_usd less the cost of its compared steps: the sum of its steps'
-                                        savings
+    baseline_cost_usd     usd           what the nearest cases paid for its compared steps, each carried out once; NULL
+                                        where no case did all of this
+    saving_usd            usd           baseline_cost_usd less the cost of its compared steps: the same steps, cheaper
+                                        ways; the sum of its steps' savings
+    repetition_usd        usd           what a nearest case paid on average for carrying out its steps again; the sum of
+                                        its steps' repetition_usd
+    left_out_usd          usd           what a nearest case paid on average for the tasks of left_out, less what is paid
+                                        here for steps that not every nearest case did (its steps' left_out_usd)
+    left_out              list<left_out_task>  tasks of nearest cases that it does not have
+    cheaper_usd           usd           saving_usd + repetition_usd + left_out_usd: the mean cost of a nearest case less
+                                        the cost of this workflow, as far as both are known
     compared_steps        int64         steps whose cost now and in the nearest cases is known
     case_cost_usd         usd           median cost of a whole nearest case, steps that the workflow leaves out among
                                         it; in no saving
@@ -227,9 +242,12 @@ WORKFLOW_TASKS = result_dataset(
     model_share          prob               share of the trained work model's sequences that have it; NULL where no
                                             trained model serves
     evidence             int64              implementations behind it
-    baseline_cost_usd    usd                what a nearest case paid for the task on average, repetitions included; 0
-                                            where none did it
+    baseline_cost_usd    usd                what the nearest cases paid for the task once, on average; NULL where none
+                                            did it
     saving_usd           usd                baseline_cost_usd less cost_usd; NULL where one of them is unknown
+    repetition_usd       usd                what a nearest case paid on average for carrying it out again
+    left_out_usd         usd                0 or less: baseline_cost_usd times the share of the nearest cases that did
+                                            not do the task, or cost_usd where none did
     nearest_task_id      id                 of a new step the known task whose figures it has, as estimates; NULL of any
                                             other
 """,
@@ -307,7 +325,7 @@ COST_REPORT = result_dataset(
     duration_assumed_share  prob   share of duration_ms that rests on estimates and stated defaults
     duration_unknown_steps  int64  steps of unknown time among them
     share              prob    of the contract's cost
-    baseline_cost_usd  usd     what the nearest cases paid for this task, mean a case, summed over the compared steps
+    baseline_cost_usd  usd     what the nearest cases paid for this task once, mean, summed over the compared steps
     saving_usd         usd     the steps' savings, summed
     compared_steps     int64   steps whose cost now and in the nearest cases is known
     observed_share     prob    share of its figures whose basis is observed

@@ -18,7 +18,7 @@ from opus_pipelines.generation.planning.context import Candidate, Edit
 from opus_pipelines.generation.records import GenerationContext, Ranked
 from opus_pipelines.generation.results.rows import Row, Rows, edge_origin, node_origin
 from opus_pipelines.generation.results.verdict import ExpectedSuccess, Verdict, unread_documents
-from opus_pipelines.generation.search.costs import TaskBaselines, saving_usd, total
+from opus_pipelines.generation.search.costs import TaskBaselines, total
 from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.intakes.procedures.names import words
 from opus_pipelines.intakes.procedures.reading import ParsedProcedure, ProcedureStep
@@ -207,6 +207,8 @@ def workflow_rows(result: Ranked, context: GenerationContext) -> Rows:
         own = _optimized(rank, candidate, result, context) | _ranked_by(rank, candidate, result) | shares
         yield OPTIMIZED, ids | own | _judged(rank, candidate, result, own)
         starts, finishes = known_schedule(candidate.workflow)
+        steps = (candidate.workflow.by_id[node] for node in candidate.plan.nodes)
+        saved = result.task_baselines.saved(step for step in steps if isinstance(step, TaskNode))
         for position, node in enumerate(candidate.plan.nodes):
             row = {
                 "workflow_id": candidate.id,
@@ -217,6 +219,7 @@ def workflow_rows(result: Ranked, context: GenerationContext) -> Rows:
             }
             found = _node(node, candidate, result, index, keys)
             asked = reasons.of_task(found["task_id"]) if "task_id" in found else {}
+            found |= saved[node]._asdict() if node in saved else {}
             yield WORKFLOW_TASKS, ids | row | found | asked | _own_title(node, candidate, intake)
         for row in _edges(candidate, result):
             yield WORKFLOW_EDGES, ids | row
@@ -371,12 +374,19 @@ def _lead_time(candidate: Candidate, result: Ranked) -> Row:
 
 
 def _saving(steps: Sequence[TaskNode], baselines: TaskBaselines) -> Row:
-    """Sums over the steps that can be compared (`generation.search.costs`)."""
-    pairs = [(baselines.of(None if t.is_review else t.task_id), t.known_cost_usd) for t in steps]
-    compared = [(then, now) for then, now in pairs if then is not None and now is not None]
-    return {
-        "baseline_cost_usd": total(then for then, _ in compared),
-        "saving_usd": total(saving_usd(*pair) for pair in compared),
+    """Sums over the steps that can be compared, and over the tasks left out (`generation.search.costs`)."""
+    saved = baselines.saved(steps).values()
+    compared = [one for one in saved if one.saving_usd is not None]
+    others = baselines.left_out({t.task_id for t in steps if not t.is_review})
+    parts = {
+        "saving_usd": total(one.saving_usd for one in compared),
+        "repetition_usd": total(one.repetition_usd for one in compared),
+        "left_out_usd": total((*(one.left_out_usd for one in saved), *others.values())),
+    }
+    return parts | {
+        "baseline_cost_usd": total(one.baseline_cost_usd for one in compared),
+        "left_out": [{"task_id": task, "usd": usd} for task, usd in others.items()],
+        "cheaper_usd": total(parts.values()),
         "compared_steps": len(compared),
     }
 
@@ -478,8 +488,6 @@ def _task(data: TaskNode, result: Ranked, index: SnapshotIndex, keys: dict[str, 
         }
         | _unknown(data)
     )
-    baseline_usd = result.task_baselines.of(None if data.is_review else data.task_id)
-    row |= {"baseline_cost_usd": baseline_usd, "saving_usd": saving_usd(baseline_usd, data.known_cost_usd)}
     if data.is_review:
         return row | {"origin": REVIEW}
     task, mode = result.drafted.graph.tasks[data.task_id], result.context.draft.prices.known_mode(data)

@@ -28,21 +28,25 @@ The rule is this project's own. The search minimises a sum over steps, so every 
 
 Computes the baseline: how similar cases of history carried out this kind of work, and what they paid.
 
-A saving is defined once, for a step, and added up from there. The compared cases are the nearest similar cases.
+A saving is defined once, for a step, and added up from there. The compared cases are the nearest similar cases. What
+they cost on average, less what the workflow costs, has three parts, and only the first one is called the saving:
 
-- The baseline of a step is the mean amount that a compared case paid for its task, repetitions included; it is 0 where
-  no compared case did the task.
-- The saving of a step is its baseline less its cost. It is unknown where one of the two is unknown. The price of time
-  and of held resources is part of no saving.
-- The saving of a workflow is the sum over its steps. The saving of a contract is the sum over its rank-1 workflows.
-  Tasks, workflows, contracts and the shipped queries therefore add up the same numbers. A step of history that a
-  workflow leaves out is not a saving of the workflow.
+- The price: the baseline of a step is the mean amount that compared cases paid for carrying out its task once. The
+  saving is the baseline less the cost of the step. It is unknown where one of the two is unknown.
+- Repetition: what a compared case paid on average for carrying out the task again, which the workflow does not plan.
+- Steps left out: what a compared case paid on average for tasks that the workflow does not have, less what the
+  workflow pays for steps that not every compared case did.
+
+The price of time and of held resources is part of none of them. The parts of a workflow are the sums over its steps and
+over the tasks that it leaves out. Those of a contract are the sums over its rank-1 workflows. Tasks, workflows,
+contracts and the shipped queries therefore add up the same numbers.
 
 `Baseline` also gives the median cost and duration of a whole case. These medians are part of no saving.
 """
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -321,25 +325,70 @@ def baseline(cases: Iterable[Mapping[str, Any]], settings: Cost) -> Baseline:
     )
 
 
+class Paid(NamedTuple):
+    """What compared cases paid for carrying out a task once (mean, None: unknown), and how often a case did it.
+
+    `often` is the mean number of times a case, and `share` the share of the cases that did it at least once.
+    """
+
+    usd: float | None
+    often: float
+    share: float
+
+    @property
+    def case_usd(self) -> float | None:
+        """Returns the dollars that a case paid for the task on average, repetitions included."""
+        return None if self.usd is None else self.usd * self.often
+
+
+class Saved(NamedTuple):
+    """The difference between the compared cases and a step, in dollars; None where it is unknown."""
+
+    baseline_cost_usd: float | None = None
+    saving_usd: float | None = None
+    repetition_usd: float | None = None
+    left_out_usd: float | None = None
+
+
 @dataclass(frozen=True)
 class TaskBaselines:
-    """The mean amount in dollars that a compared case paid for each task; `compared` counts the cases."""
+    """What the compared cases paid for each task; `compared` counts the cases."""
 
-    usd: Mapping[str, float | None]
+    paid: Mapping[str, Paid]
     compared: int
 
     def of(self, task: str | None) -> float | None:
-        """Returns the dollars per case for a task, 0.0 where no compared case did it.
+        """Returns the dollars for a task once, None where they are unknown or no compared case did it."""
+        paid = self.paid.get(task) if task is not None else None
+        return None if paid is None else paid.usd
 
-        Returns None where the amount is unknown, or where there is no case to compare with.
-        """
-        if not self.compared:
-            return None
-        return self.usd.get(task, 0.0) if task is not None else 0.0
+    def saved(self, steps: Iterable[TaskNode]) -> dict[str, Saved]:
+        """Returns the difference of each step of a workflow, by node. A step that is planned again repeats its task."""
+        found: dict[str, Saved] = {}
+        seen: set[str] = set()
+        for step in steps:
+            task = None if step.is_review else step.task_id
+            found[step.id] = self._saved(task, step.known_cost_usd, task in seen)
+            seen |= {task} if task is not None else set()
+        return found
+
+    def _saved(self, task: str | None, cost: float | None, is_again: bool) -> Saved:
+        paid = self.paid.get(task) if task is not None else None
+        if cost is None or not self.compared or (paid is not None and paid.usd is None):
+            return Saved(self.of(task))
+        if paid is None or paid.usd is None:
+            return Saved(left_out_usd=-cost)
+        repeated, added = (-1.0, 0.0) if is_again else (paid.often - paid.share, paid.share - 1.0)
+        return Saved(paid.usd, paid.usd - cost, repeated * paid.usd, added * paid.usd)
+
+    def left_out(self, tasks: Collection[str]) -> dict[str, float]:
+        """Returns what a compared case paid on average for each other task than these, where it is known."""
+        others = ((task, paid.case_usd) for task, paid in sorted(self.paid.items()) if task not in tasks)
+        return {task: usd for task, usd in others if usd is not None}
 
 
 def task_baselines(cases: Collection[Mapping[str, Any]], settings: Cost | None = None) -> TaskBaselines:
-    """Returns what a case paid on average for each task, repetitions included.
+    """Returns what the cases paid for each task, and how often they did it.
 
     The rows have `tasks`, `task_cost_usd` and `task_duration_ms`, and the actors of each task (`actor_kinds`, `models`,
     `actor_groups`), so that both sides of a saving use the same stated prices.
@@ -348,16 +397,14 @@ def task_baselines(cases: Collection[Mapping[str, Any]], settings: Cost | None =
     others.
     """
     done: dict[str, list[float | None]] = {}
+    did: Counter[str] = Counter()
     stated = SameSettings.of(settings or Cost())
     for case in cases:
+        did.update(set(case["tasks"]))
         for task, price in zip(case["tasks"], _prices(case, stated), strict=True):
             done.setdefault(task, []).append(price.cost_usd)
-    return TaskBaselines({task: _mean(costs, len(cases)) for task, costs in done.items()}, len(cases))
-
-
-def saving_usd(baseline_usd: float | None, cost_usd: float | None) -> float | None:
-    """Returns the saving of one step in dollars; None where one of the two amounts is unknown."""
-    return None if baseline_usd is None or cost_usd is None else baseline_usd - cost_usd
+    paid = {task: Paid(_mean(costs), len(costs) / len(cases), did[task] / len(cases)) for task, costs in done.items()}
+    return TaskBaselines(paid, len(cases))
 
 
 def total(figures: Iterable[float | None]) -> float | None:
@@ -366,9 +413,9 @@ def total(figures: Iterable[float | None]) -> float | None:
     return math.fsum(known) if known else None
 
 
-def _mean(costs: list[float | None], cases: int) -> float | None:
+def _mean(costs: list[float | None]) -> float | None:
     known = [x for x in costs if x is not None]
-    return math.fsum(known) * (len(costs) / len(known)) / cases if known else None
+    return math.fsum(known) / len(known) if known else None
 
 
 def _prices(row: Mapping[str, Any], stated: SameSettings[Cost]) -> tuple[Price, ...]:
