@@ -34,6 +34,7 @@ from opus_pipelines.core.schemas import (
 from opus_pipelines.generation.results import contract as result_checks
 from opus_pipelines.generation.results.contract import TABLES
 from opus_pipelines.wkg.checks import (
+    ALIKE,
     DATASET_MEANINGS,
     EMBEDDED_DATASETS,
     FIGURE_CHECKS,
@@ -111,6 +112,7 @@ MINED_CHECKS = _blocking(
         "keys are unique": MINED_DATASETS,
         "every task exists": (EDGES, TASK_IMPLEMENTATIONS, NEEDS, ALIASES, VARIANTS, CONTEXTS, CASES),
         "every task has a name in history": [TASKS],
+        ALIKE: [TASKS],
         "probabilities lie in [0, 1]": _with_probabilities(MINED_DATASETS),
         **FIGURE_CHECKS,
         "task implementations add up to the cases'": [TASKS],

@@ -25,7 +25,7 @@ from opus_pipelines.core.versions import versions_of
 from opus_pipelines.generation.bulk.chunks import GenerationSetup
 from opus_pipelines.generation.bulk.run import BulkRun
 from opus_pipelines.generation.contracts import needed_for_contracts
-from opus_pipelines.generation.results.contract import ContractResult, check_result, publish_contract
+from opus_pipelines.generation.results.contract import ContractResult, check_result, left_out_lines, publish_contract
 from opus_pipelines.generation.results.staleness import failed_intakes, is_current, next_attempt
 from opus_pipelines.intakes.intake import ContractFolder
 from opus_pipelines.lake.atomic_files import require_free_space
@@ -214,6 +214,14 @@ class _Publishing:
         if wrong := [c for c in found if not c.passed]:
             raise CheckFailed(
                 f"{contract.key} was not published: " + "; ".join(f"{c.name} ({c.dataset}): {c.detail}" for c in wrong)
+            )
+        if left := left_out_lines(result):
+            logger.warning(
+                "%s / %s: parts of documents were left out (%d), such as %s; `opus query left_out` lists them",
+                contract.client,
+                contract.contract,
+                len(left),
+                left[0],
             )
         publish_contract(lake, result, now)
         prune_results(lake, contract.client, contract.contract, settings.retention, now)

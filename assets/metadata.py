@@ -40,11 +40,14 @@ _BEST = ("title", "reward_usd", "cost_usd", "success_probability", "workflow_id"
 
 
 def sources_table(files: Iterable[Mapping[str, Any]]) -> dg.TableMetadataValue | None:
-    """Returns a row for each source with the numbers of its files and records; None without sources."""
+    """Returns a row for each source with the numbers of its files and records; None without sources.
+
+    Files that are gone are left out: a source of a forgotten client must not be named again.
+    """
     rows: dict[str, dict[str, Any]] = {}
-    for file in files:
+    for file in (file for file in files if file["status"] != "gone"):
         row = rows.setdefault(file["source"], {"source": file["source"], "files": 0, "records": 0, "rejected": 0})
-        row["files"] += file["status"] != "gone"
+        row["files"] += 1
         row["records"] += file["records"] or 0
         row["rejected"] += file["records_rejected"] or 0
     return _table([rows[name] for name in sorted(rows)])

@@ -7,6 +7,7 @@ what to look at, and the full trace goes to a log.
 import contextlib
 import errno
 import os
+import resource
 import sys
 import traceback
 from collections.abc import Callable
@@ -98,6 +99,8 @@ def line_of(error: BaseException, keep: Callable[[], Path | None] = lambda: None
 
 
 def _meaning(error: BaseException) -> str:
+    if (limit := resource.getrlimit(resource.RLIMIT_FSIZE)[0]) != resource.RLIM_INFINITY:
+        return f"no file may be larger than {limit:,} bytes here; raise the limit with `ulimit -f unlimited`"
     package = type(error).__module__.partition(".")[0]
     if package in _PACKAGES:
         return _PACKAGES[package]
@@ -116,6 +119,8 @@ def _own_words(error: BaseException) -> str:
 def _of_system(error: OSError) -> str:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"the disk is full{_of_file(error)}; make room, and run the command again"
+    if error.errno == errno.EFBIG:
+        return f"a file would be larger than it may be here{_of_file(error)}; `ulimit -f` shows the limit"
     if error.errno == errno.EMFILE:
         return "too many files are open; raise the limit with `ulimit -n 4096`"
     return clean(_own_words(error))[:_MOST]

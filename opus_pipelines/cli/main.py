@@ -115,6 +115,7 @@ def completion(shell: str) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code: 0 done, 1 failed, 2 wrong usage."""
+    _open_streams()
     stated = list(sys.argv[1:] if arguments is None else arguments)
     if asked := os.environ.get(COMPLETION):  # a shell asks what may follow
         from click.shell_completion import shell_complete
@@ -126,6 +127,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             opus.invoke(context)
 
     return guarded(command, lambda: Options.lake_of(stated))
+
+
+def _open_streams() -> None:
+    """Opens what was closed of stdout and stderr on nothing: the next file would be called by its number otherwise."""
+    while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(handle, True)
+    os.close(handle)
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, "w", encoding="utf-8", closefd=False))
 
 
 def _log_to_stderr() -> None:

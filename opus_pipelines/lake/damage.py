@@ -8,6 +8,7 @@ Finds damage in the SQLite databases of the lake: Dagster's record of runs, and 
 change with every run, so no list can hold their hashes: SQLite's own check says whether they are sound.
 """
 
+import re
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -69,7 +70,12 @@ def damaged_databases(lake: Lake) -> Iterator[Damage]:
 
 
 def require_openable(lake: Lake) -> None:
-    """Raises LakeError where a database that every run of Dagster needs cannot be opened."""
+    """Raises LakeError where a database that every run of Dagster needs cannot be opened.
+
+    SQLite takes the path as a part of an address, in which `?` ends it and `%41` stands for a letter.
+    """
+    if found := re.search(r"\?|%[0-9A-Fa-f]{2}", str(lake.root.absolute())):
+        raise LakeError(f"no database can be opened in {lake.root}, because of {found[0]!r} in the path; rename it")
     for name in NEEDED:
         if (file := lake.dagster_home / name).is_file():
             with opened_database(file) as database:

@@ -18,7 +18,7 @@ from opus_pipelines.core.ids import digest
 from opus_pipelines.core.schemas import DATASETS
 from opus_pipelines.lake.atomic_files import read_json, write_atomically, write_json
 
-FORMAT = 2
+FORMAT = 3  # raise it also where a file that is kept gets a field without which an older version misreads it
 _NAME = "lake.json"
 # A lake without lake.json has one of these folders; a folder without them is no lake yet.
 _FOLDERS_OF_A_LAKE = ("wkg", "history", ".empty")
@@ -43,7 +43,7 @@ def format_of(root: Path) -> int | None:
     if lake_format > FORMAT:
         raise LakeError(
             f"{root} is a lake of format {lake_format}; this version reads up to {FORMAT}: "
-            "install the newer version that wrote it"
+            f"install opus-pipelines {known.get('version', 'of that version')} or newer; nothing was written"
         )
     return lake_format
 
@@ -55,7 +55,10 @@ def has_these_columns(root: Path) -> bool:
 
 def stamp(root: Path, with_columns: bool = True) -> None:
     """Writes the format of this version to `lake.json`; `with_columns` says that the empty typed files are there."""
-    write_json(root / _NAME, {"format": FORMAT, "schemas": schemas_hash() if with_columns else None})
+    from importlib.metadata import version  # it brings the e-mail parser, and most commands stamp nothing
+
+    stated = {"format": FORMAT, "schemas": schemas_hash() if with_columns else None}
+    write_json(root / _NAME, stated | {"version": version("opus-pipelines")})
 
 
 def write_empty(folder: Path) -> None:

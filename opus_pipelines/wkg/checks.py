@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from opus_pipelines.core.errors import CheckFailed, CheckResult, LakeError, equal, result
+from opus_pipelines.core.ids import look_alike_form
 from opus_pipelines.core.registry import Registry, takes
 from opus_pipelines.core.schemas import (
     ALIASES,
@@ -172,6 +173,7 @@ def _failed(reasons: pa.ChunkedArray) -> int:
     return int(pc.sum(pc.is_in(reasons, pa.array([NOT_COMPUTED, NO_INTERVAL]))).as_py() or 0)
 
 
+ALIKE = "no two clients look alike"
 MINED_DATASETS = (TASKS, TASK_IMPLEMENTATIONS, EDGES, WAITS, NEEDS, ALIASES, VARIANTS, CONTEXTS, CASES)
 EMBEDDED_DATASETS = (EMBEDDINGS, IMPLEMENTATION_VECTORS, PROCEDURES, PROCEDURE_VECTORS)
 RECALL = "recall at 10 against exact search"
@@ -181,6 +183,8 @@ DATASET_MEANINGS = {  # what must hold, by check; the reference of the checks an
     "records add up to "
     "the records read.",
     "implementations as counted": "The stored history of every source has as many cases as its reader counted.",
+    ALIKE: "No two names of clients differ only in case, accents, blanks, invisible characters or letters of another "
+    "script: they would be two clients. This check warns and does not block.",
     "schema": "Every Parquet file has exactly the columns and types of the data dictionary.",
     "keys are unique": "No two rows have the same key.",
     "every task exists": "Every task id in the dataset is a row of wkg/tasks.",
@@ -339,8 +343,17 @@ def _references(tables: dict[Dataset, pa.Table]) -> Iterator[CheckResult]:
         yield result("every task exists", dataset, sorted(unknown), f"{len(tasks)} tasks")
     if ALIASES not in tables:
         return
+    yield result(ALIKE, TASKS, _alike(tables[TASKS]["clients"]), f"{len(tasks)} tasks", blocking=False)
     bare = set(tasks.to_pylist()) - set(tables[ALIASES]["task_id"].to_pylist())
     yield result("every task has a name in history", TASKS, sorted(bare), f"{len(tasks)} tasks")
+
+
+def _alike(clients: pa.ChunkedArray) -> list[str]:
+    """Returns the names of clients that a person takes for the same; one whose spelling does not show is escaped."""
+    names: dict[str, list[str]] = {}
+    for name in sorted(pc.unique(pc.list_flatten(clients)).to_pylist()):
+        names.setdefault(look_alike_form(name), []).append(ascii(name))
+    return [" and ".join(same) for same in names.values() if len(same) > 1]
 
 
 def _ranges(tables: dict[Dataset, pa.Table]) -> Iterator[CheckResult]:

@@ -98,6 +98,7 @@ BLOCKING = {
         "keys_are_unique",
         "missing_figures_have_a_reason",
         "no_industry_or_source_vanished",
+        "no_two_clients_look_alike",
         "probabilities_lie_in_0_1",
         "schema",
         "task_implementations_add_up_to_the_cases",

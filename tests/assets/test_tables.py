@@ -15,12 +15,13 @@ def test_a_row_for_each_source() -> None:
         {"source": "b", "status": "loaded", "records": 7, "records_rejected": 2},
         {"source": "a", "status": "rejected", "records": None, "records_rejected": None},
         {"source": "b", "status": "gone", "records": 1, "records_rejected": 0},
+        {"source": "of a forgotten client", "status": "gone", "records": 80, "records_rejected": 0},
     ]
     table = sources_table(files)
     assert table is not None
     assert [dict(record.data) for record in table.records] == [
         {"source": "a", "files": 1, "records": 0, "rejected": 0},
-        {"source": "b", "files": 1, "records": 8, "rejected": 2},
+        {"source": "b", "files": 1, "records": 7, "rejected": 2},
     ]
     assert sources_table([]) is None
 

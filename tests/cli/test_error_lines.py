@@ -5,6 +5,7 @@ import errno
 import json
 import signal
 import subprocess
+import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -185,3 +186,16 @@ def test_a_broken_pipe_does_not_change_what_the_process_does_at_the_next_one(
 @pytest.mark.parametrize("error", [KeyError("b"), pa.ArrowNotImplementedError("interval"), duckdb.IOException("x")])
 def test_no_error_says_that_the_lake_is_damaged(error: BaseException, tmp_path: Path) -> None:
     assert "damaged" not in line_of(error, lambda: tmp_path)
+
+
+@pytest.mark.long
+def test_a_closed_stdout_is_no_defect() -> None:
+    command = f"{sys.executable} -m opus_pipelines.cli.main tasks --help >&-"
+    ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (DONE, "")
+
+
+def test_a_file_over_the_limit_is_named() -> None:
+    line = line_of(OSError(errno.EFBIG, "File too large", "a/part.parquet"))
+    assert "a/part.parquet" in line
+    assert "ulimit" in line

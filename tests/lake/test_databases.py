@@ -95,3 +95,12 @@ def test_an_empty_or_missing_record_has_no_runs(lake: Lake) -> None:
     assert (last_runs(lake), has_unfinished_runs(lake)) == ([], False)
     (lake.dagster_home / "history" / "runs.db").unlink()
     assert (last_runs(lake), has_unfinished_runs(lake)) == ([], False)
+
+
+@pytest.mark.parametrize(("name", "opens"), [("a%41", False), ("a?b", False), ("a%zz", True), ("a#b", True)])
+def test_a_path_that_sqlite_would_read_otherwise_is_refused(name: str, opens: bool, tmp_path: Path) -> None:
+    if opens:
+        require_openable(Lake(tmp_path / name))
+    else:
+        with pytest.raises(LakeError, match="rename"):
+            require_openable(Lake(tmp_path / name))

@@ -107,8 +107,12 @@ def test_the_first_writer_takes_an_older_lake_over_with_one_line(lake: Lake, cap
         pass
     (line,) = [r.getMessage() for r in caplog.records]
     assert line.startswith(f"{lake.root} is of format 1")
-    assert line.endswith("format 2")
-    assert read_json(lake.root / "lake.json") == {"format": 2, "schemas": version.schemas_hash()}
+    assert line.endswith("format 3")
+    assert read_json(lake.root / "lake.json") == {
+        "format": 3,
+        "schemas": version.schemas_hash(),
+        "version": "0.1.0",
+    }
     assert "community" in pq.ParquetFile(lake.root / ".empty/wkg_tasks.parquet").schema_arrow.names
     caplog.clear()
     with lake.lock():
@@ -123,14 +127,12 @@ def test_a_lake_of_a_newer_version_is_refused_in_one_line(
     lake: Lake, arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(lake.root.parent)
-    write_json(lake.root / "lake.json", {"format": 3})
+    write_json(lake.root / "lake.json", {"format": 4, "version": "0.7.2"})
     assert main(arguments) == 1
-    expected = (
-        f"opus: {lake.root} is a lake of format 3; this version reads up to 2: install the newer "
-        f"version that wrote it\n"
-    )
-    assert capsys.readouterr().err == expected
-    with pytest.raises(LakeError, match="format 3"), lake.lock():
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "format 4" in line
+    assert "install opus-pipelines 0.7.2" in line
+    with pytest.raises(LakeError, match="format 4"), lake.lock():
         pass
 
 
@@ -146,6 +148,6 @@ def test_an_empty_folder_is_no_lake_and_becomes_one_of_this_format(
     assert version.format_of(tmp_path) is None
     with caplog.at_level(logging.INFO, "opus_pipelines.lake.layout"), Lake(tmp_path).lock():
         pass
-    assert version.format_of(tmp_path) == 2
+    assert version.format_of(tmp_path) == 3
     assert not version.has_these_columns(tmp_path)
     assert caplog.records == []

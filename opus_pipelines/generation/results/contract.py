@@ -24,6 +24,7 @@ from opus_pipelines.core.schemas import (
 )
 from opus_pipelines.generation.results.changes import write_changes
 from opus_pipelines.generation.results.rows import DATASETS_OF_GENERATION, Row
+from opus_pipelines.intakes.elements import INHERITED
 from opus_pipelines.lake.damage import files_of
 from opus_pipelines.lake.file_lists import sealed_text
 from opus_pipelines.lake.layout import Lake, read_table, write_table
@@ -134,6 +135,17 @@ class ContractResult:
         return {
             name: staged.rows(name) if isinstance(staged, StagedTables) else staged[name].num_rows for name in staged
         }
+
+
+def left_out_lines(result: ContractResult) -> list[str]:
+    """Returns a line for each document of which a part was left out; a contract's own documents are named once."""
+    lines = {
+        f"{'' if e['role'] == INHERITED else row['folder'] + '/'}{e['role']}/{e['name']}: {e['left_out']}": None
+        for row in result.tables[INTAKES.name].select(["folder", "elements"]).to_pylist()
+        for e in row["elements"] or ()
+        if e["left_out"]
+    }
+    return list(lines)
 
 
 def result_table(result: ContractResult, dataset: Dataset, rows: list[Row]) -> pa.Table:

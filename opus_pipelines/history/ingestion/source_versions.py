@@ -60,7 +60,10 @@ class SourceVersions:
         """Loads the versions that the lake keeps."""
         kept = read_json(_path(lake)) or {}
         versions = {
-            mark: SourceVersion(**row | {name: tuple(row.get(name, ())) for name in ("files", "without", "open_cases")})
+            mark: SourceVersion(
+                **{name: row[name] for name in SourceVersion.__dataclass_fields__ if name in row}
+                | {name: tuple(row.get(name, ())) for name in ("files", "without", "open_cases")}
+            )
             for mark, row in kept.items()
         }
         return cls(Forgotten.of(lake), versions)

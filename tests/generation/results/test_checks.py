@@ -15,7 +15,15 @@ from opus_pipelines.core.schemas import (
     WORKFLOW_EDGES,
     WORKFLOW_TASKS,
 )
-from opus_pipelines.generation.results.contract import MEANINGS, TABLES, ContractResult, check_result, result_table
+from opus_pipelines.generation.results.contract import (
+    MEANINGS,
+    TABLES,
+    ContractResult,
+    check_result,
+    left_out_lines,
+    result_table,
+)
+from opus_pipelines.lake.layout import table_of
 
 ROWS: dict[str, list[dict[str, Any]]] = {
     INTAKES.name: [{"intake_id": "k1", "folder": "one", "status": "generated"}],
@@ -74,3 +82,11 @@ BROKEN: dict[str, tuple[Callable[[], ContractResult], str]] = {
 def test_a_broken_result_fails_the_check_of_its_rule(check: str) -> None:
     made, dataset = BROKEN[check][0](), BROKEN[check][1]
     assert failed(made) == [(check, dataset)]
+
+
+def test_a_document_of_the_contract_that_was_left_out_is_named_once() -> None:
+    of_contract = {"role": "contract", "name": "rules.pdf", "left_out": "it is too long"}
+    own = {"role": "input", "name": "letter.txt", "left_out": "it is empty"}
+    rows = [{"folder": "a", "elements": [of_contract, own]}, {"folder": "b", "elements": [of_contract, {"name": "x"}]}]
+    made = ContractResult("Acme", "Retail", "r1", "w1", "m", {INTAKES.name: table_of(INTAKES, rows)})
+    assert left_out_lines(made) == ["contract/rules.pdf: it is too long", "a/input/letter.txt: it is empty"]

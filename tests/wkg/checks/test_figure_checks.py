@@ -1,13 +1,14 @@
 """Checks of figures on tables made by hand."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from opus_pipelines.core.schemas import EDGES, TASK_IMPLEMENTATIONS, WAITS, Dataset
-from opus_pipelines.lake.layout import table_of
-from opus_pipelines.wkg.checks import FINITE, ORDERED, RISING, WHOLE, check_figures
+from opus_pipelines.core.schemas import ALIASES, EDGES, TASK_IMPLEMENTATIONS, TASKS, WAITS, Dataset
+from opus_pipelines.lake.layout import dataset_folder, table_of, write_table
+from opus_pipelines.wkg.checks import ALIKE, FINITE, ORDERED, RISING, WHOLE, check_figures, check_snapshot
 
 WAIT = {
     "level": "task",
@@ -62,3 +63,18 @@ def test_waits_of_edges_and_working_times_of_ways_are_held_too() -> None:
     edge = {"src": "a", "dst": "b", "wait_ms_p50": 2.0, "wait_ms_p90": 1.0}
     assert failed(EDGES, edge) == {ORDERED: "1 wrong: wait_ms_p50 > wait_ms_p90"}
     assert RISING in failed(TASK_IMPLEMENTATIONS, {"task_id": "a", "duration_ms_quantiles": [2.0, 1.0]})
+
+
+def test_clients_that_look_alike_are_named(tmp_path: Path) -> None:
+    rows = [
+        {"task_id": "t1", "clients": ["Acme", "Bolt GmbH"]},
+        {"task_id": "t2", "clients": ["Acm\u0435", "bolt\u00a0gmbh", "Bolt"]},
+    ]
+    for dataset in (TASKS, ALIASES):
+        write_table(dataset, table_of(dataset, rows if dataset is TASKS else []), dataset_folder(tmp_path, dataset))
+    (found,) = [c for c in check_snapshot(tmp_path, (TASKS, ALIASES)) if c.name == ALIKE]
+    assert not found.passed
+    assert not found.blocking
+    assert "'Acme' and 'Acm\\u0435'" in found.detail
+    assert "'Bolt GmbH' and 'bolt\\xa0gmbh'" in found.detail
+    assert "2 wrong" in found.detail
