@@ -36,7 +36,7 @@ class SimilarCase:
     repetitions included; `activities` also has events and outcomes. Costs are in dollars, times in milliseconds.
     `outcome_by_activities`: the rule [success] of the source decides the outcome by the activities of the case, so that
     it tells which cases to follow and not what a step is worth. `is_decision`: nobody executed the case; it is a
-    workflow that a person accepted or wrote for a similar intake.
+    workflow that a person accepted or wrote for a similar intake. `attributes` are those of the case at the start.
     """
 
     implementation_id: str
@@ -57,6 +57,7 @@ class SimilarCase:
     activities: tuple[str, ...] = ()
     lead_time_ms: float | None = None
     outcome_by_activities: bool = False
+    attributes: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_informative(self) -> bool:

@@ -21,6 +21,7 @@ from opus_pipelines.core.statistics import lift, rate_of
 from opus_pipelines.lwm.interface import SimilarCase
 from opus_pipelines.lwm.retrieval.consensus import Consensus, Trace
 from opus_pipelines.lwm.retrieval.similar_cases import SimilarCases, StartOutcomes
+from opus_pipelines.wkg.estimates.next_activity import groups_of
 
 OUTCOMES, SUPPORT = "outcomes", "support"
 LEAST_KNOWN = 0.5  # least share of the similar cases, by weight, with a known outcome where outcomes decide
@@ -143,6 +144,7 @@ def are_few(cases: Sequence[SimilarCase]) -> bool:
 
 MIN_SUCCESSES = 0.5  # total weight of similar successful cases from which the similar cases decide
 MIN_WITHOUT = 1.0  # total weight of similar cases without a task, below which success rates are not compared
+LEAST_STRATUM = 5  # similar cases with one value of an attribute, from which they are compared with each other
 ALTERNATIVE_MARGIN = 0.1  # most by which the success rate with an alternative may be lower than with the task itself
 
 
@@ -211,14 +213,58 @@ class _TaskCounts:
 
 
 def _usual_tasks(counted: _TaskCounts, chosen: frozenset[str], settings: Generation) -> list[str]:
-    """Return the tasks of most successes for which history does not show that leaving them out is harmless."""
+    """Return the tasks of most successes for which history does not show that leaving them out is harmless.
+
+    History was no experiment: sicker patients get more treatment. A comparison of cases with and without a task must
+    therefore hold among cases with the same attributes at the start, for each attribute. A task after which cases ended
+    clearly worse is kept where they did not among such cases, or where no attribute is known: it rather follows from
+    what was bad already.
+    """
     missed_right, missed = (
         np.maximum(0.0, counted.whole_right - counted.right),
         np.maximum(0.0, counted.whole - counted.done),
     )
     harm = lift(counted.right, counted.done, missed_right, missed)[2]
-    usual = (counted.right > settings.usual_share * counted.whole_right) & (harm > settings.harmless_lift)
-    return [task for task, holds in zip(counted.tasks, usual, strict=True) if holds and task not in chosen]
+    most = counted.right > settings.usual_share * counted.whole_right
+    strata = _strata(counted.cases)
+    found = []
+    for task in np.flatnonzero(most).tolist():
+        if counted.tasks[task] in chosen:
+            continue
+        hidden = max((_hidden(counted, counted.tasks[task], by) for by in strata), default=0.0)
+        most_lost = float(harm[task]) + max(0.0, hidden)
+        seems_bad = bool(harm[task] < 0.0)
+        if (not strata or most_lost >= 0.0) if seems_bad else most_lost > settings.harmless_lift:
+            found.append(counted.tasks[task])
+    return found
+
+
+def _strata(cases: Sequence[SimilarCase]) -> list[np.ndarray]:
+    """Return the groups [cases] of the cases by each attribute that distinguishes some of them at the start."""
+    codes = groups_of([dict(case.attributes) for case in cases], LEAST_STRATUM)
+    return [codes[:, n] for n in range(codes.shape[1])]
+
+
+def _hidden(counted: _TaskCounts, task: str, strata: np.ndarray) -> float:
+    """Return by how much the lift of a task is higher among cases of the same stratum than among all cases.
+
+    The strata are weighed as by Mantel and Haenszel. The result is infinite where no stratum has cases with and
+    without the task, because nothing is known then.
+    """
+    weight = np.array([case.weight for case in counted.cases])
+    right = np.array([bool(case.success) for case in counted.cases]) * weight
+    has = np.array([task in case.tasks for case in counted.cases])
+    n, k = (
+        np.stack([np.bincount(strata, values * (has == side), int(strata.max()) + 1) for side in (True, False)])
+        for values in (weight, right)
+    )
+    both = (n > 0).all(axis=0)
+    if not both.any():
+        return float("inf")
+    rates = k[:, both] / n[:, both]
+    shares = n[:, both].prod(axis=0) / n[:, both].sum(axis=0)
+    of_all = k.sum(axis=1) / n.sum(axis=1)
+    return float((shares * (rates[0] - rates[1])).sum() / shares.sum() - (of_all[0] - of_all[1]))
 
 
 def _most_certain(counted: _TaskCounts, chosen: frozenset[str]) -> str | None:

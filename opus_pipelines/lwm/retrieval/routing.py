@@ -80,6 +80,7 @@ _COLUMNS = [
     "client",
     "kind_of_case",
     "lead_time_ms",
+    "attributes",
     *_IN_STEP,
 ]
 _KEPT_CASES = 10_000  # most cases in the cache, some kB each
@@ -230,6 +231,7 @@ def _case(row: dict[str, Any], passive: frozenset[str], outcome_by_activities: b
         actor_groups=values["actor_groups"],
         lead_time_ms=row.get("lead_time_ms"),
         outcome_by_activities=outcome_by_activities,
+        attributes=tuple((name, value) for name, value in row.get("attributes") or () if value is not None),
     )
 
 

@@ -260,27 +260,26 @@ def _spells(waits: _Floats, which: np.ndarray, silent: _Floats) -> tuple[_Floats
     return time[order], kind[order], np.full(MOST_SPELLS, len(time) / MOST_SPELLS)
 
 
-def groups_of(cases: Sequence[dict[str, str]]) -> Codes:
+def groups_of(cases: Sequence[dict[str, str]], least: int = LEAST_GROUP) -> Codes:
     """[cases, attributes] the group of each case for each attribute: its value where that is frequent, the eighth that
     a number is in.
 
-    An attribute that is the same for all cases, or different for each, has no column.
+    An attribute that is the same for all cases, or different for each, has no column. `least` cases make a group.
     """
-    columns = [_groups([one.get(key) or "" for one in cases]) for key in sorted({key for one in cases for key in one})]
-    informative = [column for column in columns if (np.bincount(column)[1:] >= LEAST_GROUP).sum() > 1]
+    names = sorted({key for one in cases for key in one})
+    columns = [_groups([one.get(key) or "" for one in cases], least) for key in names]
+    informative = [column for column in columns if (np.bincount(column)[1:] >= least).sum() > 1]
     return np.stack(informative, axis=1) if informative else np.zeros((len(cases), 0), np.int64)
 
 
-def _groups(values: Sequence[str]) -> np.ndarray:
+def _groups(values: Sequence[str], least: int) -> np.ndarray:
     numbers = np.array([_number(v) for v in values])
     known = np.isfinite(numbers)
     if known.sum() >= 0.95 * sum(v != "" for v in values) and len(np.unique(numbers[known])) > BINS:
         edges = np.unique(np.quantile(numbers[known], np.linspace(0, 1, BINS + 1)[1:-1]))
         return np.where(known, np.searchsorted(edges, np.where(known, numbers, 0.0), side="right") + 1, 0)
     names, which, counts = np.unique(np.array(values, dtype=object), return_inverse=True, return_counts=True)
-    frequent = sorted(np.flatnonzero(counts >= LEAST_GROUP).tolist(), key=lambda n: (-counts[n], names[n]))[
-        :MOST_GROUPS
-    ]
+    frequent = sorted(np.flatnonzero(counts >= least).tolist(), key=lambda n: (-counts[n], names[n]))[:MOST_GROUPS]
     place = np.zeros(len(names), np.int64)
     place[frequent] = np.arange(1, len(frequent) + 1)
     return place[which]

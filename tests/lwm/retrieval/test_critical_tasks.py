@@ -1,4 +1,8 @@
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
+import pytest
 
 from opus_pipelines.core.settings import Generation
 from opus_pipelines.lwm.interface import SimilarCase
@@ -74,3 +78,34 @@ def test_without_near_successes_the_rows_of_the_kind_decide_the_clients_own_firs
     assert names(needed_tasks(cases(3, "a", None), ROWS, "acme")) == ["xy"]
     assert names(needed_tasks(cases(3, "a", None), ROWS, None)) == ["xy", "z"]
     assert needed_tasks([], ROWS, "acme") == []
+
+
+def treated(seed: int, effect: float, by_severity: bool = True, recorded: bool = True) -> list[Any]:
+    """400 patients: severe ones succeed in half of the cases, others in nearly all; t adds `effect` to both.
+
+    Where it follows severity, t is given to 95 % of the severe and to half of the other patients, else to 7 of ten.
+    """
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(400):
+        severe = rng.random() < 0.5
+        has = rng.random() < ((0.95 if severe else 0.5) if by_severity else 0.7)
+        success = rng.random() < (0.5 if severe else 0.95) + effect * has
+        (one,) = cases(1, "atb" if has else "ab", bool(success))
+        known = (("severity", "high" if severe else "low"), ("ward", rng.choice(["east", "west"]).item()))
+        found.append(replace(one, attributes=known if recorded else ()))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_treatment_that_follows_severity_stays(seed: int) -> None:
+    """Treated cases end worse, since they were worse: within the same severity the treatment does no harm."""
+    assert "t" in names(needed_tasks(treated(seed, 0.0), [], "acme"))
+    assert "t" in names(needed_tasks(treated(seed, 0.05), [], "acme"))
+    assert "t" in names(needed_tasks(treated(seed, 0.0, recorded=False), [], "acme"))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_step_whose_harm_holds_within_strata_may_be_left_out(seed: int) -> None:
+    for by_severity in (True, False):
+        assert "t" not in names(needed_tasks(treated(seed, -0.45, by_severity), [], "acme"))
