@@ -355,12 +355,23 @@ _GROUPS = re.compile(r"(?:[ .-]?[A-Za-z0-9]){11,30}")
 POSSIBLE = rf"@|%40|(?:\d\D{{0,6}}){{8}}|\d(?:\D{{0,3}}\d){{5}}|[٠-٩۰-۹०-९০-৯๐-๙０-９]|{FEW_DIGITS}"
 
 
+# A time of a record that is written as JSON. It has most of the digits of a record, and no number goes on beyond it.
+_QUOTED_TIME = re.compile(r'"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d)?"')
+
+
+@cache
+def _possible() -> re.Pattern[str]:
+    return re.compile(POSSIBLE, re.IGNORECASE)
+
+
 def mask_text(text: str, names: bool = False) -> str:
     """Replaces private data by [email], [account] or [number], by the rules of this module.
 
     `names`: also names of persons and addresses that the words around them tell, by [name] and [address].
     """
     found = PlainText(text)
+    if not names and _possible().search(_QUOTED_TIME.sub("", found.plain)) is None:
+        return text
     if "@" in found.plain or "%40" in found.plain:
         found.mask([(m.start(), m.end(), "[email]") for m in _EMAIL.finditer(found.plain)])
     has_letters = _LETTER.search(found.plain) is not None

@@ -9,7 +9,7 @@ import hmac
 import re
 import unicodedata
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from itertools import pairwise
 from typing import Any
 
@@ -281,8 +281,7 @@ class Redactor:
 
         Plain digits with a valid card check digit count as an id, because one in ten ids has one.
         """
-        plain = not self._mask_text or mask_text(written) == written or (written.isdigit() and is_card(written))
-        return written if plain else self.hashed(written)
+        return self.hashed(written) if self._mask_text and _names_a_person(written) else written
 
     def hashed(self, value: Any) -> str:
         """Returns a keyed hash.
@@ -362,6 +361,12 @@ class Redactor:
         return "***" if action == "mask" else self.hashed(value)
 
 
+@lru_cache(4_096)
+def _names_a_person(identity: str) -> bool:
+    return mask_text(identity) != identity and not (identity.isdigit() and is_card(identity))
+
+
+@lru_cache(4_096)  # all records of a case that is put aside have its id and the same reason
 def _mask_all(written: str) -> str:
     return _BROAD.sub(lambda m: m[0] if m.lastgroup == "moment" else f"[{m.lastgroup}]", mask_text(written))
 
