@@ -21,7 +21,7 @@
     const among = all.filter(([a, b]) => (a === null || kept.has(a)) && (b === null || kept.has(b))).sort((x, y) => y[2] - x[2]);
     // The strongest arc into and out of each activity always stays, so that no activity hangs in the air.
     const strongest = new Set();
-    for (const side of [0, 1]) { const seen = new Set(); for (const arc of among) if (!seen.has(arc[side])) { seen.add(arc[side]); strongest.add(arc); } }
+    for (const side of [0, 1]) { const seen = new Set(); for (const arc of among) if (arc[0] !== arc[1] && !seen.has(arc[side])) { seen.add(arc[side]); strongest.add(arc); } }
     const most = Math.round(among.length * at("paths").value / 100);
     return {steps, kept, arcs: among.filter((arc, place) => place < most || strongest.has(arc)), of: among.length};
   };
@@ -31,14 +31,16 @@
       "text-valign": "center", "background-color": mine, "background-opacity": "data(weight)", "border-width": 1, "border-color": mine, color: ink}},
     {selector: "node[?end]", style: {shape: "ellipse", width: 56, height: 34, "background-color": paper, "background-opacity": 1, "border-color": quiet, "border-width": 2}},
     {selector: "edge", style: {width: "data(width)", label: "data(label)", "font-size": 10, color: ink, "text-background-color": paper, "text-background-opacity": 0.85,
-      "curve-style": "data(curve)", "segment-weights": "data(weights)", "segment-distances": "data(distances)", "edge-distances": "node-position", "target-arrow-shape": "triangle", "line-color": theirs, "target-arrow-color": theirs}},
+      "curve-style": "bezier", "target-arrow-shape": "triangle", "line-color": theirs, "target-arrow-color": theirs}},
+    {selector: "edge:loop", style: {"control-point-step-size": 110, "loop-direction": "90deg", "loop-sweep": "-40deg"}},
+    {selector: "edge[weights]", style: {"curve-style": "round-segments", "segment-weights": "data(weights)", "segment-distances": "data(distances)", "edge-distances": "node-position"}},
   ]});
   // The bends of an arc as Cytoscape takes them: how far along the line between both activities, and how far beside it.
   const bends = (from, to, points) => {
     const [dx, dy] = [to.x - from.x, to.y - from.y], length = Math.hypot(dx, dy), inner = points.slice(1, -1);
-    if (!length || !inner.length) return {curve: "bezier", weights: "0.5", distances: "0"};
+    if (!length || !inner.length) return {};
     const along = inner.map((p) => ((p.x - from.x) * dx + (p.y - from.y) * dy) / length ** 2), beside = inner.map((p) => ((p.y - from.y) * dx - (p.x - from.x) * dy) / length);
-    return {curve: "round-segments", weights: along.map((w) => w.toFixed(4)).join(" "), distances: beside.map((d) => d.toFixed(1)).join(" ")};
+    return {weights: along.map((w) => w.toFixed(4)).join(" "), distances: beside.map((d) => d.toFixed(1)).join(" ")};
   };
   const draw = () => {
     const {steps, kept, arcs, of} = chosen(), isWait = at("on-arcs").value === "wait";
