@@ -106,7 +106,7 @@ def evaluate(
     items = _limited(read_task_set(task_set, catalogue), limit)
     show.left_out(items.rejected)
     settings = options.settings(**({"generation__lwm_backend": backend} if backend else {}))
-    context = _context(settings)
+    context = context_of(settings)
     names = [n for n in ABLATIONS if ("all" in ablate or n in ablate) and applies(n, context.model)]
     evaluation = run(items, context, names, _progress())
     publish(options.lake(), EVALUATION_ITEMS, evaluation)
@@ -194,7 +194,8 @@ def _limited(task_set: "TaskSet", limit: int | None) -> "TaskSet":
     return replace(task_set, items=tuple(item for item in task_set.items if item.id in chosen))
 
 
-def _context(settings: Settings) -> "GenerationContext":
+def context_of(settings: Settings) -> "GenerationContext":
+    """Returns what generation reads of the current snapshot, with the terms of no contract."""
     from opus_pipelines.generation.records import ContractTerms, GenerationContext
     from opus_pipelines.lake.layout import Lake
     from opus_pipelines.language.embedding.cache import CachedEncoder

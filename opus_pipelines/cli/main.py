@@ -25,17 +25,31 @@ MODULES = {  # the commands of each module of this package; a module is imported
     "score": ("score",),
     "train": ("models", "train"),
     "verify": ("verify",),
+    "whatif": ("whatif",),
     "write": ("generate", "rebuild", "rollback", "sample", "ui"),
 }
 GROUPS = {  # the order of `opus --help`
     "Daily work": ("rebuild", "generate", "decide", "forecast", "init", "check", "sample"),
-    "Looking at results": ("best", "explain", "status", "tasks", "graph", "discover", "report", "export", "query"),
+    "Looking at results": (
+        "best",
+        "explain",
+        "status",
+        "tasks",
+        "graph",
+        "discover",
+        "report",
+        "export",
+        "query",
+        "whatif",
+    ),
     "Flows and programs": ("flow", "program", "score"),
     "Models": ("train", "models", "evaluate", "errors"),
     "Settings and care": ("ui", "verify", "rollback", "forget", "completion"),
 }
 # commands that write nothing: of a lake in an object store they read one commit, beside whoever writes
-READERS = frozenset(("best", "errors", "explain", "export", "graph", "query", "report", "score", "status", "tasks"))
+READERS = frozenset(
+    ("best", "errors", "explain", "export", "graph", "query", "report", "score", "status", "tasks", "whatif")
+)
 COMPLETION = "_OPUS_COMPLETE"  # the environment variable by which a shell asks
 PLACES = {command: module for module, commands in MODULES.items() for command in commands}
 
