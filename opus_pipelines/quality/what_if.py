@@ -23,10 +23,10 @@ from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.lwm.interface import LargeWorkModel
 from opus_pipelines.lwm.retrieval.case_memory import ContractCatalogue
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
+from opus_pipelines.quality.score_rows import Row
 from opus_pipelines.wkg.graph import Task, WorkGraph
 from opus_pipelines.workflow.constraints import Constraints, folded, merged
 
-Row = dict[str, Any]
 TASK_KEYS = {"p", "q", "cost"}
 _NAMES = {"client", "contract", "industry"}  # of a contract: another one is no scenario
 _ADVICE = ("conflict:", "relax:")  # violations that say what to change
@@ -129,19 +129,16 @@ def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _changed(task: Task, figures: Mapping[str, float]) -> Task:
-    stated = {name: figures[name] for name in ("p", "q") if name in figures}
+    stated: dict[str, Any] = {name: figures[name] for name in ("p", "q") if name in figures}
     factor = figures.get("cost", 1.0)
     costs = ("cost_usd_mean", "cost_usd_deviation", "cost_compute_usd", "cost_model_usd", "cost_human_usd")
-    modes = tuple(
-        replace(
-            mode,
-            **stated,
-            **{name: None if (cost := getattr(mode, name)) is None else factor * cost for name in costs},
-        )
-        for mode in task.execution_modes
-    )
-    basis = {f"{name}_basis": "stated" for name in stated}
-    return replace(task, execution_modes=modes, **stated, **basis)
+    modes = []
+    for mode in task.execution_modes:
+        known = {name: cost for name in costs if (cost := getattr(mode, name)) is not None}
+        changed: dict[str, Any] = stated | {name: factor * cost for name, cost in known.items()}
+        modes.append(replace(mode, **changed))
+    stated |= {f"{name}_basis": "stated" for name in stated}
+    return replace(task, execution_modes=tuple(modes), **stated)
 
 
 @dataclass(frozen=True)
@@ -235,14 +232,13 @@ def _by_row(columns: Mapping[str, Sequence[Any]]) -> Iterator[Row]:
 
 def _rows(contract: ContractFolder, intake: str, today: IntakeOutcome, then: IntakeOutcome) -> Iterable[Row]:
     before, after = _best(today), _best(then)
-    for intention in sorted(before.keys() | after.keys()) or [None]:
-        a, b = before.get(intention or ""), after.get(intention or "")
-        figures = {
-            name: value
-            for shown, (column, factor) in FIGURES.items()
-            for name, best in ((f"{shown}_today", a), (shown, b))
-            for value in [None if best is None or best.row[column] is None else factor * best.row[column]]
-        }
+    for intention in sorted(before.keys() | after.keys()) or [""]:  # an intake without an answer has a row, too
+        a, b = before.get(intention), after.get(intention)
+        figures: Row = {}
+        for shown, (column, factor) in FIGURES.items():
+            for name, best in ((f"{shown}_today", a), (shown, b)):
+                value = None if best is None else best.row[column]
+                figures[name] = None if value is None else factor * value
         own, new = (best.steps if best else {} for best in (a, b))
         both = bool(a and b)
         added = [title for title in new if both and title not in own]
@@ -253,10 +249,7 @@ def _rows(contract: ContractFolder, intake: str, today: IntakeOutcome, then: Int
             "contract": contract.contract,
             "intake": intake,
             "change": _change(a, b, bool(added or left_out), bool(by)),
-            **{
-                name: figures[name]
-                for name in sorted(figures, key=lambda name: list(FIGURES).index(name.removesuffix("_today")))
-            },
+            **figures,
             "steps_added": ", ".join(added) or None,
             "steps_left_out": ", ".join(left_out) or None,
             "done_by": ", ".join(by) or None,

@@ -52,6 +52,7 @@ def test_the_commands_are_these() -> None:
         "train",
         "ui",
         "verify",
+        "whatif",
     ]
 
 
