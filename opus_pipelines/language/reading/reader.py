@@ -39,6 +39,7 @@ from opus_pipelines.language.reading.second_reader import (
 
 Section = tuple[str, ...]
 
+LEAST_CLAUSE = 4  # words of a clause that may deny; "since May" and "in that case" are shorter
 LEAST_COMPARED = 3  # words of a clause that is compared with tasks
 FIRST = 0.8  # share of a task's highest probability from which a sentence is the first that asks for it
 LEAST_MARKED = 2  # tasks whose names a text marks, from which unmarked names do not count
@@ -528,8 +529,11 @@ def _kind(passage: Passage, language: Language, has_task: bool, is_background: b
         return ("forbid" if has("negation", text) else "condition"), passage.when
     condition = _condition_of(text, language)
     rest = text.replace(condition, "") if condition else text
-    first = (clauses_in(rest) or (rest,))[0]
-    if has("negation", first) or (has("negation", rest) and not has_task and not condition):
+    clauses = [clause for clause in clauses_in(rest) if len(clause.split()) >= LEAST_CLAUSE] or [rest]
+    denied = [has("negation", clause) for clause in clauses]
+    if condition and denied[0] and not all(denied):  # "if it is late, do not pay: ask the client"
+        return "condition", condition
+    if denied[0] or (any(denied) and not has_task and not condition):
         return "forbid", condition
     if condition:
         return "condition", condition
@@ -537,7 +541,11 @@ def _kind(passage: Passage, language: Language, has_task: bool, is_background: b
         return "order", ""
     if has("guard", rest):
         return "guard", ""
-    if has_task or passage.shape != "prose" or has("demand", text):
+    if has("demand", text):
+        return "ask", ""
+    if has("told", text):
+        return "none", ""
+    if has_task or passage.shape != "prose":
         return "ask", ""
     return ("ask", "") if language.code == ENGLISH and _is_instruction(text) else ("none", "")
 

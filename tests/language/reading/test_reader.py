@@ -131,6 +131,18 @@ def test_procedures_in_other_languages_ask_for_tools_with_english_names(encoder:
         ("The hall has four gates.", "none", ""),
         ("Falls das Siegel fehlt, ist der Absender anzurufen.", "condition", "Falls das Siegel fehlt"),
         ("Le colis ne doit pas être ouvert par le client.", "forbid", ""),
+        ("The parcel must not be heavier than 30 kg.", "guard", ""),
+        ("The parcel is opened by the customs officer alone.", "guard", ""),
+        ("Seul le chef ouvre le colis.", "guard", ""),
+        ("Upon arrival of the truck, weigh the parcel.", "condition", "Upon arrival of the truck"),
+        ("Fehlt der Stempel, wird der Absender angerufen.", "condition", "Fehlt der Stempel"),
+        ("Ontbreekt het zegel, dan wordt de afzender gebeld.", "condition", "Ontbreekt het zegel"),
+        ("If the seal is broken, do not store the parcel: call us.", "condition", "If the seal is broken"),
+        ("If the seal is broken, do not store the parcel.", "forbid", "If the seal is broken"),
+        ("Since May, the second weighing has been dropped.", "forbid", ""),
+        ("- The old scale was replaced in May.", "none", ""),
+        ("Afterwards the clerk weighs the parcel.", "order", ""),
+        ("The gate stays shut until further notice.", "none", ""),
     ],
 )
 def test_the_kind_of_a_sentence_is_told_by_its_cue_words(text: str, kind: str, condition: str) -> None:
