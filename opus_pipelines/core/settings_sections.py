@@ -460,6 +460,12 @@ class Reading(Section):
     seconds: float = Field(
         30, gt=0, description="for all questions of an intake to the endpoint; what is not read by then, rules read"
     )
+    transcription_model: str = Field(
+        "",
+        pattern=r"^[\w./:@-]*$",
+        description="model at openai_compatible.url that writes recordings (audio, video) down; empty: they are unread",
+    )
+    usd_per_recorded_minute: float | None = Field(None, ge=0, description="its price; a spend limit needs it")
 
 
 FlowBackendName = Literal["ranker", "causal_lm", "openai_compatible"]

@@ -20,6 +20,7 @@ from opus_pipelines.intakes.documents.document import (
     MAX_SCANNED,
     Document,
     DocumentText,
+    Transcribe,
     cut,
 )
 from opus_pipelines.intakes.documents.formats import preprocess
@@ -82,24 +83,30 @@ def read_elements(
     contract_documents: Path | Sequence[Element],
     limits: ReadingLimits = ReadingLimits(),
     also_read: Collection[str] = (),
+    transcribe: Transcribe | None = None,
 ) -> list[Element]:
     """Reads every element of an intake, in the order of role and name, then those of the contract.
 
     `contract_documents` is the folder of the contract's documents, or the result of `contract_elements`, so that many
     intakes share one reading. `also_read`: what is read outside the body of documents that may set something
-    (`intakes.visibility.unseen.ASIDES`); the client's input sets no rules, and is read with all of it.
+    (`intakes.visibility.unseen.ASIDES`); the client's input sets no rules, and is read with all of it. `transcribe`
+    writes recordings down.
     """
-    budget = _ReadingBudget(limits, also_read)
+    budget = _ReadingBudget(limits, also_read, transcribe)
     own = [e for role in ROLES for e in _of_folder(role, intake / role, budget)]
     inherited = (
-        contract_elements(contract_documents, also_read) if isinstance(contract_documents, Path) else contract_documents
+        contract_elements(contract_documents, also_read, transcribe)
+        if isinstance(contract_documents, Path)
+        else contract_documents
     )
     return [*own, *inherited]
 
 
-def contract_elements(documents: Path, also_read: Collection[str] = ()) -> tuple[Element, ...]:
-    """Reads the contract's own documents, which each of its intakes inherits. `also_read`: as in `read_elements`."""
-    return tuple(_of_folder(INHERITED, documents, _ReadingBudget(ReadingLimits(), also_read)))
+def contract_elements(
+    documents: Path, also_read: Collection[str] = (), transcribe: Transcribe | None = None
+) -> tuple[Element, ...]:
+    """Reads the contract's own documents, which each of its intakes inherits. The rest as in `read_elements`."""
+    return tuple(_of_folder(INHERITED, documents, _ReadingBudget(ReadingLimits(), also_read, transcribe)))
 
 
 def missing(elements: Sequence[Element]) -> str | None:
@@ -130,9 +137,11 @@ def _readable_roles(elements: Sequence[Element]) -> set[str]:
 class _ReadingBudget:
     """How much more may be read for one intake, or for one contract, and what outside the body."""
 
-    def __init__(self, limits: ReadingLimits, also_read: Collection[str] = ()) -> None:
+    def __init__(
+        self, limits: ReadingLimits, also_read: Collection[str] = (), transcribe: Transcribe | None = None
+    ) -> None:
         self.limits, self.documents, self.characters = limits, limits.documents, limits.characters
-        self.scanned = MAX_SCANNED
+        self.scanned, self.transcribe = MAX_SCANNED, transcribe
         self._also_read = frozenset(also_read)
 
     def asides(self, role: str) -> frozenset[str]:
@@ -214,7 +223,7 @@ def _of_document(role: str, name: str, document: Document, budget: _ReadingBudge
     except OSError as error:
         yield _unread(role, name, f"it cannot be opened: {error.strerror}", document.size)
         return
-    document = replace(document, most_scanned=budget.scanned)
+    document = replace(document, most_scanned=budget.scanned, transcribe=budget.transcribe)
     kind, reading = preprocess(document) if budget.documents >= 0 else (None, _one_too_many(budget.limits))
     budget.scanned -= reading.scanned
     text, left_out = _within_budget(reading, budget)

@@ -18,6 +18,7 @@ from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.settings_files import stated_toml
 from opus_pipelines.intakes.contract_settings import ContractSettings, load_contract, load_intake
 from opus_pipelines.intakes.decisions.record import NO_DECISIONS, Decisions
+from opus_pipelines.intakes.documents.document import Transcribe
 from opus_pipelines.intakes.elements import (
     Element,
     below,
@@ -206,7 +207,11 @@ class Intake:
 
 
 def read_intake(
-    contract: ContractFolder, folder: Path, settings: Settings, inherited: Sequence[Element] | None = None
+    contract: ContractFolder,
+    folder: Path,
+    settings: Settings,
+    inherited: Sequence[Element] | None = None,
+    transcribe: Transcribe | None = None,
 ) -> Intake:
     """Reads the intake in `folder`.
 
@@ -223,8 +228,9 @@ def read_intake(
         title=own.title,
         elements=read_elements(
             folder,
-            contract_elements(contract.documents, shared.also_read) if inherited is None else inherited,
+            contract_elements(contract.documents, shared.also_read, transcribe) if inherited is None else inherited,
             also_read=(own.documents or shared).also_read,
+            transcribe=transcribe,
         ),
         industry=own.industry or contract.settings.industry,
         client=contract.client,

@@ -23,6 +23,7 @@ from opus_pipelines.intakes.catalogues.entries import (
     catalogue_elements,
 )
 from opus_pipelines.intakes.catalogues.files import read_catalogue
+from opus_pipelines.intakes.documents.document import Transcribe
 from opus_pipelines.intakes.elements import Element, contract_elements
 from opus_pipelines.intakes.intake import ContractFolder, Intake
 from opus_pipelines.language.embedding.encoder import TextEncoder
@@ -85,12 +86,12 @@ class Inherited:
     catalogue: Catalogue
 
     @classmethod
-    def of(cls, contract: ContractFolder) -> "Inherited":
-        """Reads a contract's own documents and its catalogue."""
+    def of(cls, contract: ContractFolder, transcribe: Transcribe | None = None) -> "Inherited":
+        """Reads a contract's own documents and its catalogue; `transcribe` writes recordings down."""
         catalogue = read_catalogue(contract.folder)
         return cls(
             (
-                *contract_elements(contract.documents, contract.settings.documents.also_read),
+                *contract_elements(contract.documents, contract.settings.documents.also_read, transcribe),
                 *catalogue_elements(catalogue),
             ),
             catalogue,

@@ -28,6 +28,7 @@ from opus_pipelines.generation.results.rows import Row, broken_row, generation_r
 from opus_pipelines.generation.results.workflow_rows import workflow_rows
 from opus_pipelines.generation.written_steps import load_writer, texts_to_write
 from opus_pipelines.intakes.contract_settings import prices
+from opus_pipelines.intakes.documents.document import Transcribe
 from opus_pipelines.intakes.elements import INHERITED, shown_name
 from opus_pipelines.intakes.intake import ContractFolder, Intake, read_intake
 from opus_pipelines.intakes.requirements.intention import passages_of
@@ -225,12 +226,13 @@ class WorkerState:
         contract inherit.
         """
         contract, folder = item
+        transcribe = transcriber_of(self.setup.settings, contract.client)
         if contract.folder not in self._inherited:
-            self._inherited = {contract.folder: Inherited.of(contract)}
+            self._inherited = {contract.folder: Inherited.of(contract, transcribe)}
         inherited = self._inherited[contract.folder]
         if folder is None:
             return None, inherited, []
-        intake = read_intake(contract, folder, self.setup.settings, inherited.elements)
+        intake = read_intake(contract, folder, self.setup.settings, inherited.elements, transcribe)
         texts: dict[str, None] = {}
         if not intake.refusal:
             catalogue = self.catalogue(contract.folder, intake, inherited)
@@ -300,6 +302,15 @@ def second_reader_of(settings: Settings, client: str | None) -> SecondReader | N
     from opus_pipelines.lwm.language_models.sentence_reader import EndpointReader
 
     return EndpointReader(settings, client)
+
+
+def transcriber_of(settings: Settings, client: str | None) -> Transcribe | None:
+    """Returns what writes a client's recordings down; None where the settings name nothing. As `second_reader_of`."""
+    if not settings.reading.transcription_model:
+        return None
+    from opus_pipelines.lwm.language_models.recordings import Transcriber
+
+    return Transcriber(settings, client)
 
 
 def with_inherited(intake: Intake, inherited: Inherited) -> Intake:

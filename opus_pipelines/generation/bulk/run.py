@@ -26,6 +26,7 @@ from opus_pipelines.generation.bulk.chunks import (
     SparkChunks,
     WorkChunk,
     second_reader_of,
+    transcriber_of,
 )
 from opus_pipelines.generation.results.contract import TABLES, ContractResult, StagedTables, write_part
 from opus_pipelines.generation.results.ids import result_id, settings_hash
@@ -93,6 +94,7 @@ class BulkRun:
         `result_id`. Raises OpusError where a whole chunk is lost; an intake that fails costs only itself.
         """
         model = backend_of(self.settings)
+        transcriber_of(self.settings, contract.client)
         second_reader_of(self.settings, contract.client)  # settings that lack something end the run, not each intake
         heading = ResultKey(
             contract.client, contract.contract, result_id(contract, self.snapshot, self.settings, model, attempt)

@@ -26,8 +26,11 @@ def settings_hash(settings: Settings) -> str:
     added += filter(None, [ENCODERS.origin(settings.encoder.model)])
     if find_spec("rapidocr") is not None:  # with the extra `ocr` pictures are read
         added.append("ocr")
-    if settings.reading.backend != "rules":
-        added += [settings.reading.backend, settings.openai_compatible.url, settings.openai_compatible.model]
+    reading, endpoint = settings.reading, settings.openai_compatible
+    if reading.backend != "rules":
+        added += [reading.backend, endpoint.url, endpoint.model]
+    if reading.transcription_model:
+        added += [reading.transcription_model, endpoint.url]
     return digest([chosen, *added])
 
 

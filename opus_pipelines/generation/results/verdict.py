@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from opus_pipelines.generation.planning.context import Candidate
 from opus_pipelines.generation.records import Ranked
 from opus_pipelines.generation.refusals import elsewhere
-from opus_pipelines.intakes.documents.document import UNSURE
+from opus_pipelines.intakes.documents.document import PARTIAL, UNSURE
 from opus_pipelines.intakes.elements import COMPARED_ONLY, NAMED_ONLY, READ_ONLY, Element
 from opus_pipelines.lwm.retrieval.similar_cases import ALL_CASES
 
@@ -93,7 +93,7 @@ def _why_unread(element: Element) -> str | None:
             return language[1]
         if part.endswith((READ_ONLY, NAMED_ONLY, COMPARED_ONLY)):
             return "another language"
-        if _NO_TEXT_LAYER in part:
+        if _NO_TEXT_LAYER in part or PARTIAL.split("; ", maxsplit=1)[0] in part:
             return "scan"
         if UNSURE in part:
             return "unsure scan"

@@ -32,6 +32,7 @@ MAX_LINE = 1_000_000  # characters of one line, and of one field, of a table
 MAX_SPACES = 20_000  # within one tag of HTML or XML: libxml2 compares each attribute of a tag with all others
 MAX_VALUES = 5_000  # of one JSON or XML document
 NO_OCR = "pictures of text need OCR: install opus-pipelines[ocr], or ask for the text"
+PARTIAL = "only a part of the scan can be read, and is left out; ask for the text"
 UNSURE = "read from a picture with low confidence"
 MAX_SCANNED = 12  # pictures of pages of all documents of one intake, or of one contract: each takes seconds
 MAX_PAGES = 500  # of one PDF or presentation
@@ -54,7 +55,8 @@ class Document:
     """The name, the size in bytes and the content of a document.
 
     `depth`: how many e-mails it is nested in. `asides`: the kinds of text outside the body that are read
-    (`intakes.visibility.unseen.ASIDES`). `most_scanned`: how many pictures of pages are read of it.
+    (`intakes.visibility.unseen.ASIDES`). `most_scanned`: how many pictures of pages are read of it. `transcribe`
+    writes a recording down; None where the settings name nothing that does.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Document:
     depth: int = 0
     asides: frozenset[str] = ASIDES
     most_scanned: int = MAX_SCANNED
+    transcribe: "Transcribe | None" = None
 
     @classmethod
     def of_file(cls, path: Path, asides: frozenset[str] = ASIDES) -> "Document":
@@ -109,6 +112,9 @@ class DocumentText:
     parts: tuple[Document, ...] = ()
     places: Mapping[int, str] = field(default_factory=dict)
     scanned: int = 0
+
+
+Transcribe = Callable[[Document], DocumentText]
 
 
 def front(text: str) -> tuple[str, str]:

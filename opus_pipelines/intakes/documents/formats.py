@@ -217,9 +217,11 @@ def read_picture(document: Document, kind: Format) -> DocumentText:
 
 
 def lacking(part: str, advice: str) -> Preprocessing:
-    """Returns the preprocessing of a modality that is not supported: it refuses every document with a reason."""
+    """Returns the preprocessing of recordings: what nothing transcribes is refused with a reason."""
 
     def refuse(document: Document, kind: Format) -> DocumentText:
+        if document.transcribe is not None:
+            return document.transcribe(document)
         raise InputError(f"{part}: {advice}")
 
     return refuse

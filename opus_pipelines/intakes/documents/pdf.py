@@ -20,6 +20,7 @@ from opus_pipelines.intakes.documents.document import (
     MAX_PAGES,
     MIB,
     NO_OCR,
+    PARTIAL,
     Document,
     DocumentText,
     counted,
@@ -99,7 +100,7 @@ class _Pages:
     def __init__(self, off: Callable[[Any], bool], document: Document, most_operations: int) -> None:
         self._off, self._most_operations, self._most_scanned = off, most_operations, document.most_scanned
         self.unseen = Unseen(document.asides)
-        self.scanned, self._unsure = 0, list[str]()
+        self.scanned, self._unsure, self._partial = 0, list[str](), False
         self.places: dict[int, str] = {}
         self._line = 0
         self.texts: list[str] = []
@@ -158,6 +159,8 @@ class _Pages:
 
         if not is_there():
             return NO_OCR
+        if self._partial:
+            return PARTIAL
         most = self._most_scanned
         return f"{most} pictures of pages are read at most" if self.scanned >= most else "no text is seen on them"
 
@@ -178,6 +181,9 @@ class _Pages:
             self._unsure.append(f"the pictures of page {number}, which cannot be decoded")
             return "", {}
         found = pictures.page_of(page, self.unseen, view.over_pictures)
+        if found.is_partial:
+            self._partial = True
+            return "", {}
         self._unsure += pictures.unsure(number, found.confidence)
         places = {line: pictures.place_of(down, found.confidence) for line, down in found.places.items()}
         return found.text, places

@@ -1,9 +1,10 @@
 """Reads pictures of text (PNG, JPEG, TIFF, scanned pages of PDF) by RapidOCR, in the optional extra `ocr`.
 
 Each page has a confidence: the mean of its lines', by their letters. Where it is low, the page is read turned by 180,
-270 and 90 degrees, too, and the best reading is taken; where it stays low, this is said. What a person cannot see is
-hidden as in other documents: a line in the colour of its background. Lines beside each other are cells of a row, but
-in two columns of text, which are read one after the other.
+270 and 90 degrees, too, and the best reading is taken; where it stays low, this is said. A page with many marks as
+large as letters outside the lines that were read is left out, because half a request may ask for something else. What a
+person cannot see is hidden as in other documents: a line in the colour of its background. Lines beside each other are
+cells of a row, but in two columns of text, which are read one after the other.
 """
 
 import logging
@@ -19,7 +20,7 @@ import numpy as np
 from PIL import Image, ImageOps, ImageSequence
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.intakes.documents.document import NO_OCR, UNSURE, Document, DocumentText, counted
+from opus_pipelines.intakes.documents.document import NO_OCR, PARTIAL, UNSURE, Document, DocumentText, counted
 from opus_pipelines.intakes.visibility.unseen import COLOUR, Unseen, is_like
 
 _PAGE = "\n\n\f"  # between pages, as in text of PDF
@@ -31,6 +32,10 @@ _INK = 0.05  # share of a line's pixels that are taken for its letters: those mo
 _SAME_ROW = 0.5  # share of a line's height that two lines of one row have in common
 _CELL = 1.2  # heights of a line between two cells of a row; words have less between them
 _PARAGRAPH = 1.9  # heights of a line from one line to the next, from which a paragraph begins
+_DARK = 80  # of 255, from which a pixel is ink on the paper
+_LETTER = 0.3, 1.2  # height of letters in heights of their line
+_UNKNOWN_LINE = 30.0  # height of a line in pixels where none was read
+_FEW_LETTERS, _LOST = 12, 0.15  # letters outside the lines, also as a share of those inside, beyond which much is lost
 _COLUMN_LETTERS = 25  # letters of most lines of text in columns; cells of a table have fewer
 _LEAST_LINES = 4  # of a column of text
 _MOST_ACROSS = 0.2  # share of the lines that run across the columns: titles
@@ -56,11 +61,15 @@ class Line:
 
 @dataclass(frozen=True)
 class PictureText:
-    """The text of one page, how far down the page each line begins (0 to 1), and the confidence; 1 without text."""
+    """The text of one page, how far down the page each line begins (0 to 1), and the confidence; 1 without text.
+
+    `is_partial`: so much of the page was not read that its text is left out.
+    """
 
     text: str
     places: dict[int, float]
     confidence: float
+    is_partial: bool = False
 
 
 def is_there() -> bool:
@@ -82,12 +91,14 @@ def read(document: Document) -> DocumentText:
             places |= {line + n: place_of(down, page.confidence) for n, down in page.places.items()}
             line += page.text.count("\n") + _PAGE.count("\n")
             texts.append(page.text)
-            notes += unsure(number, page.confidence)
+            notes += [f"page {number}: {PARTIAL}"] if page.is_partial else unsure(number, page.confidence)
     if frames > len(texts):
         notes.append(f"the last {frames - len(texts):,} of {counted(frames, 'page')} of the picture")
-    if not any(texts) and not unseen.notes:
+    if not any(texts) and not notes and not unseen.notes:
         notes.append("it shows no text")
-    return DocumentText(_PAGE.join(texts), (*notes, *unseen.notes), places=places, scanned=len(texts))
+    return DocumentText(
+        _PAGE.join(texts) if any(texts) else None, (*notes, *unseen.notes), places=places, scanned=len(texts)
+    )
 
 
 def unsure(number: int, confidence: float) -> list[str]:
@@ -114,8 +125,10 @@ def page_of(picture: Image.Image, unseen: Unseen, hidden: Any = None) -> Picture
         turned = [(angle, upright.rotate(angle, expand=True)) for angle in _TURNS]
         tried = [(turn, upright, lines), *((angle, one, _lines(one)) for angle, one in turned)]
         turn, upright, lines = max(tried, key=lambda each: _confidence(each[2]) if each[2] else 0.0)
-    seen = []
     pixels = np.asarray(upright)
+    if _is_partial(pixels, lines):
+        return PictureText("", {}, _confidence(lines), is_partial=True)
+    seen = []
     for line in lines:
         shares = _turned_back(line.box, upright.size, turn)
         reason = COLOUR if _is_faint(pixels, line.box) else hidden(shares) if hidden else None
@@ -124,6 +137,24 @@ def page_of(picture: Image.Image, unseen: Unseen, hidden: Any = None) -> Picture
         else:
             unseen.hide(reason, line.text)
     return _laid_out(seen, upright.height)
+
+
+def _is_partial(pixels: np.ndarray, lines: Sequence[Line]) -> bool:
+    """Tells whether many marks as large as letters stand outside the lines: weak print, handwriting, a broken scan."""
+    import cv2  # RapidOCR brings it
+
+    grey = cv2.medianBlur(cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY), 3)  # without the dots of a fax
+    ink = (np.abs(grey.astype(np.int16) - int(np.median(grey))) > _DARK).astype(np.uint8)
+    *_, stats, centres = cv2.connectedComponentsWithStats(ink, connectivity=8)
+    heights = [line.box[3] - line.box[1] for line in lines]
+    line = float(np.median(heights)) if heights else _UNKNOWN_LINE
+    wide, high = stats[1:, cv2.CC_STAT_WIDTH], stats[1:, cv2.CC_STAT_HEIGHT]
+    is_letter = (high > _LETTER[0] * line) & (high < _LETTER[1] * line) & (wide < _LETTER[1] * line)
+    x, y = centres[1:][is_letter].T
+    for left, top, right, bottom in (line.box for line in lines):
+        outside = (x < left) | (x > right) | (y < top) | (y > bottom)
+        x, y = x[outside], y[outside]
+    return len(x) > max(_FEW_LETTERS, _LOST * sum(len(line.text) for line in lines))
 
 
 def _turned_back(box: _Box, size: tuple[int, int], turn: int) -> _Box:

@@ -1,9 +1,10 @@
 """Asks an OpenAI-compatible endpoint, within limits of time and money: the one place that sends a request to a model.
 
-`ChatClient`: `POST <url>/chat/completions` with retries, a bounded answer, and a deadline over all of it: a timer shuts
-the connection down, whatever the endpoint sends until then. Tried again: no connection, a timeout, 408, 409, 425, 429
-and 5xx, with a wait that doubles, or the one that Retry-After names (RFC 9110, 10.2.3). Redirects are not followed,
-because the key would go with them. The key is in no message and in no answer: an endpoint may repeat it.
+`ChatClient`: `POST <url>/chat/completions`, for a recording `<url>/audio/transcriptions`, with retries, a bounded
+answer, and a deadline over all of it: a timer shuts the connection down, whatever the endpoint sends until then. Tried
+again: no connection, a timeout, 408, 409, 425, 429 and 5xx, with a wait that doubles, or the one that Retry-After names
+(RFC 9110, 10.2.3). Redirects are not followed, because the key would go with them. The key is in no message and in no
+answer: an endpoint may repeat it.
 
 `PaidClient` books in the `Ledger` (`language/spent.json` in the lake, by day) the most that a request may cost before
 each time that it is sent. The usage in an answer, with or without a text, replaces the booking by the real cost. The
@@ -13,6 +14,7 @@ is read. An answer that cannot be read was paid for, and is asked for again.
 """
 
 import fcntl
+import hashlib
 import json
 import os
 import re
@@ -96,6 +98,28 @@ class Reply:
     tokens_out: int | None
 
 
+@dataclass(frozen=True)
+class _Sent:
+    """What is sent to an endpoint: the path behind its address, the bytes, and their media type."""
+
+    path: str
+    data: bytes
+    media_type: str = "application/json"
+
+
+def _form_of(model: str, suffix: str, recording: bytes) -> _Sent:
+    """Returns a recording as the form of OpenAI's transcription; its name is left out, which may be a person's."""
+    border = f"opus-{hashlib.sha256(recording).hexdigest()}"
+    parts = [
+        f'--{border}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+        for name, value in (("model", model), ("response_format", "json"), ("temperature", "0"))
+    ]
+    head = f'--{border}\r\nContent-Disposition: form-data; name="file"; filename="recording{suffix}"\r\n'
+    data = "".join([*parts, head, "Content-Type: application/octet-stream\r\n\r\n"]).encode() + recording
+    media_type = f"multipart/form-data; boundary={border}"
+    return _Sent("audio/transcriptions", data + f"\r\n--{border}--\r\n".encode(), media_type)
+
+
 class _NoRedirects(HTTPRedirectHandler):
     def redirect_request(self, *_: Any) -> None:
         return None
@@ -167,11 +191,20 @@ class ChatClient:
 
         Raises EndpointError where the endpoint refuses, where all attempts failed, or where the time is over.
         """
+        sent = _Sent("chat/completions", json.dumps(body).encode())
+        return self._until_used(sent, use)
+
+    def transcribe(self, model: str, suffix: str, recording: bytes) -> str:
+        """Send a recording as `ask` does a question; return what is said in it."""
+        said: str = self._until_used(_form_of(model, suffix, recording), lambda reply: reply.content)
+        return said
+
+    def _until_used(self, sent: "_Sent", use: Callable[[Reply], Any]) -> Any:
         settings, began = self._settings, time.monotonic()
         reason = ""
         for attempt in range(settings.attempts):
             try:
-                return use(self._answer(body, began + settings.seconds))
+                return use(self._answer(sent, began + settings.seconds))
             except _Passing as failure:
                 reason, wait = self._masked(str(failure)), failure.wait
             except ValueError as error:
@@ -188,12 +221,12 @@ class ChatClient:
             time.sleep(wait)
         raise EndpointError(f"{self._url}: {reason}; {settings.attempts} attempts were made")
 
-    def _answer(self, body: Mapping[str, Any], deadline: float) -> Reply:
+    def _answer(self, sent: "_Sent", deadline: float) -> Reply:
         """Returns the answer to a request that is sent once, and books it."""
         if self._meter is not None:
             self._meter.book()
         try:
-            return self._reply(self._sent(body, deadline))
+            return self._reply(self._received(sent, deadline))
         except (_Passing, _Refused) as failure:
             if failure.is_unpaid and self._meter is not None:
                 self._meter.take_back()
@@ -206,12 +239,12 @@ class ChatClient:
             text = text.replace(key, MASK)
         return _USER_IN_ADDRESS.sub(MASK, text)
 
-    def _sent(self, body: Mapping[str, Any], deadline: float) -> bytes:
-        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+    def _received(self, sent: "_Sent", deadline: float) -> bytes:
+        headers = {"Content-Type": sent.media_type, "Accept": "application/json"}
         if self._key is not None:
             headers["Authorization"] = f"Bearer {self._key}"
-        address = f"{self._settings.url.rstrip('/')}/chat/completions"
-        request = Request(address, json.dumps(body).encode(), headers, method="POST")
+        address = f"{self._settings.url.rstrip('/')}/{sent.path}"
+        request = Request(address, sent.data, headers, method="POST")
         with _Deadline(deadline) as connection:
             opener = build_opener(_NoRedirects, *connection.handlers())
             try:
@@ -237,6 +270,8 @@ class ChatClient:
             usage = value.get("usage") if isinstance(value.get("usage"), dict) else {}
         except (ValueError, AttributeError, RecursionError):
             raise _Passing("the answer is broken JSON, or not one of a chat completion") from None
+        if "choices" not in value and isinstance(value.get("text"), str):
+            return Reply(self._masked(value["text"]), None, None)  # of a recording
         tokens = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
         if self._meter is not None:
             self._meter.settle(*tokens)
@@ -434,6 +469,11 @@ class PaidClient:
         use = lambda reply: read(reply, price(settings, reply.tokens_in, reply.tokens_out))
         made: Read = ChatClient(settings, key_of(settings), meter).ask(body, use)
         return made
+
+    def transcribe(self, model: str, suffix: str, recording: bytes, most_usd: float | None) -> str:
+        """Returns what is said in a recording, for which so many dollars are booked; it raises what `ask` raises."""
+        meter = _Booking(self._settings, self.ledger, most_usd) if self.ledger is not None else None
+        return ChatClient(self._settings, key_of(self._settings), meter).transcribe(model, suffix, recording)
 
 
 class _Booking:

@@ -110,3 +110,17 @@ def test_no_more_pictures_are_read_than_the_intake_allows() -> None:
     _, found = preprocess(Document("a.tif", len(pages), lambda: io.BytesIO(pages), most_scanned=1))
     assert (found.scanned, lines_of(found.text)) == (1, list(RULES))
     assert "last 2 of 3 pages" in found.left_out[0]
+
+
+@needs_ocr
+@pytest.mark.parametrize(("name", "form"), [("a.png", "PNG"), ("a.pdf", "PDF")])
+def test_a_page_of_which_much_is_not_read_is_no_text(read: Any, name: str, form: str) -> None:
+    """There are marks as large as letters outside the lines. Half a request may ask for something else."""
+    page = picture([*RULES, *[""] * 12])
+    draw = ImageDraw.Draw(page)
+    for n in range(60):
+        x, y = 60 + n % 10 * 80 + n * n % 23, 180 + n // 10 * 80 + n * n * n % 37
+        draw.polygon([(x, y + n % 7), (x + 12, y + 3), (x + 4 + n % 5, y + 14)], fill="black")
+    text, left_out = read(name, saved([page], form))
+    assert text is None
+    assert "only a part" in left_out
