@@ -39,7 +39,7 @@ from opus_pipelines.language.reading.second_reader import (
 
 Section = tuple[str, ...]
 
-LEAST_CLAUSE = 4  # words of a clause that may deny; "since May" and "in that case" are shorter
+LEAST_DENYING = 4  # words of a clause that may deny; "since May" and "in that case" are shorter
 LEAST_COMPARED = 3  # words of a clause that is compared with tasks
 FIRST = 0.8  # share of a task's highest probability from which a sentence is the first that asks for it
 LEAST_MARKED = 2  # tasks whose names a text marks, from which unmarked names do not count
@@ -529,11 +529,12 @@ def _kind(passage: Passage, language: Language, has_task: bool, is_background: b
         return ("forbid" if has("negation", text) else "condition"), passage.when
     condition = _condition_of(text, language)
     rest = text.replace(condition, "") if condition else text
-    clauses = [clause for clause in clauses_in(rest) if len(clause.split()) >= LEAST_CLAUSE] or [rest]
-    denied = [has("negation", clause) for clause in clauses]
+    clauses = clauses_in(rest) or (rest,)
+    first = next((n for n, clause in enumerate(clauses) if len(clause.split()) >= LEAST_DENYING), 0)
+    denied = [has("negation", clause) for clause in clauses[first:]]
     if condition and denied[0] and not all(denied):  # "if it is late, do not pay: ask the client"
         return "condition", condition
-    if denied[0] or (any(denied) and not has_task and not condition):
+    if denied[0] or (has("negation", rest) and not has_task and not condition):
         return "forbid", condition
     if condition:
         return "condition", condition
