@@ -433,6 +433,11 @@ def _check_variables(prior: Flow, flow: Flow) -> None:
     )
 
 
+_EXCEPT = re.compile(
+    r"(?:everything|all(?: of it| the steps| steps)?|the rest)(?: else)? (?:except|but|apart from|other than)(?: for)? "
+    r"(?P<kept>.+)$",
+    re.IGNORECASE,
+)
 _CHANGING = frozenset(
     "move swap rename raise lower change switch put wrap loop combine merge split undo make use replace remove skip "
     "keep do let go set turn shift increase decrease reduce reorder start stop take leave only also".split()
@@ -662,6 +667,12 @@ class _Editor:
             if not loops:
                 raise self._missing(wish.old)
             return [Unwrap(loops[-1].id)]
+        if match := _EXCEPT.match(wish.old):
+            kept = [step for text in targets(match["kept"]) for step in self.matcher.find(text)]
+            if not kept:
+                raise self._missing(match["kept"])
+            gone = [step for step in self.matcher.steps if step not in kept]
+            return [Delete(step.id) for step in outermost(self.prior, gone)]
         chosen = self.matcher.by_place(wish.old)
         for text in [] if chosen else targets(wish.old):
             found_steps = self.matcher.find(text)

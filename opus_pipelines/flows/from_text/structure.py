@@ -9,7 +9,10 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from lemminflect import getAllLemmas
+
 from opus_pipelines.flows.from_text.activity_features import noun_phrase
+from opus_pipelines.flows.text.clause_words import PREPOSITIONS
 from opus_pipelines.flows.text.clauses import CONDITION, ELSE, LOOP, START, STEP, WHILE, Clause
 from opus_pipelines.flows.text.conditions import (
     OWNERS,
@@ -20,8 +23,9 @@ from opus_pipelines.flows.text.conditions import (
     undescribed,
 )
 from opus_pipelines.flows.text.operations import operations_of_verb
+from opus_pipelines.language.grammar.modality import is_participle
 from opus_pipelines.language.word_stems import EMPTY, stem
-from opus_pipelines.workflow.blocks.expressions import Comparison, Expression, Path, is_name, negated
+from opus_pipelines.workflow.blocks.expressions import And, Comparison, Expression, Path, is_name, negated
 from opus_pipelines.workflow.blocks.formats.python_ir import write_condition
 from opus_pipelines.workflow.blocks.model import Block, Branch, Call, For, If, Parallel, Statement, UserTask, While
 
@@ -30,7 +34,8 @@ from opus_pipelines.workflow.blocks.model import Block, Branch, Call, For, If, P
 class Thing:
     """A variable, the stems of what it holds, and whether it is one item of a loop or a result that may be several.
 
-    `plural` says that the text asks for several ("all the tickets"), so that a condition on it holds for each of them.
+    `plural` says that the text asks for several ("all the tickets"), so that a condition on it holds for each of them,
+    and `asked` which of them it asks for ("the hot leads").
     """
 
     variable: str
@@ -39,6 +44,7 @@ class Thing:
     loop: str = ""
     plural: bool = False
     shown: tuple[str, ...] = ()
+    asked: ConditionText | None = None
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,7 @@ class Account:
     question: str = ""
 
 
+_NO_FILTER = frozenset("new existing other same corresponding available whole first last next latest own".split())
 LOSS, TASK, NOTHING = "loss", "user task", "not to be done"
 _NOT_DONE = re.compile(r"(?:do not|don't|never|no need to|avoid|do nothing)\b", re.IGNORECASE)
 # Words of a condition or a loop that its operator, its marker or its variable say.
@@ -62,7 +69,7 @@ _SAID = frozenset(
     "more less greater higher lower bigger smaller larger fewer older newer than above over below under least most at "
     "exceed equal true false yes no not none never currently still already set one ones contain include mention there "
     "exist found any all each every them these those that which who whose with has have had item record status "
-    "marked nobody flagged labeled whether thing".split()
+    "day hour week month minute year marked nobody flagged labeled whether thing".split()
 )
 
 
@@ -98,6 +105,8 @@ def filter_of(words: Sequence[str]) -> tuple[str, ...]:
     lower = [word.lower() for word in words]
     if lower[:1] == ["whose"]:
         return ("its", *words[1:])
+    if lower[:1] and lower[0] in ("that", "which", "who"):
+        return ("it", *words[1:])
     for place in range(1, len(words)):
         if lower[place] in ("that", "which", "who") and place + 1 < len(words):
             return (*words[:place], *words[place + 1 :])
@@ -128,6 +137,18 @@ def asks_for_several(clause: Clause) -> bool:
     words = noun_phrase(clause).words
     last = words[-1].lower() if words else ""
     return last.endswith("s") and not last.endswith(("ss", "us", "is"))
+
+
+def adjectives_of(words: Sequence[str]) -> list[str]:
+    """Returns the adjectives and participles before a noun that say which of the things are meant: "stale boards"."""
+    before = [word for word in words[:-1] if word.islower() and word not in EMPTY and word not in _NO_FILTER]
+    return [word for word in before if "ADJ" in getAllLemmas(word) or (is_participle(word) and word.endswith("ed"))]
+
+
+def place_of(words: Sequence[str]) -> Sequence[str]:
+    """Returns the place with a proper name at the end of the words: "a ticket is old in Zendesk" → in Zendesk."""
+    found = [i for i in range(1, len(words) - 1) if words[i].lower() in ("in", "on", "from")]
+    return words[found[-1] :] if found and len(words) - found[-1] <= 4 and words[found[-1] + 1][0].isupper() else ()
 
 
 def unfiltered(words: Sequence[str]) -> list[str]:
@@ -165,6 +186,8 @@ def result_thing(statement: Call | UserTask, stems: frozenset[str], several: boo
     return Thing(statement.variable, stems, several, plural=several and plural)
 
 
+_THEM = frozenset(["them", "these", "those"])
+_EVERY = ("all", "every", "each", "these", "those")
 _CLOSING = frozenset(["finally", "lastly", "afterwards", "afterward"])
 _PRONOUNS = frozenset(["it", "its", "them", "their", "they", "this", "each", "these"])
 
@@ -294,11 +317,34 @@ class FlowBuilder:
             return
         if self._all_of(clause):
             return
+        if self._each_of_them(clause):
+            return
         made = self.parts.step(clause, self.things)
         if made is not None:
             statement, thing = made
+            if thing.several and operations_of_verb(clause.verb)[:1] == ("retrieve",):
+                asked = self._restrictions(replace(clause, words=clause.words[1:]), clause.words[1:])
+                thing = replace(thing, asked=asked[0] if asked else None)
             self._add(statement)
             self.things.append(thing)
+
+    def _each_of_them(self, clause: Clause) -> bool:
+        """Does a step to each of the things of which only some were asked for: "get the hot leads and archive them"."""
+        words = [word.lower() for word in clause.words]
+        source = self.things[-1] if self.things else None
+        each = words[1:2] == ["each"] and words[2:3] and words[2] in PREPOSITIONS
+        if source is None or not source.several or operations_of_verb(clause.verb)[:1] == ("retrieve",):
+            return False
+        if self._scopes[-1].kind == "for" or not (each or (source.asked is not None and _THEM & set(words[1:3]))):
+            return False
+        named = [word for part in (source.shown or (source.variable,)) for word in part.split("_")]
+        whole = [clause.words[0], "the", *named, *clause.words[2:]]
+        made = self.parts.step(replace(clause, words=tuple(whole)), self.things)
+        if made is None:
+            return False
+        self._add(made[0])
+        self._loop(replace(clause, kind=LOOP, words=("them",), marker="each of", postfix=True))
+        return True
 
     def _source(self, words: Sequence[str], several: bool = False) -> Thing | None:
         """The last known variable whose words have the head noun of these words; of several things where asked."""
@@ -326,20 +372,45 @@ class FlowBuilder:
         stems = (source.stems if source else frozenset()) | {stem(word) for word in head if word.lower() not in EMPTY}
         self._scopes.append(_Scope("for", variable=variable, expression=iterable, sentence=clause.sentence))
         self.things.append(Thing(variable, stems, loop=variable))
-        condition = described(clause.words) if head else None
-        restriction = filter_of(clause.words)
-        if restriction:
-            condition = read_condition(replace(clause, kind=CONDITION, words=restriction), self.parts.habits)
-        asked = write_condition(condition.expression(variable)) if condition is not None else ""
-        named = (*head, *(condition.subject if condition else ()), *stems)
-        self._tell(clause, LOOP, f"for {variable} in {iterable.parts[0]}", unsaid(clause.words, asked, *named))
-        if condition is not None:
-            self._scopes.append(_Scope("if", expression=condition.expression(variable), sentence=clause.sentence))
+        conditions = self._restrictions(clause, head)
+        if not conditions and source is not None and source.asked is not None:
+            conditions = [source.asked]
+            self._said(source.asked)
+        every = [condition.expression(variable) for condition in conditions]
+        asked = [write_condition(expression) for expression in every]
+        named = (*head, *(word for condition in conditions for word in condition.subject), *stems)
+        self._tell(clause, LOOP, f"for {variable} in {iterable.parts[0]}", unsaid(clause.words, *asked, *named))
+        if every:
+            expression = every[0] if len(every) == 1 else And(tuple(every))
+            self._scopes.append(_Scope("if", expression=expression, sentence=clause.sentence))
         if postfixed is not None:
             self._add(postfixed)
-            if condition is not None:
+            if every:
                 self._close()
             self._close()
+
+    def _restrictions(self, clause: Clause, head: Sequence[str]) -> list[ConditionText]:
+        """What the words of a loop, or of a step that retrieves, say of the things that are meant."""
+        known = described(clause.words) if head else None
+        conditions = [known] if known is not None else []
+        if clause.marker == "all":  # what is changed or deleted must be said whole
+            conditions += [
+                ConditionText(pronoun=True, attribute=word)
+                for word in adjectives_of(head)
+                if known is None or word != known.value
+            ]
+        if restriction := filter_of(clause.words):
+            read = read_condition(replace(clause, kind=CONDITION, words=restriction), self.parts.habits)
+            conditions = [*conditions, read] if clause.marker == "all" else [read]
+        return conditions
+
+    def _said(self, asked: ConditionText) -> None:
+        """Notes that a condition now says what a step that retrieves left open."""
+        texts = [asked.attribute, str(asked.value), *asked.subject]
+        for place, account in enumerate(self.parts.accounts):
+            left = unsaid(account.lost, *texts)
+            if account.became == STEP and account.lost and left != account.lost:
+                self.parts.accounts[place] = replace(account, lost=left, question=account.question if left else "")
 
     def _all_of(self, clause: Clause) -> bool:
         """Reads "delete all tasks that are closed" as a loop over tasks that were retrieved before."""
@@ -347,18 +418,21 @@ class FlowBuilder:
         changes = operations_of_verb(clause.verb)[:1] in (("update",), ("delete",))
         if operations_of_verb(clause.verb)[:1] != ("retrieve",) and self._ones(clause, words):
             return True
-        if changes and len(words) > 2 and asks_for_several(clause) and filter_of(clause.words[1:]):
+        filtered = filter_of(clause.words[1:]) or adjectives_of(noun_phrase(clause).words)
+        if changes and len(words) > 2 and words[1] not in _EVERY and asks_for_several(clause) and filtered:
             clause = replace(clause, words=(clause.words[0], "all", *clause.words[1:]))
             words = [word.lower() for word in clause.words]
-        if not changes or len(words) < 3 or words[1] not in ("all", "every", "each", "these", "those"):
+        if not changes or len(words) < 3 or words[1] not in _EVERY:
             return False
         if self._scopes[-1].kind == "for":
             return False
         head = head_of(clause.words[2:])
         source = next((t for t in reversed(self.things) if t.several and head and stem(head[-1]) in t.stems), None)
-        if source is None and not (head and filter_of(clause.words[2:])):
+        if source is None and not (head and filtered):
             return False
-        whole = unfiltered(clause.words[2:])
+        said = adjectives_of(head)
+        whole = [word for word in unfiltered(clause.words[2:]) if word not in said]
+        whole = whole[1:] if whole[:1] == ["the"] else whole
         if source is None and not self._listed(replace(clause, words=tuple(whole))):
             return False
         made = self.parts.step(replace(clause, words=(clause.words[0], "the", *whole)), self.things)
@@ -381,11 +455,14 @@ class FlowBuilder:
         """Reads "update the ones that are open" as a condition on each of the things that were last spoken of."""
         start = next((i for i, word in enumerate(words) if i and word in ("those", "ones")), 0)
         restriction = filter_of(("it", *clause.words[start + 1 :])) if start else ()
+        adjective = start > 2 and words[start] == "ones" and words[start - 1] not in ("the", "all") and words[start - 2]
+        if not restriction and adjective == "the":
+            restriction = ("it", "is", clause.words[start - 1])
         source = next((t for t in reversed(self.things) if t.several or t.loop == t.variable != ""), None)
         if not restriction or source is None:
             return False
         condition = read_condition(replace(clause, kind=CONDITION, words=restriction), self.parts.habits)
-        kept = start - 1 if words[start - 1] in ("the", "all") else start
+        kept = start - 2 if adjective == "the" else start - 1 if words[start - 1] in ("the", "all") else start
         made = self.parts.step(
             replace(clause, words=(*clause.words[:kept], "the", *source.variable.split("_"))), self.things
         )
@@ -431,10 +508,13 @@ class FlowBuilder:
     def _condition(self, clause: Clause, following: Sequence[Clause]) -> None:
         condition = read_condition(clause, self.parts.habits)
         if condition.subject and self._source(condition.subject) is None and not clause.postfix:
-            self._listed(replace(clause, words=condition.subject))
+            self._listed(replace(clause, words=(*condition.subject, *place_of(clause.words))))
         if clause.postfix and self._scopes[-1].statements:
             self._tell_condition(clause, condition, self._guard(condition))
             return
+        left = self._attribute_before() if not condition.subject and condition.attribute == "status" else ""
+        if left and "status" not in [word.lower() for word in clause.words]:
+            condition = replace(condition, attribute=left)  # "if its priority is high …; if it is medium …"
         self._each(condition, clause)
         expression = self.expression(condition)
         self._tell_condition(clause, condition, expression)
@@ -453,9 +533,19 @@ class FlowBuilder:
             return
         self._scopes.append(_Scope("if", expression=expression, sentence=clause.sentence))
 
+    def _attribute_before(self) -> str:
+        """The attribute that the condition right before compares with a text."""
+        statements = self._scopes[-1].statements
+        last = statements[-1] if statements else None
+        before = last.branches[-1].condition if isinstance(last, If) else self._scopes[-1].expression
+        compares = isinstance(before, Comparison) and before.operator == "==" and isinstance(before.left, Path)
+        return before.left.parts[-1] if compares and len(before.left.parts) > 1 else ""  # type: ignore[union-attr]
+
     def _tell_condition(self, clause: Clause, condition: ConditionText, expression: Expression) -> None:
         text = write_condition(expression)
-        self._tell(clause, CONDITION, text, unsaid(clause.words, text, *condition.subject))
+        listed = [thing.stems for thing in self.things[-1:]]
+        said = (text, *condition.subject, *place_of(clause.words)) if listed else (text, *condition.subject)
+        self._tell(clause, CONDITION, text, unsaid(clause.words, *said))
 
     def _guard(self, condition: ConditionText) -> Expression:
         """Puts the condition behind a step around it; it does not speak of what the step makes."""

@@ -250,6 +250,9 @@ class _Reader:
             word = self.lower[place]
             if word == "then" or (word in (",", ":") and place > start):
                 return place
+            counted = place > start + 2 and self.lower[place - 1][0].isdigit()
+            if counted and word in ("the", "our", "my", "somebody", "someone"):  # "more than 100 the boss signs"
+                return place
             if place >= start + 2 and self._is_imperative(place) and self.lower[place - 1] not in lexicon.NOT_BEFORE:
                 return place
         return len(self.words)
@@ -287,6 +290,11 @@ class _Reader:
             cut = next((i for i, word in enumerate(before) if word.lower() in lexicon.PREPOSITIONS), len(before))
             words = (*before[:cut], *words)
         words, self.fronted = (*words, *self.fronted), ()
+        if self.lower[start] == "not":  # "delete the card but not the board"
+            words, shares = ("do", "not", self.verb, *words[1:]), False
+            self._add(Clause(STEP, words, verb="do", adverbs=adverbs))
+            self.at = end
+            return
         if not shares:
             self.verb = words[0]
         self._add(Clause(STEP, words, verb=self.verb, shares_verb=shares, adverbs=adverbs))

@@ -244,6 +244,8 @@ class _Reader:
         has = bool(_HAVE & set(text[: match.start()].split()))
         if has and not attribute and len(counted) == 1 and counted[0].isidentifier():
             attribute = counted[0]  # "the epic has more than five issues"
+        if not attribute and re.match(r"older|younger", match.group()):
+            attribute = "age"
         if not attribute and re.match(r"larger|bigger|smaller", match.group()):
             attribute = "size"
         return self._subject(subject, attribute=attribute, operator=operator, value=value)

@@ -48,6 +48,11 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
         "",
     ),
     (rf"{_START}what (?:i|we) (?:need|want|would like) is (?:for you to |that you |to )?", ""),
+    (
+        rf"{_START}(?:please to (?=\w)|it is (?:needed|necessary|required|important) (?:to|that) |(?:i|we) want that )",
+        "",
+    ),
+    (r"\bfor (?:all|any|every) (?:the |of the )?other \w+,? *", "otherwise "),
     (r"\b(?:every|each) time\b", "whenever"),
     # what has happened before the flow begins
     (
