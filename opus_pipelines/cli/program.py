@@ -9,6 +9,7 @@ import click
 
 from opus_pipelines.cli import show
 from opus_pipelines.cli.options import NearestCommand, Options
+from opus_pipelines.core.errors import InputError
 
 if TYPE_CHECKING:
     from opus_pipelines.flows.programs.experiment import LanguageModels
@@ -53,8 +54,9 @@ def run(options: Options, /, file: Path, texts: tuple[str, ...], tasks_file: Pat
 
     The executor `tools` is deterministic: typed tools and conditions answer the steps. The others ask the language
     model of [openai_compatible] or [causal_lm]; an answer is kept by its content and asked for once. A run that does
-    not end is stopped at --max-rounds and recorded all the same. --history writes a folder with source.toml that
-    `opus rebuild` reads like any other history.
+    not end is stopped at --max-rounds and recorded all the same. A decision that nobody answers ends its run with an
+    error that names the step; without a model, decisions in words are refused before anything runs. --history writes a
+    folder with source.toml that `opus rebuild` reads like any other history.
 
     \b
     Example:
@@ -62,6 +64,7 @@ def run(options: Options, /, file: Path, texts: tuple[str, ...], tasks_file: Pat
       opus program run plan.core --tasks tasks.jsonl --executor openai_compatible --history history/programs
       opus query program_steps
     """
+    from opus_pipelines.flows.programs.executors import ToolExecutor
     from opus_pipelines.flows.programs.interpreter import run as run_program
     from opus_pipelines.flows.programs.records import publish_runs, read_program, read_tasks, task_of, write_history
 
@@ -70,6 +73,8 @@ def run(options: Options, /, file: Path, texts: tuple[str, ...], tasks_file: Pat
     if not tasks:
         raise click.UsageError("say with --task or --tasks what the program is to do")
     executor = _executor(options, how["executor"], how["reads"], how["client"] or "")
+    if isinstance(executor, ToolExecutor):
+        executor.check(chosen)
     runs = [run_program(chosen, task, executor, how["max_rounds"]) for task in tasks]
     if not how["dry"]:
         lake = options.lake()
@@ -80,6 +85,12 @@ def run(options: Options, /, file: Path, texts: tuple[str, ...], tasks_file: Pat
         write_history(how["history"], runs, labels)
         click.echo(f"history written: {how['history']}", err=True)
     _print(runs, tasks)
+    for done in runs:
+        if done.undecided:
+            raise InputError(
+                f"task {done.task_id}: the decision {done.undecided} has no answer that means one of its branches; "
+                f"the answer was {done.answer[:SHOWN]!r}"
+            )
 
 
 @program.command()

@@ -192,7 +192,9 @@ class Drafter:
         best = self.meant(query, near)
         listed = ", ".join(each.activity for each in near[:3])
         account = self.account(clause, best.activity) if best is not None else None
-        if account is not None and account.lost and self.writer.catalogue.by_id[account.result].operation in GONE:
+        gone = account is not None and self.writer.catalogue.by_id[account.result].operation in GONE
+        several = asks_for_several(clause) or not RESTRICTING.isdisjoint(word.lower() for word in clause.words)
+        if gone and several and account is not None and account.lost:
             best = None  # what is to be deleted is said more narrowly than the activity can be told
         if human >= USER_TASK or best is None or account is None:
             task, thing = self.user_task(clause)

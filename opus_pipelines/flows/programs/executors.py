@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import digest
 from opus_pipelines.flows.programs.interpreter import Choice, Note, Outcome, Similarity, Situation, choose
 from opus_pipelines.flows.programs.tools import (
@@ -103,7 +104,17 @@ class ToolExecutor:
             return Outcome("", status="no_answer")
         return self._called(tool, action, situation.variables)
 
-    def branch(self, situation: Situation, outcome: Outcome) -> Choice:
+    def check(self, program: CoreProgram) -> None:
+        """Raises InputError before a run where decisions are asked in words that no tool and no condition answers."""
+        asked = [step for step in program.steps if step.kind == "decision"]
+        silent = [s.name for s in asked if (a := action_of(s)).words and not a.tool and not self.named_in(a.words)]
+        if silent:
+            raise InputError(
+                f"the decisions {', '.join(silent[:10])} are in words, which no tool answers; state `test …` or "
+                "`call …`, or let a language model run the program (--executor)"
+            )
+
+    def branch(self, situation: Situation, outcome: Outcome) -> Choice | None:
         """Returns the branch whose key the answer is."""
         return choose(outcome.answer, [key for key, _ in situation.step.branches], self.similarity)
 
@@ -257,7 +268,10 @@ class FastRuns:
             if len(targets) > 1:
                 known = node.chosen.get(answer)
                 if known is None:
-                    known = node.chosen[answer] = choose(answer, node.keys, self._executor.similarity).branch
+                    choice = choose(answer, node.keys, self._executor.similarity)
+                    known = node.chosen[answer] = -1 if choice is None else choice.branch
+                if known < 0:
+                    return Final(own, False, failures)
                 place = known
             node = nodes[targets[place]]
         return Final(own, False, failures)
@@ -317,8 +331,8 @@ class LanguageExecutor:
             return self._outcome(text, status="no_tool_chosen")
         return self._with_tool(situation, self.toolbox.tools[names[place]], text)
 
-    def branch(self, situation: Situation, outcome: Outcome) -> Choice:
-        """Returns the branch that the model names, else the one that the answer means, else the first."""
+    def branch(self, situation: Situation, outcome: Outcome) -> Choice | None:
+        """Returns the branch that the model names, else the one that the answer means."""
         keys = [key for key, _ in situation.step.branches]
         place = self._number(situation, f"The answer is: {outcome.answer[:_LONGEST]}\nWhich branch does it mean?", keys)
         return choose(outcome.answer, keys) if place is None else Choice(place, "model")

@@ -18,9 +18,9 @@ from opus_pipelines.flows.programs.tools import TypedValue
 from opus_pipelines.workflow.blocks.formats.core_flow import OTHER
 from opus_pipelines.workflow.blocks.formats.core_program import CoreProgram, CoreStep, findings, told, write_core
 
-_VERSION = 1  # of what a run does: raise it when traces change for the same input
+_VERSION = 2  # of what a run does: raise it when traces change for the same input
 MAX_ROUNDS = 100
-Status = Literal["ended", "max_rounds"]
+Status = Literal["ended", "max_rounds", "undecided"]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Choice:
-    """The number of the branch that is taken, and how it was chosen: only, key, similar, model, other or first."""
+    """The number of the branch that is taken, and how it was chosen: only, key, similar, model or other."""
 
     branch: int
     by: str
@@ -83,8 +83,8 @@ class Executor(Protocol):
         """Returns what the step leads to. It does not raise for a tool that fails: the outcome says so."""
         ...
 
-    def branch(self, situation: Situation, outcome: Outcome) -> Choice:
-        """Returns the branch of a decision."""
+    def branch(self, situation: Situation, outcome: Outcome) -> Choice | None:
+        """Returns the branch of a decision; None where the answer means none of them."""
         ...
 
 
@@ -106,7 +106,9 @@ class Visit:
 
 @dataclass(frozen=True)
 class ProgramRun:
-    """A finished run with every visit. `answer` is that of the last step, also where the limit of rounds ended it."""
+    """A finished run with every visit. `answer` is that of the last step, also where the limit of rounds ended it, or a
+    decision to which no answer was given.
+    """
 
     id: str
     program: str
@@ -117,6 +119,11 @@ class ProgramRun:
     answer: str
     visits: tuple[Visit, ...]
     variables: Mapping[str, TypedValue]
+
+    @property
+    def undecided(self) -> str:
+        """The name of the decision that nobody answered; "" where each one was."""
+        return self.visits[-1].step.name if self.status == "undecided" else ""
 
     @property
     def is_ended(self) -> bool:
@@ -168,7 +175,7 @@ def run(program: CoreProgram, task: ProgramTask, executor: Executor, max_rounds:
         visits.append(Visit(number, step, tuple(wanted), outcome, choice))
         progress.append((step.instruction, outcome.answer))
         if choice is None:
-            status = "ended"
+            status = "undecided" if step.branches else "ended"
             break
         step = steps[step.branches[choice.branch][1].lower()]
     name = f"{executor.name} {executor.version}"
@@ -188,11 +195,11 @@ LEAST_SIMILAR = 0.3  # cosine below which a key is not meant
 _WORD = re.compile(r"\w+")
 
 
-def choose(answer: str, keys: Sequence[str], similarity: Similarity | None = None) -> Choice:
-    """Returns the branch that an answer means.
+def choose(answer: str, keys: Sequence[str], similarity: Similarity | None = None) -> Choice | None:
+    """Returns the branch that an answer means; None where it means none: a branch is never taken by default.
 
     A key that is the whole answer, its first words or one of its words wins (Yes and No above all); then the key with
-    the largest similarity; then the branch `other`; then the first, as the published interpreter does.
+    the largest similarity; then the branch `other`. The published interpreter takes the first one instead of none.
     """
     text = _words(answer)
     plain = [_words(key) for key in keys]
@@ -211,7 +218,7 @@ def choose(answer: str, keys: Sequence[str], similarity: Similarity | None = Non
         if scores[best] >= LEAST_SIMILAR:
             return Choice(best, "similar")
     other = next((place for place, key in enumerate(keys) if key.lower() in OTHER), None)
-    return Choice(0, "first") if other is None else Choice(other, "other")
+    return None if other is None else Choice(other, "other")
 
 
 def letter_cosine(one: str, two: str) -> float:

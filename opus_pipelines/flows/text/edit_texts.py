@@ -192,7 +192,7 @@ _GO_TO = re.compile(
     re.IGNORECASE,
 )
 _USE_FOR = re.compile(
-    r"^(?:please )?(?:use|take)\s+(?P<new>[\w .]+?)\s+for\s+(?P<old>.+?)(?:,?\s+(?:and\s+)?(?:not|instead of|rather than)\s+[\w .]+|\s+instead)?$",
+    r"^(?:please )?use\s+(?P<new>[\w .]+?)\s+for\s+(?P<old>(?:the|this|that|all|each|every|our|my)\s.+?)(?:,?\s+(?:and\s+)?(?:not|instead of|rather than)\s+[\w .]+|\s+instead)?$",
     re.IGNORECASE,
 )
 _NOT_BUT = re.compile(r"^not\s+(?P<old>.+?),?\s+but\s+(?P<new>.+)$", re.IGNORECASE)

@@ -9,7 +9,7 @@ import pytest
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.flows.programs.drafts import program_of
 from opus_pipelines.flows.programs.executors import FastRuns, ToolExecutor
-from opus_pipelines.flows.programs.interpreter import ProgramRun, choose, letter_cosine, run
+from opus_pipelines.flows.programs.interpreter import Choice, ProgramRun, choose, letter_cosine, run
 from opus_pipelines.flows.programs.planning_set import MANUAL, tasks, toolbox
 from opus_pipelines.flows.programs.records import (
     publish_runs,
@@ -127,14 +127,25 @@ def test_what_a_toolbox_refuses() -> None:
         ("I think it is an image", ("text", "image"), 1, "key"),
         ("images", ("text", "image"), 1, "similar"),
         ("quite so", ("text", "other"), 1, "other"),
-        ("", ("a", "b"), 0, "first"),
-        ("neither no nor yes", ("No", "Yes"), 0, "first"),
+        ("", ("a", "b"), None, ""),
+        ("neither no nor yes", ("No", "Yes"), None, ""),
     ],
 )
-def test_which_branch_an_answer_means(answer: str, keys: tuple[str, ...], place: int, by: str) -> None:
+def test_which_branch_an_answer_means(answer: str, keys: tuple[str, ...], place: int | None, by: str) -> None:
     similarity = letter_cosine if by == "similar" else None
     found = choose(answer, keys, similarity)
-    assert (found.branch, found.by) == (place, by)
+    assert found == (None if place is None else Choice(place, by))
+
+
+def test_decisions_in_words_are_refused_before_a_run_without_a_model() -> None:
+    text = (
+        "Check ::: decision ::: Is the request complete? ::: Approve :: Pay :: Reject :: End\n"
+        'Pay ::: process ::: call x = note(text="paid") ::: next :: End\nEnd ::: terminal ::: Say it. :::'
+    )
+    with pytest.raises(InputError, match="Check"):
+        tools().check(parse_core(text))
+    done = run(parse_core(text), task_of("t"), tools())
+    assert (done.status, done.undecided, len(done.visits)) == ("undecided", "Check", 1)
 
 
 def test_fast_runs_end_like_runs_with_a_trace() -> None:

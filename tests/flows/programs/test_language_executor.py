@@ -68,15 +68,13 @@ def test_a_model_answers_uses_a_tool_and_chooses_a_branch() -> None:
     assert (row["tokens_out"], row["cost_usd"] is not None) == (2 * (row["tokens_in"] // 10), True)
 
 
-def test_an_answer_without_the_asked_form_is_asked_for_hotter_and_then_the_first_branch_is_taken() -> None:
+def test_an_answer_without_the_asked_form_is_asked_for_hotter_and_then_no_branch_is_taken() -> None:
     model = Scripted(lambda asked: "hm")
     done = run(parse_core(PROGRAM), task_of("x"), LanguageExecutor(model, Toolbox()), max_rounds=4)
     branch = [q.temperature for q in model.asked if "Which branch" in q.user]
     assert branch[:5] == [0.0, 0.5, 1.0, 1.5, 2.0]
-    assert (done.status, [v.choice.by for v in done.visits if v.choice]) == (
-        "max_rounds",
-        ["only", "first", "only", "first"],
-    )
+    assert (done.status, [v.choice.by for v in done.visits if v.choice]) == ("undecided", ["only"])
+    assert done.undecided == done.visits[1].step.name
 
 
 def test_arguments_that_are_none_are_asked_for_twice_and_fail_the_step() -> None:
