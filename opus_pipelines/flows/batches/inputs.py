@@ -219,7 +219,7 @@ def _tags(value: object) -> tuple[str, ...]:
 
 
 PLATFORM_FILE = "catalogue.toml"
-PLATFORM_VERSION = 2  # raised where the same requirements give other flows
+PLATFORM_VERSION = 3  # raised where the same requirements give other flows
 NO_STEP, NO_EDIT = "no_step", "edit_impossible"
 
 

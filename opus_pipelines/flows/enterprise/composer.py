@@ -140,6 +140,10 @@ _NOT_DONE = re.compile(
 # What is to be done to a record: "its requester is to be informed".
 _TO_BE_DONE = re.compile(r"\b(?:(?:to|must|should|shall) be|gets?) (\w+(?:ed|en|t)\b.*)", re.IGNORECASE)
 _EVERY = re.compile(r"\b(?:(?:of|to|for|from)\s+)?(?:every|each|all)\b(?! of them| one| of these)", re.IGNORECASE)
+_THEM = re.compile(r"\b\w+ (?:them|these|those)\b", re.IGNORECASE)
+_ASSIGNS = re.compile(
+    r"\W*(?:please |then )*(?:re)?assign (?:it|them|these|those|the \w+|all \w+|each \w+)\b", re.IGNORECASE
+)
 _EACH = re.compile(r"\beach (?:of|one)\b|\bevery one\b|\ball of them\b", re.IGNORECASE)
 
 
@@ -157,7 +161,7 @@ class OutlineComposer:
         if not spans:
             raise FlowDocumentError("the requirement is empty; say when the flow starts and what it does")
         trigger = spans[0]
-        steps = _Nesting(self._step, self._needs_look_up)
+        steps = _Nesting(self._step, self._needs_look_up, self._changes_a_record)
         for clause in spans[1:]:
             if clause.kind != STEP or not _NOT_DONE.search(clause.text):
                 steps.add(clause)
@@ -189,9 +193,19 @@ class OutlineComposer:
         head = _EVERY.split(clause.text)[0]
         asked = head if head.strip() and self._choice.begins_step(head) else clause.text
         chosen = self._choice.ranked(asked)[0][0]
+        if _ASSIGNS.match(asked) and "assign" not in chosen and "update" not in chosen:
+            chosen = "update_record" if "update_record" in self.catalogue.actions else chosen
         if chosen.startswith("look_up") and asked is not clause.text and _LIST in self.catalogue.actions:
             return _LIST
         return chosen
+
+    def _changes_a_record(self, definition: str) -> bool:
+        """Whether a step takes a record and changes it, so that it is done to each one of several."""
+        entry = self.catalogue.actions.get(definition)
+        takes = entry is not None and any(
+            slot.type == "record" and slot.name == "record" for slot in entry.inputs.values()
+        )
+        return takes and definition.startswith(("update", "delete", "close", "set", "add", "assign"))
 
     def _needs_look_up(self, clause: Span) -> bool:
         """Whether a clause does something to every record of a table: the records must be looked up first."""
@@ -202,8 +216,10 @@ class OutlineComposer:
 class _Nesting:
     """Puts clauses into blocks: what each flow logic holds, and where its block ends."""
 
-    def __init__(self, step: Callable[[Span], str], needs_look_up: Callable[[Span], bool]) -> None:
-        self._step, self._needs_look_up = step, needs_look_up
+    def __init__(
+        self, step: Callable[[Span], str], needs_look_up: Callable[[Span], bool], changes: Callable[[str], bool]
+    ) -> None:
+        self._step, self._needs_look_up, self._changes = step, needs_look_up, changes
         self._found: list[Component] = []
         self._around: list[Component] = []
 
@@ -264,7 +280,12 @@ class _Nesting:
     def _is_each(self, clause: Span) -> bool:
         """Whether a clause does something to each of the records that were looked up before."""
         is_open = any(c.name == FOREACH for c in self._around)
-        return not is_open and self._has_list() and bool(_EACH.search(clause.text))
+        if is_open or not self._has_list():
+            return False
+        last = self._found[-1].definition == "look_up_records"
+        return bool(_EACH.search(clause.text)) or (
+            last and bool(_THEM.search(clause.text)) and self._changes(self._step(clause))
+        )
 
     def _has_list(self) -> bool:
         return any(c.definition == "look_up_records" for c in self._found)

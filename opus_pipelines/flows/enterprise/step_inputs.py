@@ -238,10 +238,17 @@ class _Step:
         loops = [c for c in self._before if c.name == FOREACH and c.is_logic]
         if any(self._scopes.sees(self._own, loop) for loop in loops):
             return "{{foreach.item}}"
+        return self._trigger_record()[0]
+
+    def _trigger_record(self) -> tuple[str, str]:
+        """The record of the trigger and its table; empty where it has none."""
         trigger = self._flow.trigger
         entry = self._catalogue.triggers.get(trigger.type) if trigger else None
         output = next((s.name for s in entry.outputs.values() if s.type == "record"), None) if entry else None
-        return f"{{{{{trigger.type}.{output}}}}}" if trigger and output else ""
+        if trigger is None or output is None:
+            return "", ""
+        found = self._scopes.resolve(f"{trigger.type}.{output}", self._own)
+        return f"{{{{{trigger.type}.{output}}}}}", found.table if isinstance(found, PillValue) else ""
 
     def _record_table(self) -> str:
         current = self._current()
@@ -264,6 +271,15 @@ class _Step:
         if group and "assignment_group" in columns:
             return f"assignment_group={group.lower().replace(' ', '_')}"
         path = self._words.person(re.sub(r"(?i)\bassign(?:ed)? to\b", "to", self._text), table)
+        record, start = self._trigger_record()
+        linked = any(f"={record}" in str(given.value) for step in self._before for given in step.inputs if record)
+        if (
+            start == USERS
+            and linked
+            and "assigned_to" in columns
+            and re.search(r"(?i)\bassign.*\bmanager\b", self._text)
+        ):
+            return f"assigned_to={column_pill(record, 'manager')}"  # that of the person whose records these are
         if path and "assigned_to" in columns and re.search(r"(?i)\b(?:re)?assign", self._text) and self._current():
             return f"assigned_to={column_pill(self._current(), path)}"
         return ""
@@ -271,6 +287,10 @@ class _Step:
     def _link(self, table: str) -> str:
         """The column of a table that refers to the record in hand, where the text points to that record."""
         own = set(words(self._text))
+        trigger, start = self._trigger_record()
+        column = self._catalogue.column(table, self._words.person(self._text, table))
+        if start and own & {"where", "whose", "that", "which"} and column and column.reference == start:
+            return f"{column.name}={trigger}"  # "incidents where the user is the assignee"
         if not own & {"it", "its", "their", "this", "that", "belonging", "related", "them"} or not self._current():
             return ""
         target = self._record_table()

@@ -45,6 +45,7 @@ _MONEY = frozenset("pay transfer refund reimburse charge wire disburse".split())
 # Verbs of talk: what they make is a message, whatever stands behind them.
 SPEAKING = frozenset("email mail notify inform alert remind message text ping tell announce".split())
 _LETTERS = frozenset(map(stem, "mail email message text sms notification note alert".split()))
+_EVIDENCE = ("application", "carried_application", "application_in_utterance", "application_in_prior")
 _OWN_OBJECT = ("object_head", "object_described", "object_of_verb")
 _QUALIFIERS = frozenset(
     ["new", "another", "existing", "latest", "available", "corresponding", "first", "second", "last", "called", "named"]
@@ -508,9 +509,11 @@ class FeatureTable:
         told = verb in SPEAKING or phrase.head in _LETTERS
         own = np.maximum(own, sends * np.maximum(rows[:, FEATURES.index("application")] >= 0.5, float(told)))
         fits = (risky == 0) | ((asked > 0) & (own > 0))
-        if verb in SPEAKING:
+        speaks = verb in SPEAKING
+        fits &= (rows[:, FEATURES.index("other_operation")] == 0) | (speaks & (sends > 0))  # 0: the verb is unknown
+        if speaks:  # who is told says nothing of how
             fits &= np.maximum(sends, rows[:, FEATURES.index("object_of_verb")]) > 0
-        fits &= rows[:, FEATURES.index("other_operation")] == 0  # 0 where the verb is unknown
+            fits &= rows[:, [FEATURES.index(name) for name in _EVIDENCE]].max(axis=1) > 0
         return fits
 
     def _like_learnt(self, text: str, vector: "np.ndarray") -> "np.ndarray":

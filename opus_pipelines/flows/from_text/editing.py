@@ -660,6 +660,9 @@ class _Editor:
             if not with_else:
                 raise self._missing(wish.old)
             return [DeleteElse(with_else[-1].id)]
+        if content <= {"check", "test"} and (steps := self.matcher.find(wish.old)):
+            named = getattr(steps[0], "text", "") or getattr(steps[0], "activity", "")
+            raise EditError(f"{wish.old[:120]!r} may be the condition or the step {named!r}; say which of the two")
         if content <= {"if", "condition", "check", "conditional"} or THE_CHECK.match(wish.old):
             return [Unwrap(self._last_if(wish.old).id)]
         if content <= {"loop", "for", "iteration"}:

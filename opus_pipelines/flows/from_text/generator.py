@@ -194,7 +194,12 @@ class Drafter:
         account = self.account(clause, best.activity) if best is not None else None
         gone = account is not None and self.writer.catalogue.by_id[account.result].operation in GONE
         several = asks_for_several(clause) or not RESTRICTING.isdisjoint(word.lower() for word in clause.words)
-        if gone and several and account is not None and account.lost:
+        elsewhere = best is not None and self.carried not in (
+            "",
+            self.writer.catalogue.by_id[best.activity].application,
+        )
+        unnamed = elsewhere and several and not self.writer.ranker.table.names.positions(clause.text)
+        if gone and (unnamed or (several and account is not None and account.lost)):
             best = None  # what is to be deleted is said more narrowly than the activity can be told
         if human >= USER_TASK or best is None or account is None:
             task, thing = self.user_task(clause)
@@ -245,7 +250,8 @@ class Drafter:
         named = [word for word in words if self.writer.ranker.table.names.named(word)]
         said = (activity.text, " ".join(split_words(activity.id)), *named, *activity.stems)
         addressed = lemma_of_verb(clause.verb) in SPEAKING  # "alert the duty manager" restricts nothing
-        lost = () if addressed else unsaid([*words[: min(begin, end)][:-1], *words[begin:]], *said)
+        plain = [word for word in words[: min(begin, end)][:-1] if word.islower()]
+        lost = () if addressed else unsaid([*plain, *words[begin:]], *said)
         question = f"what does {' '.join(lost)!r} mean in {quoted(clause)}? {name} does not say it" if lost else ""
         return Account(clause.text, STEP, name, lost, question)
 

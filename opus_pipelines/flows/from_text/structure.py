@@ -69,7 +69,7 @@ _SAID = frozenset(
     "more less greater higher lower bigger smaller larger fewer older newer than above over below under least most at "
     "exceed equal true false yes no not none never currently still already set one ones contain include mention there "
     "exist found any all each every them these those that which who whose with has have had item record status "
-    "day hour week month minute year marked nobody flagged labeled whether thing".split()
+    "day hour week month minute year empty null marked nobody flagged labeled whether thing".split()
 )
 
 
@@ -462,6 +462,8 @@ class FlowBuilder:
         if not restriction or source is None:
             return False
         condition = read_condition(replace(clause, kind=CONDITION, words=restriction), self.parts.habits)
+        if condition.operator == "==" and condition.value is None:
+            condition = ConditionText(pronoun=True, attribute=restriction[-1].lower())  # "the empty ones"
         kept = start - 2 if adjective == "the" else start - 1 if words[start - 1] in ("the", "all") else start
         made = self.parts.step(
             replace(clause, words=(*clause.words[:kept], "the", *source.variable.split("_"))), self.things
@@ -508,7 +510,10 @@ class FlowBuilder:
     def _condition(self, clause: Clause, following: Sequence[Clause]) -> None:
         condition = read_condition(clause, self.parts.habits)
         if condition.subject and self._source(condition.subject) is None and not clause.postfix:
-            self._listed(replace(clause, words=(*condition.subject, *place_of(clause.words))))
+            found = self._listed(replace(clause, words=(*condition.subject, *place_of(clause.words))))
+            one = clause.words[0].lower() == "the" and singular(condition.subject[-1]) == condition.subject[-1]
+            if found and one:
+                self.things[-1] = replace(self.things[-1], plural=False)
         if clause.postfix and self._scopes[-1].statements:
             self._tell_condition(clause, condition, self._guard(condition))
             return

@@ -61,7 +61,7 @@ LOOPS = re.compile(
     r"(?:to|for|of) all(?: the)?(?= (?:\S+ ){1,3}(?:whose|who|that|which)\b)|"
     r"(?:loop|iterate|go) (?:over|through|across)(?: all| each| every)?(?: of)?\b"
 )
-ELSES = re.compile(r"(?:or )?(?:else|otherwise)\b(?!,? if\b)|if not\b(?= ?,|$| then)|in (?:any|all) other cases?\b|"
+ELSES = re.compile(r"(?:or )?(?:else|otherwise)\b(?!,? if\b)|if not\b(?= ?,|$| then| [a-z]+ (?:an?|the|it)\b)|in (?:any|all) other cases?\b|"
                     r"in the other case\b|if (?:it|this|that) (?:does|is|has)(?: not|n't)\b(?= ?,)")  # fmt: skip
 ELSE_IFS = re.compile(r"(?:or )?(?:else|otherwise),? if\b|elif\b|elseif\b")
 WHILES = re.compile(r"(?:while|as long as|until)\b")

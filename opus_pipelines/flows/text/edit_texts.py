@@ -131,7 +131,7 @@ _THERE = re.compile(
     re.IGNORECASE,
 )
 _NOT_NEEDED = re.compile(
-    r"^(?P<what>.+?) (?:is|are)(?: not|n't| no longer) (?:needed|necessary|required|wanted)(?: any ?more| any longer)?$",
+    r"^(?P<what>.+?) (?:is|are)(?: not|n't| no longer) (?:needed|necessary|required|wanted)(?: any ?more| any longer| for \w+)?$",
     re.IGNORECASE,
 )
 _STILL = re.compile(r",\s*(?:so |as |because )?[^,]+ (?:is|are|gets|should be) (?:always|still)\b.*$", re.IGNORECASE)
@@ -149,7 +149,7 @@ _ENDS = r"(?:to|at|in|into) the (?:very )?(?P<end>start|beginning|top|front|end|
 _MOVES = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"^(?:please )?(?:move|put|shift|bring|pull|push|drag)\s+(?P<old>.+?)\s+(?:{_ENDS}|(?P<where>before|after|behind|in front of|"
+        rf"^(?:please )?(?:move|put|shift|bring|pull|push|drag|take)\s+(?P<old>.+?)\s+(?:{_ENDS}|(?P<where>before|after|behind|in front of|"
         r"ahead of|inside(?: of)?|into|within|out of|outside(?: of)?)\s+(?P<anchor>.+))$",
         r"^(?P<old>the .+?|.+? step)\s+(?:should|must|has to|needs to)\s+(?:come|happen|go|be|run|be done)\s+"
         r"(?:(?P<end>first|last)|(?P<where>before|after|behind|in front of|inside|into)\s+(?P<anchor>.+))$",
@@ -164,7 +164,7 @@ _SWAP = re.compile(
 )
 _TOGETHER = re.compile(
     r"^(?:please )?(?:(?:do|run|execute|perform|make)\s+)?(?P<old>.+?)\s+(?:should (?:happen|run|be done) |can (?:happen|run|be done) |be done )?"
-    r"(?:in parallel|at the same time|simultaneously|concurrently)$",
+    r"(?:in parallel|at the same time|simultaneously|concurrently|side by side)$",
     re.IGNORECASE,
 )
 _RENAME = re.compile(

@@ -29,7 +29,7 @@ _PHRASAL = {
     r"get(?:ting)? rid of": "delete",
     r"kill(?:ing)? off": "delete",
     r"throw(?:ing)? (?:away|out)": "delete",
-    r"go(?:ing)? over (?:all )?the": "go through the",
+    r"(?:go(?:ing)? over|look(?:ing)? through) (?:all )?the": "go through the",
 }
 _PERSON = (
     r"(?:IT|HR|legal|finance|accounting|security|facilities|procurement|somebody|someone|"
@@ -121,7 +121,7 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
         rf"\b(?:all )?(?:those|the ones|any) (?:whose|where the) (\w+) is ({_VALUE}) (?:gets?|receives?) (?=an? )",
         r"if its \1 is \2, create ",
     ),
-    (rf"\bthe {_REST} (?:gets?|receives?) (?=an? )", "otherwise create "),
+    (rf"\b(?:the {_REST}|every(?:thing|one|body) else) (?:gets?|receives?) (?=an? )", "otherwise create "),
     (rf"\bfor (?:all )?(?:of )?the {_REST}\b,?", "otherwise"),
 )
 _QUOTED = re.compile(r"\"[^\"]*\"")
