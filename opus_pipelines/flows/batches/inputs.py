@@ -286,7 +286,7 @@ def composed(platform: Platform, composer: Composer, task: FlowTask) -> tuple[di
     )
 
 
-_VERSION = 4  # raised where the same files give other flows: a change of flows.from_text that is meant to
+_VERSION = 5  # raised where the same files give other flows: a change of flows.from_text that is meant to
 # the version of what turns the files into rows
 METHOD = f"flows={_VERSION} platform={PLATFORM_VERSION} prompts={PROMPTS_VERSION}"
 CATALOGUE = "catalogue.json"

@@ -44,6 +44,14 @@ def composer() -> Composer:
             "  log message=No\n",
         ),
         (
+            "When a user becomes inactive, look up all problems where the user is the assignee and assign them to their "
+            "manager.",
+            "when record_update table=sys_user | condition=activeCHANGESTOfalse\n"
+            "look_up_records table=problem | conditions=assigned_to={{record_update.current}}\n"
+            "FOREACH items={{look_up_records.records}}\n"
+            "  update_record record={{foreach.item}} | values=assigned_to={{record_update.current.manager}}\n",
+        ),
+        (
             "REQ: ticket closed -> survey to caller",
             "when record_update table=incident | condition=stateCHANGESTO7\n"
             "send_survey to={{record_update.current.caller}}\n",
