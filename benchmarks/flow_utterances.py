@@ -11,8 +11,8 @@ read while the rules were mended, and `--show` lists errors of `tune` alone. A s
 which nobody who mended the rules had seen until the last figure of it was taken; after that its errors were read, too.
 A third author wrote 40 more before any rule of the generator was read and before any figure of them was taken: the
 part `third`. The author of the rules for talk wrote the part `spoken`, half of it before a rule and all before its
-errors were read. The SHA-256 of the utterance halves it: the errors of `third-tune` may be read, `third-held` is only ever
-counted.
+errors were read. The SHA-256 of the utterance halves `third`: the errors of `third-tune` may be read, `third-held` is
+only ever counted.
 """
 
 import argparse

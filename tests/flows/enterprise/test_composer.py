@@ -44,8 +44,8 @@ def composer() -> Composer:
             "  log message=No\n",
         ),
         (
-            "When a user becomes inactive, look up all problems where the user is the assignee and assign them to their "
-            "manager.",
+            "When a user becomes inactive, look up all problems where the user is the assignee and assign them to "
+            "their manager.",
             "when record_update table=sys_user | condition=activeCHANGESTOfalse\n"
             "look_up_records table=problem | conditions=assigned_to={{record_update.current}}\n"
             "FOREACH items={{look_up_records.records}}\n"
