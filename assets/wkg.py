@@ -1,7 +1,7 @@
 """Stage two: implementations become the Work Knowledge Graph, staged, checked, and then published as one snapshot."""
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 import dagster as dg
@@ -17,7 +17,7 @@ from opus_pipelines.generation.contracts import contract_keys
 from opus_pipelines.lake.layout import Lake, read_json
 from opus_pipelines.reporting.wkg_graph import snapshot_pictures
 from opus_pipelines.wkg.rebuild import steps
-from opus_pipelines.wkg.rebuild.records import VECTORS, StagedSnapshot
+from opus_pipelines.wkg.rebuild.records import VECTORS, EmbeddedRecord, MinedRecord, StagedSnapshot
 from resources.encoder import EncoderResource
 from resources.lake import LakeRun
 from resources.spark import SparkResource
@@ -44,7 +44,7 @@ class Mine(dg.Config):
             f"wkg/{name}",
             GROUP,
             ["history/implementations", SETTINGS],
-            kinds=("duckdb", "spark", "parquet"),
+            kinds=("parquet",),
             code_version=f"{versions_of('names')} {versions_of('mining')} wkg={ALGORITHM_VERSIONS['wkg']}",
         )
         for name in MINED
@@ -60,7 +60,7 @@ def mine(
     asked = steps.Asked(config.reset_lambda, config.publish)
     rebuild = steps.begun(run.typed, run.lake, encoder.of_lake, asked)
     mined = steps.mine(rebuild, steps.Engines(spark.session, spark.graph_session), asked)
-    yield from _made(context, run.lake, rebuild.snapshot, mined.counts, MINED)
+    yield from _made(context, run.lake, rebuild.snapshot, mined, MINED)
 
 
 @dg.multi_asset(
@@ -90,7 +90,7 @@ def embed(
     progress = Ticker("embedded passages", logger.info)
     rebuild = steps.opened(run.typed, run.lake)
     embedded = steps.embed(rebuild, encoder.of_lake, _parts(context.selected_asset_keys), progress)
-    yield from _made(context, run.lake, rebuild.snapshot, embedded.counts, (*EMBEDDED, "index"))
+    yield from _made(context, run.lake, rebuild.snapshot, embedded, (*EMBEDDED, "index"))
 
 
 @dg.multi_asset_check(name="check_mined", specs=MINED_CHECKS, can_subset=True, pool=POOL)
@@ -174,14 +174,16 @@ def _made(
     context: dg.AssetExecutionContext,
     lake: Lake,
     snapshot: StagedSnapshot,
-    made_now: Mapping[str, int],
+    record: MinedRecord | EmbeddedRecord,
     names: Iterable[str],
 ) -> Iterator[dg.MaterializeResult[None]]:
     """Yields the selected ones of these datasets of the snapshot, with the rows that were made now or before."""
-    counts = made_now if snapshot.is_new else lake.manifest(snapshot.snapshot_id).get("counts") or {}
+    engines = record.engines if isinstance(record, MinedRecord) else {}
+    told = {f"engine_{step}": engine for step, engine in engines.items() if engine}
+    counts = record.counts if snapshot.is_new else lake.manifest(snapshot.snapshot_id).get("counts") or {}
     for name in (f"wkg/{name}" for name in names):
         if key(name) in context.selected_asset_keys:
-            yield made(name, snapshot.snapshot_id, counts.get(name), new=snapshot.is_new)
+            yield made(name, snapshot.snapshot_id, counts.get(name), new=snapshot.is_new, **told)
 
 
 def _reported(

@@ -252,7 +252,7 @@ def test_a_snapshot_is_the_same_by_either_engine() -> None:
 @pytest.mark.spark
 def test_a_snapshot_holds_the_metrics_and_names_the_engine(rebuild: Any, lake: Any, history: SimpleNamespace) -> None:
     build = rebuild(lake, history.write(lake, "claims", history.claims()))
-    assert lake.manifest(build.snapshot_id)["engines"] == {"graph": "local"}
+    assert lake.manifest(build.snapshot_id)["engines"] == {"mining": "duckdb", "graph": "local", "search": "faiss"}
     rows = {
         row["title"]: row for row in read_table(TASKS, lake.snapshot_folder(build.snapshot_id) / "tasks").to_pylist()
     }

@@ -63,7 +63,7 @@ def write(rebuild: Rebuild, checks: Iterable[CheckResult], drift: Drift | None, 
             "counts": {**mined.counts, **embedded.counts},
             "checks": [check.as_dict() for check in checks],
             "drift": {"from": snapshot.last.name, **drift.figures()} if snapshot.last and drift else None,
-            "engines": {"graph": mined.graph_engine},
+            "engines": {**mined.engines, "search": "faiss"},
             "versions": {
                 "python": platform.python_version(),
                 **{name: version(name) for name in ("pyspark", "pyarrow", "opus-pipelines")},

@@ -109,13 +109,22 @@ class RequestRecord:
 
 @dataclass(frozen=True)
 class MinedRecord:
-    """The mined tables: the sources that were mined, rows by dataset, λ, and the engine of the graph's metrics."""
+    """The mined tables: the sources that were mined, rows by dataset, λ, and the engines of both steps.
+
+    `mining_engine`: duckdb, or spark with its master; none where no source changed.
+    """
 
     sources: tuple[str, ...]
     counts: dict[str, int]
     lambda_: float | None
     graph_engine: str | None
     timings: dict[str, float] = field(default_factory=dict)
+    mining_engine: str | None = None
+
+    @property
+    def engines(self) -> dict[str, str | None]:
+        """The engine of each step, for the manifest and for Dagster."""
+        return {"mining": self.mining_engine, "graph": self.graph_engine}
 
 
 @dataclass(frozen=True)

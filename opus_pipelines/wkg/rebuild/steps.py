@@ -268,14 +268,23 @@ def mine(rebuild: Rebuild, engines: Engines, asked: Asked = NOTHING_ELSE) -> Min
         return rebuild.mined()
     shutil.rmtree(staged.snapshot_folder(snapshot.snapshot_id), ignore_errors=True)
     work, parts = rebuild.work, rebuild.parts
+    masters: list[str] = []
+
+    def session() -> "SparkSession":
+        spark = engines.session(bytes_to_mine(work, parts))
+        masters.append(str(spark.sparkContext.master))
+        return spark
+
     with rebuild.timed("mine"):
-        sources = mine_missing(work, parts, lambda: engines.session(bytes_to_mine(work, parts)), settings.spark)
+        sources = mine_missing(work, parts, session, settings.spark)
     snapshot.folder.mkdir(parents=True)
     with rebuild.timed("merge"):
         counts, lambda_ = write_tables(rebuild)
     with rebuild.timed("graph"):
         engine = write_metrics(snapshot.folder, settings.graph, engines.graph_session)
-    record = MinedRecord(tuple(sources), counts, lambda_, engine, rebuild.taken("prepare", "mine", "merge", "graph"))
+    mining = f"spark {masters[0]}" if masters else "duckdb" if sources else "none: no source changed"
+    taken = rebuild.taken("prepare", "mine", "merge", "graph")
+    record = MinedRecord(tuple(sources), counts, lambda_, engine, taken, mining)
     rebuild.save(record, MINED)
     return record
 
