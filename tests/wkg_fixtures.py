@@ -72,6 +72,7 @@ def write_source(
         implementations=len(rows),
         stated={},
         by_activities=False,
+        open_cases=(),
     )
 
 

@@ -127,7 +127,7 @@ def test_an_unchanged_night_loads_no_model(lake: Lake, history: Any, tmp_path: P
         "from opus_pipelines.core.settings import Settings\n"
         "from opus_pipelines.wkg.rebuild.steps import resolve\n"
         "from opus_pipelines.wkg.rebuild.records import HistoryRecord\n"
-        "same = {'merge': True, 'stated': {}, 'by_activities': False}\n"
+        "same = {'merge': True, 'stated': {}, 'by_activities': False, 'open_cases': ()}\n"
         f"sources = [N(source=s, content=c, folder=Path(f), **same) for s, c, f in {states!r}]\n"
         f"resolve(Settings(), Lake({str(lake.root)!r}), HistoryRecord(tuple(sources), ()))\n"
         "print(sorted({'torch', 'faiss', 'pyspark', 'pandas', 'transformers'} & sys.modules.keys()))"
