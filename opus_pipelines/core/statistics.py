@@ -1,5 +1,9 @@
-"""Turns counts into probabilities with intervals: Beta-smoothed rates, Wilson intervals, Newcombe's for differences."""
+"""Turns counts into probabilities with intervals: Beta-smoothed rates, Wilson intervals, Newcombe's for differences.
 
+Groups cases by their attributes, so that rates are compared among like ones.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,3 +76,40 @@ def lift(successes_1: Any, n_1: Any, successes_2: Any, n_2: Any, z: Any = Z) -> 
 def rate_of(successes: Any, n: Any) -> Any:
     """Returns successes / n, or 0.5 where n = 0."""
     return np.where(np.asarray(n) > 0, successes / np.where(np.asarray(n) > 0, n, 1), 0.5)[()]
+
+
+LEAST_GROUP = 20  # cases with the same value of an attribute, from which they are a group
+MOST_GROUPS = 40  # of an attribute, the most frequent values
+BINS = 8  # of a number
+
+
+def groups_of(cases: Sequence[dict[str, str]], least: int = LEAST_GROUP) -> np.ndarray:
+    """[cases, attributes] the group of each case for each attribute: its value where that is frequent, the eighth that
+    a number is in.
+
+    An attribute that is the same for all cases, or different for each, has no column. `least` cases make a group.
+    """
+    names = sorted({key for one in cases for key in one})
+    columns = [_groups([one.get(key) or "" for one in cases], least) for key in names]
+    informative = [column for column in columns if (np.bincount(column)[1:] >= least).sum() > 1]
+    return np.stack(informative, axis=1) if informative else np.zeros((len(cases), 0), np.int64)
+
+
+def _groups(values: Sequence[str], least: int) -> np.ndarray:
+    numbers = np.array([_number(v) for v in values])
+    known = np.isfinite(numbers)
+    if known.sum() >= 0.95 * sum(v != "" for v in values) and len(np.unique(numbers[known])) > BINS:
+        edges = np.unique(np.quantile(numbers[known], np.linspace(0, 1, BINS + 1)[1:-1]))
+        return np.where(known, np.searchsorted(edges, np.where(known, numbers, 0.0), side="right") + 1, 0)
+    names, which, counts = np.unique(np.array(values, dtype=object), return_inverse=True, return_counts=True)
+    frequent = sorted(np.flatnonzero(counts >= least).tolist(), key=lambda n: (-counts[n], names[n]))[:MOST_GROUPS]
+    place = np.zeros(len(names), np.int64)
+    place[frequent] = np.arange(1, len(frequent) + 1)
+    return place[which]
+
+
+def _number(value: str) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        return float("nan")

@@ -17,11 +17,10 @@ from typing import Any
 import numpy as np
 
 from opus_pipelines.core.settings import Generation
-from opus_pipelines.core.statistics import lift, rate_of
+from opus_pipelines.core.statistics import groups_of, lift, rate_of
 from opus_pipelines.lwm.interface import SimilarCase
 from opus_pipelines.lwm.retrieval.consensus import Consensus, Trace
 from opus_pipelines.lwm.retrieval.similar_cases import SimilarCases, StartOutcomes
-from opus_pipelines.wkg.estimates.next_activity import groups_of
 
 OUTCOMES, SUPPORT = "outcomes", "support"
 LEAST_KNOWN = 0.5  # least share of the similar cases, by weight, with a known outcome where outcomes decide

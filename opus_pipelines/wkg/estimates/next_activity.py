@@ -36,6 +36,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from opus_pipelines.core.statistics import groups_of
 from opus_pipelines.history.records.arrow_arrays import distinct, distinct_counts, packed
 from opus_pipelines.history.records.source_settings import END_OF_CASE
 
@@ -44,9 +45,6 @@ MOST_SPELLS = 20_000  # spells of one activity that are looked at, evenly spread
 SELDOM = 0.1  # share of the spells due to go on, up to which a group of cases is taken to end with the activity
 LEAST_DUE = 10.0  # spells of a group due to go on, from which that is told
 PARTS = 4  # of the last e-fold of time before the horizon; a hazard must be seen in most of them to go on beyond it
-LEAST_GROUP = 20  # cases with the same value of an attribute, from which they are a group
-MOST_GROUPS = 40  # of an attribute, the most frequent values
-BINS = 8  # of a number
 CASES_AT_ONCE = 16_384  # for which the chances of all next activities are computed together
 PROBABLY_ENDED = 0.5  # chance of having ended from which a case of history is taken to have ended
 SEEN_GOING_ON = 0.25  # share of the cases that must be seen to go on before more are expected beyond the horizon
@@ -258,38 +256,6 @@ def _spells(waits: _Floats, which: np.ndarray, silent: _Floats) -> tuple[_Floats
         return time, kind, np.ones(len(time))
     order = np.lexsort((kind, time))[np.linspace(0, len(time) - 1, MOST_SPELLS).round().astype(np.int64)]
     return time[order], kind[order], np.full(MOST_SPELLS, len(time) / MOST_SPELLS)
-
-
-def groups_of(cases: Sequence[dict[str, str]], least: int = LEAST_GROUP) -> Codes:
-    """[cases, attributes] the group of each case for each attribute: its value where that is frequent, the eighth that
-    a number is in.
-
-    An attribute that is the same for all cases, or different for each, has no column. `least` cases make a group.
-    """
-    names = sorted({key for one in cases for key in one})
-    columns = [_groups([one.get(key) or "" for one in cases], least) for key in names]
-    informative = [column for column in columns if (np.bincount(column)[1:] >= least).sum() > 1]
-    return np.stack(informative, axis=1) if informative else np.zeros((len(cases), 0), np.int64)
-
-
-def _groups(values: Sequence[str], least: int) -> np.ndarray:
-    numbers = np.array([_number(v) for v in values])
-    known = np.isfinite(numbers)
-    if known.sum() >= 0.95 * sum(v != "" for v in values) and len(np.unique(numbers[known])) > BINS:
-        edges = np.unique(np.quantile(numbers[known], np.linspace(0, 1, BINS + 1)[1:-1]))
-        return np.where(known, np.searchsorted(edges, np.where(known, numbers, 0.0), side="right") + 1, 0)
-    names, which, counts = np.unique(np.array(values, dtype=object), return_inverse=True, return_counts=True)
-    frequent = sorted(np.flatnonzero(counts >= least).tolist(), key=lambda n: (-counts[n], names[n]))[:MOST_GROUPS]
-    place = np.zeros(len(names), np.int64)
-    place[frequent] = np.arange(1, len(frequent) + 1)
-    return place[which]
-
-
-def _number(value: str) -> float:
-    try:
-        return float(value)
-    except ValueError:
-        return float("nan")
 
 
 HORIZON_SHARE = 0.03  # the horizon is the time that at least this share of the silent cases has been followed
