@@ -62,7 +62,7 @@ def test_the_examples_of_help_texts_are_commands_that_click_accepts(
     """Names of files and workflows in them are invented; options, choices and numbers are not."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "history" / "claims").mkdir(parents=True)
-    for name in ("export.csv", "first.yaml", "second.yaml", "claim.yaml"):
+    for name in ("export.csv", "first.yaml", "second.yaml", "claim.yaml", "scenario.toml"):
         (tmp_path / name).touch()
     lines = [line for block in blocks("docs/reference/cli.md") if block.info == "console" for line in block.lines]
     commands = [part.split(" > ")[0] for line in lines for part in line.split(" && ")]
