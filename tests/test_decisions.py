@@ -158,6 +158,7 @@ def test_a_rejection_taken_back_gives_the_first_ranking_again(desk: Desk) -> Non
     assert (again[ROUNDABOUT, 1]["workflow_id"], again[ROUNDABOUT, 1]["better_workflow_id"]) == (first, None)
 
 
+@pytest.mark.nightly
 def test_a_workflow_without_a_critical_task_is_ranked_when_a_person_wrote_it_and_says_what_it_lacks(
     desk: Desk, tmp_path: Path
 ) -> None:

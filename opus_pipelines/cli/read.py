@@ -331,7 +331,7 @@ def report(options: Options, client: str | None, contract: str | None, out: Path
         written["errors.html"] = _error_page(samples)
     others = [(name, title) for name, title in _OTHER_PAGES.items() if name in written]
     others += [(page.name, page.title) for page in processes]
-    if len(pages) > 1 or others:
+    if len(pages) > 1 or processes or (samples is not None and pages):
         written["index.html"] = render_index(pages, others)
     for name, text in written.items():
         (out / name).write_text(text, "utf-8")

@@ -24,7 +24,7 @@ def catalogue(tmp_path: Path) -> Path:
     return file
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_tiny_model_writes_only_activities_of_the_catalogue(tmp_path: Path, catalogue: Path) -> None:
     settings, output = tmp_path / "opus.toml", tmp_path / "flow.py"
     path = write_tiny_model(tmp_path / "tiny")

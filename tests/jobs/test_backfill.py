@@ -267,6 +267,7 @@ def test_a_new_snapshot_makes_results_stale_and_the_night_does_those_that_ask_fo
     assert nightly_contracts(settings) == []
 
 
+@pytest.mark.nightly
 def test_no_credential_is_left_in_what_the_runs_wrote_and_said(
     place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:

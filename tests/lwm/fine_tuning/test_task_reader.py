@@ -73,6 +73,7 @@ def test_it_reads_which_tasks_a_request_asks_for(reader: TaskReader, cases: Read
     assert hits(found, asked.holds) > 0.6, "by chance it is 0.2"
 
 
+@pytest.mark.nightly
 def test_it_learns_with_numbers_of_16_bits_too_and_keeps_float32(cases: ReadCases, encoder: Encoder) -> None:
     asked = cases.among(range(120, 160))
     mixed = fit_reader(cases.among(range(120)), encoder, ReaderFitting(epochs=60, layer_rate=3e-3, bfloat16=True))

@@ -131,6 +131,7 @@ def test_a_missing_feature_counts_as_the_mean() -> None:
     assert (network.standardised(np.array([[np.nan, np.nan]], np.float32)) == 0).all()
 
 
+@pytest.mark.nightly
 def test_a_network_of_several_perceptrons_gives_the_mean_of_their_scores() -> None:
     rows = [np.array([[1.0, 0.5], [0.0, 2.0]]), np.array([[1.0, 2.0], [0.0, 1.0]])]
     epochs: list[int] = []

@@ -82,6 +82,7 @@ def test_there_must_be_an_example(path: Path) -> None:
         fit_adapter(load(path, 100), [], CausalLm(path=path))
 
 
+@pytest.mark.nightly
 @pytest.mark.model
 def test_an_adapter_is_trained_on_history_judged_recorded_and_kept(
     path: Path, tmp_path: Path, sample_lake: Lake
