@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opus_pipelines.wkg.estimates.next_activity import Horizon, NextActivity, Silences, Spells, groups_of
+from opus_pipelines.core.statistics import groups_of
+from opus_pipelines.wkg.estimates.next_activity import Horizon, NextActivity, Silences, Spells
 
 SEND, PAY = 1, 2
 NONE = np.zeros(0, np.int64)
