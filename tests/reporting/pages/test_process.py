@@ -13,6 +13,7 @@ import pytest
 
 from opus_pipelines.cli.main import main
 from opus_pipelines.lake.layout import Lake
+from opus_pipelines.reporting.pages import process
 from opus_pipelines.reporting.pages.process import process_pages, render_process
 from opus_pipelines.reporting.views import connect, run
 from tests.reporting.process_lake import TITLES, cases_of, write_lake
@@ -66,6 +67,15 @@ def test_no_text_of_a_client_runs_as_a_script(page: str) -> None:
     hashes = {"sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts}
     (allowed,) = re.findall(r"script-src ([^;]*);", page)
     assert {word.strip("'") for word in allowed.split()} == hashes
+
+
+def test_the_libraries_are_those_that_are_written_down() -> None:
+    folder = Path(process.__file__).with_name("libraries")
+    stated = dict(
+        re.findall(r"^\| (\S+\.js) \|.*\| (\w{64}) \|$", (folder / "README.md").read_text("utf-8"), re.MULTILINE)
+    )
+    assert stated == {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.glob("*.js")}
+    assert len(stated) == 3
 
 
 def test_a_log_without_times_costs_and_people_has_a_page_that_says_so(tmp_path: Path) -> None:
