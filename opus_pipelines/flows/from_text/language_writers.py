@@ -45,7 +45,7 @@ from opus_pipelines.lwm.language_models.chat_client import (
     question_body,
     require_prices,
 )
-from opus_pipelines.lwm.language_models.prompts import Prompt
+from opus_pipelines.lwm.language_models.prompts import Prompt, closed_object
 from opus_pipelines.workflow.blocks.difference import difference
 from opus_pipelines.workflow.blocks.edits import applied, described
 from opus_pipelines.workflow.blocks.expressions import FlowError
@@ -265,12 +265,7 @@ def _sketch(writer: FlowWriter, utterance: str, prior: Flow | None) -> Flow:
         return Flow()
 
 
-_SCHEMA = {
-    "type": "object",
-    "properties": {"flow": {"type": "string"}},
-    "required": ["flow"],
-    "additionalProperties": False,
-}
+_SCHEMA = closed_object({"flow": {"type": "string"}})
 
 
 class EndpointWriter:

@@ -161,12 +161,9 @@ class OpenaiCompatibleBackend(LanguageBackend):
         letters = len(prompt.system) + len(prompt.user) + sum(map(len, prompt.names))
 
         def read(reply: Reply, usd: float | None) -> dict[str, Any]:
-            try:
-                workflows = parsed(reply.content)
-                if not validated(workflows, prompt.names, settings.sequences).sequences:
-                    raise AnswerError("no step of the answer is in the catalogue")
-            except AnswerError as error:
-                raise ValueError(str(error)) from None
+            workflows = parsed(reply.content)
+            if not validated(workflows, prompt.names, settings.sequences).sequences:
+                raise AnswerError("no step of the answer is in the catalogue")
             return {
                 "workflows": workflows,
                 "tokens_in": reply.tokens_in,

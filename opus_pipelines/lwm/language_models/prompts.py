@@ -151,8 +151,8 @@ MOST_DROPPED = 20  # steps that are named with their reason
 SHOWN = 80  # characters of a step in a message
 
 
-class AnswerError(OpusError):
-    """The answer of a language model cannot be used."""
+class AnswerError(OpusError, ValueError):
+    """The answer of a language model cannot be used; a client may ask for it again (`chat_client.ChatClient`)."""
 
 
 @dataclass(frozen=True)
@@ -176,24 +176,37 @@ def schema(names: Sequence[str], sequences: int) -> dict[str, Any]:
     """Return the JSON schema of an answer: a list of workflows, each a list of names of the catalogue."""
     steps = {"type": "array", "items": {"type": "string", "enum": list(names)}}
     workflows = {"type": "array", "items": steps, "minItems": 1, "maxItems": sequences}
+    return closed_object({"workflows": workflows})
+
+
+def closed_object(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON schema of an object that has these properties, all of them, and no others."""
     return {
         "type": "object",
-        "properties": {"workflows": workflows},
-        "required": ["workflows"],
+        "properties": dict(properties),
+        "required": list(properties),
         "additionalProperties": False,
     }
 
 
 def parsed(content: str) -> list[list[Any]]:
     """Return the workflows of an answer's text. Raises AnswerError where it is no JSON of the schema's form."""
+    workflows = listed(content, "workflows")
+    if not all(isinstance(steps, list) for steps in workflows):
+        raise AnswerError("the answer has no list of workflows")
+    return workflows
+
+
+def listed(content: str, name: str) -> list[Any]:
+    """Return the list of this name in an answer's text. Raises AnswerError where it is no JSON with such a list."""
     try:
         value = json.loads(content)
     except (json.JSONDecodeError, RecursionError):
         raise AnswerError("the answer is not JSON") from None
-    workflows = value.get("workflows") if isinstance(value, dict) else None
-    if not isinstance(workflows, list) or not all(isinstance(steps, list) for steps in workflows):
-        raise AnswerError("the answer has no list of workflows")
-    return workflows
+    found = value.get(name) if isinstance(value, dict) else None
+    if not isinstance(found, list):
+        raise AnswerError(f"the answer has no list of {name}")
+    return found
 
 
 def validated(

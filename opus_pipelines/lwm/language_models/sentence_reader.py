@@ -7,7 +7,6 @@ question and paid for once. Each question is within the limits of `[openai_compa
 the limit of a day, and after three questions in a row without an answer, no further question is sent.
 """
 
-import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -30,7 +29,7 @@ from opus_pipelines.lwm.language_models.chat_client import (
     question_body,
     require_prices,
 )
-from opus_pipelines.lwm.language_models.prompts import LONGEST_TEXT, bordered, quoted
+from opus_pipelines.lwm.language_models.prompts import LONGEST_TEXT, bordered, closed_object, listed, quoted
 
 _VERSION = 1  # raise it when questions change: kept answers are then asked for anew
 _AT_ONCE = 12  # sentences of a question: their records fit into the tokens of an answer
@@ -127,30 +126,12 @@ def _schema(names: Sequence[str]) -> dict[str, Any]:
         "tasks": {"type": "array", "items": {"type": "string", "enum": list(names)}},
         "condition": {"type": "string"},
     }
-    record = {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-    return {
-        "type": "object",
-        "properties": {"records": {"type": "array", "items": record}},
-        "required": ["records"],
-        "additionalProperties": False,
-    }
+    return closed_object({"records": {"type": "array", "items": closed_object(properties)}})
 
 
 def _records(reply: Reply, usd: float | None) -> list[Any]:
-    """Returns the records of an answer. Raises ValueError where it is no JSON of the schema's form."""
-    try:
-        value = json.loads(reply.content)
-    except (json.JSONDecodeError, RecursionError):
-        raise ValueError("the answer is no JSON") from None
-    records = value.get("records") if isinstance(value, dict) else None
-    if not isinstance(records, list):
-        raise ValueError("the answer has no list of records")
-    return records
+    """Returns the records of an answer. Raises AnswerError where it is no JSON of the schema's form."""
+    return listed(reply.content, "records")
 
 
 def _valid(records: Any, texts: Mapping[int, str], names: Mapping[str, int]) -> dict[int, Said]:
