@@ -107,6 +107,8 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
 
 def _stated(file: Path | None, pairs: tuple[str, ...]) -> dict[str, Any]:
     """Returns the tables of the file with the pairs over them. Raises a usage error that names the defect."""
+    from opus_pipelines.quality.what_if import over
+
     try:
         text = file.read_text("utf-8") if file else ""
         merged: dict[str, Any] = tomllib.loads(text)
@@ -117,13 +119,5 @@ def _stated(file: Path | None, pairs: tuple[str, ...]) -> dict[str, Any]:
             one = tomllib.loads(pair)
         except tomllib.TOMLDecodeError as error:
             raise click.BadParameter(f"{pair!r} is not KEY=VALUE as in TOML: {error}", param_hint="--set") from None
-        _put(merged, one)
+        merged = over(merged, one)
     return merged
-
-
-def _put(into: dict[str, Any], table: dict[str, Any]) -> None:
-    for key, value in table.items():
-        if isinstance(value, dict) and isinstance(into.get(key), dict):
-            _put(into[key], value)
-        else:
-            into[key] = value

@@ -16,10 +16,10 @@ from opus_pipelines.core.settings import Cost, Settings
 from opus_pipelines.generation.planning.candidates import PlannedCandidates
 from opus_pipelines.generation.planning.context import Candidate, Evidence, RankingContext
 from opus_pipelines.generation.search.costs import Baseline, TaskBaselines
-from opus_pipelines.intakes.contract_settings import Review
+from opus_pipelines.intakes.contract_settings import Review, prices
 from opus_pipelines.intakes.decisions.record import NO_DECISIONS, Decisions
 from opus_pipelines.intakes.elements import Element
-from opus_pipelines.intakes.intake import Intake
+from opus_pipelines.intakes.intake import ContractFolder, Intake
 from opus_pipelines.intakes.requirements.intention import Intention
 from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.language.embedding.texts import unit
@@ -58,6 +58,13 @@ class ContractTerms:
     review: Review = field(default_factory=Review)
     decisions: Decisions = NO_DECISIONS
     calendar: CalendarSettings | None = None
+
+    @classmethod
+    def of(cls, contract: ContractFolder, settings: Settings) -> "ContractTerms":
+        """Returns the terms of a contract. Raises SettingsError where its prices are not allowed."""
+        stated = contract.settings
+        cost = prices(settings, stated, contract.folder)
+        return cls(cost, stated.review, contract.decisions, stated.calendar)
 
 
 class Part(StrEnum):

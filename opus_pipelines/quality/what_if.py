@@ -14,9 +14,15 @@ from typing import Any
 from opus_pipelines.core.errors import InputError, OpusError, SettingsError
 from opus_pipelines.core.schemas import OPTIMIZED, WORKFLOW_TASKS
 from opus_pipelines.core.settings import Settings, fields_of, parse
-from opus_pipelines.generation.bulk.chunks import IntakeOutcome, outcome_of
+from opus_pipelines.generation.bulk.chunks import (
+    IntakeOutcome,
+    outcome_of,
+    second_reader_of,
+    shown_index,
+    transcriber_of,
+)
 from opus_pipelines.generation.records import ContractTerms, GenerationContext
-from opus_pipelines.intakes.contract_settings import ContractSettings, prices
+from opus_pipelines.intakes.contract_settings import ContractSettings
 from opus_pipelines.intakes.intake import ContractFolder, Intake, read_intake
 from opus_pipelines.intakes.stored import Inherited
 from opus_pipelines.language.embedding.encoder import TextEncoder
@@ -90,13 +96,13 @@ class Scenario:
 
     def settings_of(self, today: Settings) -> Settings:
         """Returns the settings under the scenario. Raises SettingsError where they are not allowed."""
-        return parse(Settings, _over(today.model_dump(), self.settings), "scenario") if self.settings else today
+        return parse(Settings, over(today.model_dump(), self.settings), "scenario") if self.settings else today
 
     def contract_of(self, today: ContractFolder) -> ContractFolder:
         """Returns the contract under the scenario. Raises SettingsError where its terms are not allowed."""
         if not self.contract:
             return today
-        stated = _over(today.settings.model_dump(exclude_unset=True), self.contract)
+        stated = over(today.settings.model_dump(exclude_unset=True), self.contract)
         return replace(today, settings=parse(ContractSettings, stated, f"scenario, {today.folder / 'contract.toml'}"))
 
     def intake_of(self, today: Intake) -> Intake:
@@ -119,12 +125,12 @@ class Scenario:
         return replace(today, tasks=tasks) if self.tasks else today
 
 
-def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+def over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """Returns a table with the keys of another one over its own; tables within them likewise."""
     merged = dict(below)
     for key, value in above.items():
         own = merged.get(key)
-        merged[key] = _over(own, value) if isinstance(own, Mapping) and isinstance(value, Mapping) else value
+        merged[key] = over(own, value) if isinstance(own, Mapping) and isinstance(value, Mapping) else value
     return merged
 
 
@@ -183,24 +189,25 @@ def _answer(
 ) -> IntakeOutcome:
     settings, lookups = using
     try:
-        inherited = Inherited.of(contract)
-        intake = changed(read_intake(contract, folder, settings, inherited.elements))
+        transcribe = transcriber_of(settings, contract.client)
+        inherited = Inherited.of(contract, transcribe)
+        intake = changed(read_intake(contract, folder, settings, inherited.elements, transcribe))
     except OpusError as error:
         return IntakeOutcome("failed", f"failed: {error}")
     if intake.refusal:
         return IntakeOutcome("refused", f"refused: {intake.refusal}")
-    index = lookups.index
-    if settings.generation.between_clients != "texts":
-        index = index.seen_by(intake.client)
-    terms = ContractTerms(
-        prices(settings, contract.settings, contract.folder),
-        contract.settings.review,
-        contract.decisions,
-        contract.settings.calendar,
-    )
+    index = shown_index(lookups.index, settings, intake.client)
     names = intake.client or "", intake.contract or ""
     catalogue = ContractCatalogue(index, *names, inherited.catalogue) if inherited.catalogue else None
-    context = GenerationContext(index, lookups.encoder, lookups.model, settings, terms, catalogue=catalogue)
+    context = GenerationContext(
+        index,
+        lookups.encoder,
+        lookups.model,
+        settings,
+        ContractTerms.of(contract, settings),
+        catalogue=catalogue,
+        second=second_reader_of(settings, intake.client),
+    )
     return outcome_of(intake, context)
 
 

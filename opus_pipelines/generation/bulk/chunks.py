@@ -27,7 +27,6 @@ from opus_pipelines.generation.results.contract import write_part
 from opus_pipelines.generation.results.rows import Row, broken_row, generation_rows, intake_row
 from opus_pipelines.generation.results.workflow_rows import workflow_rows
 from opus_pipelines.generation.written_steps import load_writer, texts_to_write
-from opus_pipelines.intakes.contract_settings import prices
 from opus_pipelines.intakes.documents.document import Transcribe
 from opus_pipelines.intakes.elements import INHERITED, shown_name
 from opus_pipelines.intakes.intake import ContractFolder, Intake, read_intake
@@ -184,10 +183,8 @@ class WorkerState:
 
     def index_for(self, client: str | None) -> SnapshotIndex:
         """The snapshot as a result for a client may show it."""
-        if self.setup.settings.generation.between_clients == "texts":
-            return self.index
         if client not in self._seen:
-            self._seen = {client: self.index.seen_by(client)}
+            self._seen = {client: shown_index(self.index, self.setup.settings, client)}
         return self._seen[client]
 
     @cached_property
@@ -289,6 +286,11 @@ class WorkerState:
             cached = CachedEncoder(encoder_of(settings), Lake(self.setup.lake).kept / "embeddings")
             self._encoders = {read: StoredVectors(read, cached)}
         return self._encoders[read]
+
+
+def shown_index(index: SnapshotIndex, settings: Settings, client: str | None) -> SnapshotIndex:
+    """Returns the lookups of a snapshot as a result for a client may show them."""
+    return index if settings.generation.between_clients == "texts" else index.seen_by(client)
 
 
 def second_reader_of(settings: Settings, client: str | None) -> SecondReader | None:
@@ -404,12 +406,7 @@ class WorkChunk:
         """The rows' numbers, and who failed or was refused."""
         settings = state.setup.settings
         contract = self.contract
-        terms = ContractTerms(
-            prices(settings, contract.settings, contract.folder),
-            contract.settings.review,
-            contract.decisions,
-            contract.settings.calendar,
-        )
+        terms = ContractTerms.of(contract, settings)
         state.load(self.contract.settings.industry)
         worked = ChunkResult()
         rows: dict[str, Columns] = {}
