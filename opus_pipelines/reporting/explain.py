@@ -425,8 +425,8 @@ def _saving(row: Row) -> str:
     steps = row["tasks"] + (row["reviews"] or 0)
     return (
         f"{usd(row['saving_usd'])}: the nearest cases paid {usd(row['baseline_cost_usd'])} for the same steps"
-        f" ({row['compared_steps']} of {steps} compared); beside it {usd(row['repetition_usd'])} for repetitions and"
-        f" {usd(row['left_out_usd'])} for steps left out, less those added: {usd(row['cheaper_usd'])} in all"
+        f" ({row['compared_steps']} of {steps} compared). Fewer repetitions save {usd(row['repetition_usd'])}."
+        f" Steps left out, less those added, save {usd(row['left_out_usd'])}. In all it is {usd(row['cheaper_usd'])}"
     )
 
 

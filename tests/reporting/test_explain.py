@@ -27,7 +27,8 @@ def test_explanation_says_why_it_ranks_first(lake: Lake) -> None:
         "the 1 nearest cases of claims log, similarity 0.750 to 0.750",
         "success     90.0 %, estimated for this workflow; of similar cases 1 of 1 with a known outcome succeeded",
         "$9.00 (nothing known); 25.0 % assumed, 1 step unknown; a whole similar case: $14.00 (median)",
-        "saving      $3.00: the nearest cases paid $12.00 for the same steps (2 of 2 compared); beside it $1.50 for",
+        "saving      $3.00: the nearest cases paid $12.00 for the same steps (2 of 2 compared).",
+        "Fewer repetitions save $1.50. Steps left out, less those added, save -$0.5000. In all it is $4.00\n",
         "touch time  1.0 h of work; 0.0 % assumed; no case of history tells",
         "snapshot w1, model m1, result r2",
     ):

@@ -42,7 +42,7 @@ _ATTRIBUTES = frozenset(
         "subject date year color colour language version phase result outcome industry domain visibility location"
     ).split()
 )
-# Participles of who a record belongs to, with the attribute that says so: "assigned to me"
+# Participles that name the owner of a record, and the attribute that holds the owner: "assigned to me"
 OWNERS = {"owned": "owner", "assigned": "assignee", "created": "creator", "authored": "author", "managed": "manager"}
 _COMPOUND = frozenset("due start end creation close closing delivery expiry net gross unit order".split())
 _GREATER = re.compile(r"\b(?:greater|more|higher|larger|bigger|older|longer) than\b|\b(?:exceeds?|above|over)\b|>(?!=)")

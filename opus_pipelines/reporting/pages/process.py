@@ -1,7 +1,7 @@
 """Renders the page of a process: the map, variants, waits, rework and segments of one source and client.
 
-Every figure is a row of a shipped query (`sql/queries/process_*.sql`), which the page names beside it. The map and the
-charts are drawn in the browser by the libraries in `libraries`.
+The figures are rows of shipped queries (`sql/queries/process_*.sql`). Beside each table and sentence the page names its
+query. The libraries in `libraries` draw the map and the charts in the browser.
 """
 
 import json
@@ -40,11 +40,14 @@ class Finding:
 
 @dataclass(frozen=True)
 class ProcessPage:
-    """The rows of one source and client by query, and the contracts of the client that have ranked workflows."""
+    """The rows of one source and client by query, and the contracts of the client that have ranked workflows.
+
+    A query without rows for the process has an empty list in `rows`.
+    """
 
     source: str
     client: str | None
-    rows: dict[str, list[Row]]
+    rows: defaultdict[str, list[Row]]
     contracts: tuple[str, ...]
 
     @property
@@ -81,7 +84,7 @@ def process_pages(connection: duckdb.DuckDBPyConnection, client: str | None) -> 
     """
     connection.execute("SET VARIABLE client = $1", [client])
     connection.execute("SET VARIABLE source = NULL")
-    of: dict[_Key, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
+    of: dict[_Key, defaultdict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
     for name in _QUERIES:
         for row in dicts(connection.sql(shipped_queries()[f"process_{name}"].sql)):
             of[row["source"], row.get("client")][name].append(row)
@@ -94,7 +97,7 @@ def process_pages(connection: duckdb.DuckDBPyConnection, client: str | None) -> 
         (key for key in of if of[key]["summary"]), key=lambda key: (-of[key]["summary"][0]["cases"], str(key))
     )
     return [
-        ProcessPage(source, client, dict(of[source, client]), tuple(k for c, k in contracts if c == client))
+        ProcessPage(source, client, of[source, client], tuple(k for c, k in contracts if c == client))
         for source, client in keys[:MOST_PROCESSES]
     ]
 
@@ -109,7 +112,7 @@ def render_process(page: ProcessPage) -> str:
         .get_template("process.html")
         .render(
             page=page,
-            rows=defaultdict(list, page.rows),
+            rows=page.rows,
             data=_json(_data(page)),
             libraries=[Markup(text) for text in _libraries()],
             own=Markup(own),
@@ -132,7 +135,7 @@ def _json(data: object) -> Markup:
 
 def _data(page: ProcessPage) -> Row:
     """Returns what the script of the page draws: activities by number, and all others by those numbers."""
-    rows = defaultdict(list, page.rows)
+    rows = page.rows
     titles = [row["activity"] for row in rows["costs"]]
     number = {title: place for place, title in enumerate(titles)}
     waits = {row["waits_at"]: row["wait_hours_p50"] for row in rows["waits"] if row["level"] == "activity"}
@@ -155,7 +158,7 @@ def _data(page: ProcessPage) -> Row:
 
 
 def _findings(page: ProcessPage) -> Iterator[Finding]:
-    rows, summary = defaultdict(list, page.rows), page.summary
+    rows, summary = page.rows, page.summary
     for variant in rows["variants"][:1]:
         share = formatting.share(variant["cases"] / summary["cases"])
         yield Finding(f"{share} of the cases take the most frequent of {summary['variants']:,} paths.", "process_paths")

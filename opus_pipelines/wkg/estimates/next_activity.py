@@ -67,7 +67,7 @@ class OpenRule:
 
     Attributes:
         attribute: of a case, that says that it still runs; None: nothing is stated by an attribute.
-        value: of the attribute that says so; None: any word for yes.
+        value: the value of the attribute by which a case is open; None: any word for yes.
         is_closed: no case of the export still runs.
         ends: a case in which one of these activities was done has ended; nothing is stated of the others.
     """
