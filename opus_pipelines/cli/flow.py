@@ -240,7 +240,7 @@ def _turns(
     from opus_pipelines.workflow.blocks.edit_files import read_operations
     from opus_pipelines.workflow.blocks.edits import applied, described
     from opus_pipelines.workflow.blocks.expressions import FlowError
-    from opus_pipelines.workflow.blocks.formats.bpmn_patch import patched_bpmn
+    from opus_pipelines.workflow.blocks.formats.bpmn_writer import patched_bpmn
     from opus_pipelines.workflow.blocks.formats.registry import flow_format, format_of, read_flow, written
 
     def after(content: bytes, changed: "Flow") -> bytes:

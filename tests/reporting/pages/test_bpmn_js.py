@@ -14,7 +14,7 @@ import pytest
 
 from opus_pipelines.workflow.blocks.difference import difference
 from opus_pipelines.workflow.blocks.edits import applied
-from opus_pipelines.workflow.blocks.formats.bpmn_patch import patched_bpmn
+from opus_pipelines.workflow.blocks.formats.bpmn_writer import patched_bpmn
 from opus_pipelines.workflow.blocks.formats.bpmn_reader import read_bpmn
 from opus_pipelines.workflow.blocks.formats.bpmn_writer import write_bpmn
 from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir

@@ -47,7 +47,11 @@ def read_bpmn(content: bytes, name: str = "", duplicate: bool = False) -> BpmnFl
     `duplicate`: steps that several ways share are written once for each. Raises FlowError that names the elements, with
     the line, where the XML is broken, an element has no counterpart in a flow, or the graph has no block structure.
     """
-    root = _root(content)
+    return flow_of_bpmn(root_of(content), name, duplicate)
+
+
+def flow_of_bpmn(root: Any, name: str = "", duplicate: bool = False) -> BpmnFlow:
+    """Returns the flow of a BPMN file whose XML is parsed, as `read_bpmn` does."""
     processes = [p for p in root.iter(f"{{{MODEL}}}process") if any(local(e) in _STRUCTURE for e in p)]
     if len(processes) != 1:
         raise FlowError(
@@ -59,7 +63,8 @@ def read_bpmn(content: bytes, name: str = "", duplicate: bool = False) -> BpmnFl
     return BpmnFlow(with_invented_variables(flow), reader.names)
 
 
-def _root(content: bytes) -> Any:
+def root_of(content: bytes) -> Any:
+    """Returns the root of a BPMN file; raises FlowError where the XML is broken, or no BPMN 2.0 model."""
     if len(content) > LARGEST_BYTES:
         raise FlowError(f"the file has more than {LARGEST_BYTES >> 20} MiB, more than a BPMN file may")
     try:
