@@ -188,7 +188,7 @@ def edit(
     """Edit the flow in FILE by an UTTERANCE, or by edit operations that name steps by their ids.
 
     Several utterances are turns: each edits what the one before it left. The operations that an utterance becomes are
-    listed on stderr. A BPMN file keeps the ids and the layout of all that no operation touches, byte for byte. Where a
+    listed on stderr. A BPMN file keeps the ids and the layout of all that no operation touches. Where a
     turn fails, nothing of it is written; with --in-place the turns before it stay. A language model writes the whole
     flow after the edit, within the catalogue; the operations are the difference.
 

@@ -14,9 +14,8 @@ import pytest
 
 from opus_pipelines.workflow.blocks.difference import difference
 from opus_pipelines.workflow.blocks.edits import applied
-from opus_pipelines.workflow.blocks.formats.bpmn_writer import patched_bpmn
 from opus_pipelines.workflow.blocks.formats.bpmn_reader import read_bpmn
-from opus_pipelines.workflow.blocks.formats.bpmn_writer import write_bpmn
+from opus_pipelines.workflow.blocks.formats.bpmn_writer import patched_bpmn, write_bpmn
 from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir
 from opus_pipelines.workflow.blocks.model import Call, Flow, Parallel, identified
 
