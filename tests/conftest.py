@@ -48,9 +48,9 @@ os.fsync = lambda fd: None
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # in the background of a shell; tests send it to themselves
     signal.signal(signal.SIGINT, signal.default_int_handler)
 # how fast examples are drawn says more of a busy machine than of a test
-settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=50)
+settings.register_profile("busy machine", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=30)
 _usual = settings.get_profile("busy machine")
-settings.register_profile("inner loop", _usual, max_examples=25)
+settings.register_profile("inner loop", _usual, max_examples=20)
 settings.register_profile("nightly", _usual, max_examples=100)  # `tests.campaigns.examples` looks for it
 settings.load_profile("busy machine")
 gc.disable()  # what is collected stays: to look for garbage in thousands of tests costs a sixth of the time
@@ -78,7 +78,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if unmarked:
         raise pytest.UsageError("; ".join(unmarked))
     with_spark = {item.path for item in items if "spark" in getattr(item, "fixturenames", ())}
-    items.sort(key=lambda item: item.path not in with_spark)
+    # The files beside this one run whole nights.
+    items.sort(key=lambda item: (item.path not in with_spark, item.path.parent != TESTS))
 
 
 class _OneSpark(LoadFileScheduling):

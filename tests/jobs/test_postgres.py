@@ -129,6 +129,7 @@ def killed_once_mining_begins(postgres: Server, lake: Lake, done: threading.Even
     done.set()
 
 
+@pytest.mark.nightly
 def test_the_same_results_and_the_same_record(nights: tuple[Night, Night]) -> None:
     here, there = nights
     assert there.published() == here.published()
@@ -140,6 +141,7 @@ def test_the_same_results_and_the_same_record(nights: tuple[Night, Night]) -> No
     assert not (there.lake.dagster_home / "history").exists()
 
 
+@pytest.mark.nightly
 def test_status_reads_the_runs_without_dagster(nights: tuple[Night, Night]) -> None:
     _, there = nights
     shown = [[row[:2] for row in night.in_environment(lambda n=night: last_runs(n.lake))] for night in nights]
@@ -164,6 +166,7 @@ def test_nothing_begins_where_the_server_is_away(
     assert complaints(there.lake) + leftovers(there.lake) == []
 
 
+@pytest.mark.nightly
 def test_the_password_is_left_nowhere(nights: tuple[Night, Night], capfd: pytest.CaptureFixture[str]) -> None:
     _, there = nights
     assert found_below(there.root) == []

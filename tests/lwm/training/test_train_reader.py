@@ -68,7 +68,7 @@ def test_one_reader_learns_the_tasks_of_all_industries_that_have_names(tmp_path:
     assert learn_reader({"free": replace(law, memory=free)}, encoder.name, told.append) is None
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("default")  # notices of MLflow
 def test_a_training_judges_the_reader_and_keeps_it_where_it_helps(
     small: Small, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
