@@ -14,6 +14,7 @@ from opus_pipelines.cli.options import NearestCommand, Options
 from opus_pipelines.core.formatting import printable
 
 MODULES = {  # the commands of each module of this package; a module is imported when one of its commands is used
+    "bid": ("bid",),
     "decide": ("decide",),
     "evaluate": ("evaluate", "errors"),
     "flow": ("flow",),
@@ -41,6 +42,7 @@ GROUPS = {  # the order of `opus --help`
         "export",
         "query",
         "whatif",
+        "bid",
     ),
     "Flows and programs": ("flow", "program", "score"),
     "Models": ("train", "models", "evaluate", "errors"),
@@ -48,7 +50,7 @@ GROUPS = {  # the order of `opus --help`
 }
 # commands that write nothing: of a lake in an object store they read one commit, beside whoever writes
 READERS = frozenset(
-    ("best", "errors", "explain", "export", "graph", "query", "report", "score", "status", "tasks", "whatif")
+    ("best", "bid", "errors", "explain", "export", "graph", "query", "report", "score", "status", "tasks", "whatif")
 )
 COMPLETION = "_OPUS_COMPLETE"  # the environment variable by which a shell asks
 PLACES = {command: module for module, commands in MODULES.items() for command in commands}

@@ -48,7 +48,7 @@ def relation(rows: "duckdb.DuckDBPyRelation", form: str) -> None:
         sys.stdout.write(text)
         _note_formulas(marked, "have an apostrophe in front")
     elif form == "xlsx":
-        content, marked = as_xlsx(columns, values)
+        content, marked = as_xlsx({"rows": (columns, values)})
         _write_bytes(content, form)
         _note_formulas(marked, "are marked as texts")
     elif form == "json":

@@ -12,7 +12,7 @@ import io
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -55,13 +55,17 @@ def as_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> tuple[str, 
     return out.getvalue(), marked
 
 
-def as_xlsx(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str = "rows") -> tuple[bytes, int]:
-    """Returns rows as the one sheet of a workbook, and how many texts look like a formula and are marked as texts."""
+def as_xlsx(
+    sheets: Mapping[str, tuple[Sequence[str], Iterable[Sequence[Any]]]],
+) -> tuple[bytes, int]:
+    """Returns tables as the sheets of a workbook, and how many texts look like a formula and are marked as texts.
+
+    `sheets` has the columns and the rows of each sheet by its name.
+    """
     from openpyxl import Workbook
     from openpyxl.cell import WriteOnlyCell
 
     book = Workbook(write_only=True)
-    sheet = book.create_sheet(title)
     marked = 0
 
     def cell(value: Any) -> Any:
@@ -75,8 +79,10 @@ def as_xlsx(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str = 
             marked += 1
         return written
 
-    for row in (columns, *rows):
-        sheet.append([cell(value) for value in row])
+    for title, (columns, rows) in sheets.items():
+        sheet = book.create_sheet(title)
+        for row in (columns, *rows):
+            sheet.append([cell(value) for value in row])
     out = io.BytesIO()
     book.save(out)
     return out.getvalue(), marked

@@ -25,6 +25,7 @@ def empty_lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_commands_are_these() -> None:
     assert opus.list_commands(click.Context(opus)) == [
         "best",
+        "bid",
         "check",
         "completion",
         "decide",

@@ -64,7 +64,7 @@ def test_csv_escapes_names_of_columns_too_and_keeps_numbers() -> None:
 
 
 def test_a_workbook_holds_texts_and_no_formulas() -> None:
-    content, marked = as_xlsx(["name", "n"], [[text, -5] for text in HOSTILE] + [["bell \x07", None]])
+    content, marked = as_xlsx({"rows": (["name", "n"], [[text, -5] for text in HOSTILE] + [["bell \x07", None]])})
     sheet = openpyxl.load_workbook(io.BytesIO(content)).active
     cells = [row[0] for row in sheet.iter_rows(min_row=2)]
     assert {cell.data_type for cell in cells} == {"s"}
