@@ -125,8 +125,8 @@ def last_runs(lake: Lake) -> list[tuple[Any, ...]]:
         (
             job,
             status.lower(),
-            _time(start),
-            _seconds(start, end),
+            None if start is None else datetime.fromtimestamp(int(start), UTC),
+            round(end - start, 1) if start and end else None,
             run,
             failure_reason(lake, run) if status == "FAILURE" else None,
         )
@@ -157,11 +157,3 @@ def has_unfinished_runs(lake: Lake) -> bool:
 def _block(title: str, relation: duckdb.DuckDBPyRelation, nothing: str) -> Block:
     rows = relation.fetchall()
     return title if rows else f"{title}: {nothing}", relation.columns, rows
-
-
-def _seconds(start: float | None, end: float | None) -> float | None:
-    return round(end - start, 1) if start and end else None
-
-
-def _time(seconds: float | None) -> datetime | None:
-    return None if seconds is None else datetime.fromtimestamp(int(seconds), UTC)

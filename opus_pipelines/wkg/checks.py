@@ -253,7 +253,7 @@ def check_snapshot(folder: Path, datasets: tuple[Dataset, ...] = SNAPSHOT_DATASE
     if not all(check.passed for check in schemas):
         return schemas
     tables = {
-        d: read_table(d, dataset_folder(folder, d), columns=_columns(d))
+        d: read_table(d, dataset_folder(folder, d), columns=[name for name in d.schema.names if name != "vector"])
         for d in SNAPSHOT_DATASETS
         if d in (TASKS, *datasets)
     }
@@ -308,10 +308,6 @@ def _schema(dataset: Dataset, folder: Path) -> CheckResult:
         wrong += [str(field) for field in found if field not in list(expected)]
         wrong += [f"{name} missing" for name in expected.names if name not in found.names]
     return result("schema", dataset, wrong, f"{len(dataset.columns)} columns")
-
-
-def _columns(dataset: Dataset) -> list[str]:
-    return [name for name in dataset.schema.names if name != "vector"]
 
 
 def _keys(tables: dict[Dataset, pa.Table]) -> Iterator[CheckResult]:

@@ -122,13 +122,9 @@ def _values(root: Any) -> Iterator[str]:
         children = [child for child in element if isinstance(child.tag, str)]
         own = [element.text, *(child.tail for child in element)]
         if any(part and part.strip() for part in own):
-            yield f"{path}: {' '.join(' '.join(_texts(element)).split())}"
+            yield f"{path}: {' '.join(' '.join(element.itertext(etree.Element)).split())}"
         else:
             stack += [(child, path) for child in reversed(children)]
-
-
-def _texts(element: Any) -> Iterator[str]:
-    return element.itertext(etree.Element)
 
 
 def _local(name: str) -> str:

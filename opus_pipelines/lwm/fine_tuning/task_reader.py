@@ -264,7 +264,7 @@ def _fitted(cases: ReadCases, encoder: Encoder, how: ReaderFitting) -> TaskReade
     ]
     optimizer = torch.optim.AdamW(groups, lr=how.layer_rate)
     batches = -(-len(states) // _BATCH)
-    epochs = how.epochs or _passes(len(states), batches)
+    epochs = how.epochs or max(1, min(max(_EPOCHS, -(-_LEAST_STEPS // batches)), MOST_READS // len(states)))
     rates = [how.layer_rate, HEAD_RATE, BIAS_RATE]
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rates, total_steps=epochs * batches, pct_start=WARM_UP)
     state = Resumable(_checkpoint(cases, encoder, how, epochs), optimizer, schedule, draw, how.report)
@@ -307,11 +307,6 @@ def weights_by_set(holds: np.ndarray) -> np.ndarray:
     _, own, counts = np.unique(holds > 0, axis=0, return_inverse=True, return_counts=True)
     weights = counts[own.ravel()] ** -SET_POWER
     return np.asarray(weights / weights.mean(), np.float32)
-
-
-def _passes(cases: int, batches: int) -> int:
-    """Return the passes over so many cases."""
-    return max(1, min(max(_EPOCHS, -(-_LEAST_STEPS // batches)), MOST_READS // cases))
 
 
 def _checkpoint(cases: ReadCases, encoder: Encoder, how: ReaderFitting, epochs: int) -> Checkpoint | None:

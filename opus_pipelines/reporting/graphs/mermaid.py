@@ -31,7 +31,7 @@ def _lines(picture: Picture) -> Iterator[str]:
     }
     for i, group in enumerate(dict.fromkeys(groups.values())):
         colour = CHANGES[group] if isinstance(group, Change) else colours.get(group or "", OTHER)
-        yield f"    classDef c{i} {_style(colour)}"
+        yield f"    classDef c{i} {f'fill:{colour.fill},stroke:{colour.border},color:{model.INK}'}"
         yield f"    class {','.join(names[key] for key, of in groups.items() if of == group)} c{i}"
     for i, edge in enumerate(picture.edges):
         stroke = CHANGES[edge.change].border if edge.change in CHANGES else LINE
@@ -42,7 +42,3 @@ def _box(node: PictureNode) -> str:
     sign = f"{SIGNS[node.change]} " if SIGNS[node.change] else ""
     figures = f"<br/>{mermaid_text(node.figures)[1:-1]}" if node.figures else ""
     return f'"{sign}{mermaid_text(node.title)[1:-1]}{figures}"'
-
-
-def _style(colour: Colour) -> str:
-    return f"fill:{colour.fill},stroke:{colour.border},color:{model.INK}"

@@ -193,7 +193,7 @@ def find(lake: Lake, client: str, own: Iterable[str] = ()) -> ClientTraces:
         if ids := table.filter(pc.fill_null(pc.equal(table["client"], client), False))["implementation_id"].to_pylist():
             traces.ids.update(ids)
             traces.folders.append(folder)
-            traces.sources.add(_source_of(folder))
+            traces.sources.add(unslug(folder.parent.name.removeprefix("source_key=")))
     traces.names = _task_names(lake, client)
     theirs, others = set[str](), set[str]()
     for snapshot in manifests_of(lake):
@@ -250,10 +250,6 @@ def _ids_of_results(lake: Lake, client: str) -> Iterator[Word]:
 
 def _history(lake: Lake) -> list[Path]:
     return sorted((lake.root / IMPLEMENTATIONS.name).glob("*/*"))
-
-
-def _source_of(folder: Path) -> str:
-    return unslug(folder.parent.name.removeprefix("source_key="))
 
 
 def _tasks(cases: pa.Table) -> set[str]:
