@@ -34,7 +34,6 @@ _NEGATED = re.compile(r"\b(?:not|no|never|nothing|don't|doesn't|without|except|i
 _DYNAMIC = re.compile(r"DYNAMIC|javascript:")
 _REQUESTOR = re.compile(r"requested_(?:for|by)|caller|requester")
 _NOTES = re.compile(r"work_notes|description=")
-_LONG_PLAN, _LONG_TEXT, _SHORT_TEXT, _MANY_TOOLS, _LARGE_INPUT = 6, 60, 12, 40, 3
 _STATED = 0.5  # share of a step's stems that the request must have for the step to be stated
 
 
@@ -76,53 +75,53 @@ class ErrorFeature:
     holds: Callable[[Sample], bool | None]
 
 
-def _trigger(*kinds: str) -> Callable[[Sample], bool | None]:
-    return lambda s: None if s.flow is None else (s.flow.get("trigger") or {}).get("type") in kinds
+_Holds = Callable[[Sample], bool | None]
 
 
-def _no_trigger(sample: Sample) -> bool | None:
-    return None if sample.flow is None else not sample.flow.get("trigger")
+def _of_flow(test: Callable[[Mapping[str, Any]], bool]) -> _Holds:
+    return lambda s: None if s.flow is None else test(s.flow)
 
 
-def _step(pattern: str) -> Callable[[Sample], bool | None]:
-    known = re.compile(pattern, re.IGNORECASE)
-    return lambda s: any(known.search(name) for name in s.steps) if s.steps else None
+def _of_steps(test: Callable[[Sequence[str]], bool]) -> _Holds:
+    return lambda s: test(s.steps) if s.steps else None
 
 
-def _input(test: Callable[[str, str], bool]) -> Callable[[Sample], bool | None]:
-    def holds(sample: Sample) -> bool | None:
-        if sample.flow is None:
-            return None
-        parts = [sample.flow.get("trigger") or {}, *(sample.flow.get("components") or ())]
-        return any(test(str(i.get("name")), str(i.get("value"))) for part in parts for i in part.get("inputs") or ())
-
-    return holds
+def _of_request(test: Callable[[str], bool], tag: str = "") -> _Holds:
+    return lambda s: True if tag in s.tags else None if s.request is None else test(s.request)
 
 
-def _most_inputs(sample: Sample) -> bool | None:
-    if sample.flow is None:
-        return None
-    return any(len(c.get("inputs") or ()) >= _LARGE_INPUT for c in sample.flow.get("components") or ())
-
-
-def _tag(name: str) -> Callable[[Sample], bool | None]:
+def _tag(name: str) -> _Holds:
     return lambda s: name in s.tags if s.tags else None
 
 
-def _or_tag(name: str, test: Callable[[Sample], bool | None]) -> Callable[[Sample], bool | None]:
-    return lambda s: True if name in s.tags else test(s)
+def _trigger(*kinds: str) -> _Holds:
+    return _of_flow(lambda flow: (flow.get("trigger") or {}).get("type") in kinds)
 
 
-def _request(test: Callable[[str], bool]) -> Callable[[Sample], bool | None]:
-    return lambda s: None if s.request is None else test(s.request)
+def _step(pattern: str) -> _Holds:
+    known = re.compile(pattern, re.IGNORECASE)
+    return _of_steps(lambda steps: any(known.search(name) for name in steps))
 
 
-def _matching(pattern: re.Pattern[str]) -> Callable[[Sample], bool | None]:
-    return _request(lambda text: pattern.search(text) is not None)
+def _inputs(flow: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Returns name and value of all inputs of the trigger and the components."""
+    parts = [flow.get("trigger") or {}, *(flow.get("components") or ())]
+    return [(str(i.get("name")), str(i.get("value"))) for part in parts for i in part.get("inputs") or ()]
+
+
+def _input(test: Callable[[str, str], object]) -> _Holds:
+    return _of_flow(lambda flow: any(test(name, value) for name, value in _inputs(flow)))
+
+
+def _has_condition(flow: Mapping[str, Any]) -> bool:
+    trigger = flow.get("trigger") or {}
+    return any(i.get("name") == "condition" and i.get("value") for i in trigger.get("inputs") or ())
 
 
 def _implicit(sample: Sample) -> bool | None:
     """Whether some step shares fewer than half of its stems with the request."""
+    if "implicit" in sample.tags:
+        return True
     if sample.request is None or not sample.steps:
         return None
     given = tuple(stem_set(sample.request))
@@ -132,129 +131,84 @@ def _implicit(sample: Sample) -> bool | None:
     )
 
 
-def _depth(sample: Sample) -> int | None:
-    if sample.flow is None:
-        return None
-    parents = {c.get("order"): c.get("block") for c in sample.flow.get("components") or ()}
-    deepest = 0
-    for order in parents:
-        seen, block = set[Any](), parents[order]
-        while block is not None and block not in seen:
-            seen.add(block)
-            block = parents.get(block)
-        deepest = max(deepest, len(seen))
-    return deepest
+def _nested(flow: Mapping[str, Any]) -> bool:
+    """Whether a component stands in a block that stands in a block."""
+    parents = {c.get("order"): c.get("block") for c in flow.get("components") or ()}
+    return any(block is not None and parents.get(block) is not None for block in parents.values())
 
 
-def _nested(sample: Sample) -> bool | None:
-    depth = _depth(sample)
-    return None if depth is None else depth >= 2
-
-
-def _tables(sample: Sample) -> bool | None:
-    if sample.flow is None:
-        return None
-    parts = [sample.flow.get("trigger") or {}, *(sample.flow.get("components") or ())]
-    named = {str(i.get("value")) for p in parts for i in p.get("inputs") or () if i.get("name") == "table"}
-    return len(named) >= 2
-
-
-def _branches(sample: Sample) -> bool | None:
-    if sample.links is None:
-        return None
-    first = [a for a, _ in sample.links]
-    return len(set(first)) < len(first)
-
-
-def _count(most: int, of: Callable[[Sample], int | None]) -> Callable[[Sample], bool | None]:
-    def holds(sample: Sample) -> bool | None:
-        number = of(sample)
-        return None if number is None else number >= most
-
-    return holds
-
-
-NOT_TRAINED, UNCOMMON, LOGIC, COMMON, DIFFICULT, SIZE = (
-    "not in training",
-    "uncommon",
-    "flow logic",
-    "common",
-    "difficult",
-    "size and shape",
-)
-BUILT_IN: dict[str, ErrorFeature | str] = {
-    "trigger null": ErrorFeature(NOT_TRAINED, "the flow has no trigger", _no_trigger),
-    "trigger service catalog": ErrorFeature(NOT_TRAINED, "a catalog item starts the flow", _trigger("service_catalog")),
-    "get catalog variables": ErrorFeature(NOT_TRAINED, "reads catalog variables", _step("catalog_?variables")),
-    "ask for approval": ErrorFeature(NOT_TRAINED, "asks for approval", _step("approv")),
-    "encoded query": ErrorFeature(
-        NOT_TRAINED, "an input is a query of two conditions or more", _input(lambda n, v: "^" in v.removesuffix("^EQ"))
-    ),
-    "dynamic value": ErrorFeature(
-        NOT_TRAINED, "a value is dynamic (ME, TODAY)", _input(lambda n, v: bool(_DYNAMIC.search(v)))
-    ),
-    "trigger SLA": ErrorFeature(UNCOMMON, "a service level starts the flow", _trigger("sla_task")),
-    "trigger conditional": ErrorFeature(
-        UNCOMMON, "the trigger has a condition", lambda s: None if s.flow is None else _has_condition(s.flow)
-    ),
-    "trigger weekly": ErrorFeature(UNCOMMON, "starts every week", _trigger("weekly")),
-    "requestor input": ErrorFeature(
-        UNCOMMON,
-        "an input is who asked",
-        _input(lambda n, v: bool(_REQUESTOR.search(v))),
-    ),
-    "DOUNTIL": ErrorFeature(LOGIC, "repeats until", _step(r"^DOUNTIL$")),
-    "PARALLEL": ErrorFeature(LOGIC, "steps at the same time", _step(r"^PARALLEL$")),
-    "FOREACH": ErrorFeature(LOGIC, "a loop", _step(r"^FOREACH$")),
-    "TRY CATCH": ErrorFeature(LOGIC, "catches errors", _step(r"^(?:TRY|CATCH)$")),
-    "message": ErrorFeature(COMMON, "sends a Teams or Slack message", _step("teams|slack")),
-    "e-mail": ErrorFeature(COMMON, "sends an e-mail", _step("e_?mail")),
-    "log": ErrorFeature(COMMON, "writes a log entry", _step(r"^log$")),
-    "work notes": ErrorFeature(
-        COMMON,
-        "sets work notes or a description",
-        _input(lambda n, v: n == "note" or bool(_NOTES.search(v))),
-    ),
-    "complex inputs": ErrorFeature(COMMON, "a step has three inputs or more", _most_inputs),
-    "out of scope": ErrorFeature(DIFFICULT, "asks for what no step does", _tag("out of scope")),
-    "ambiguous": ErrorFeature(
-        DIFFICULT,
-        "tagged ambiguous, or has vague words",
-        _or_tag("ambiguous", _matching(_VAGUE)),
-    ),
-    "implicit actions": ErrorFeature(
-        DIFFICULT,
-        "tagged, or a step shares less than half of its words with the request",
-        _or_tag("implicit", _implicit),
-    ),
-    "misleading": ErrorFeature(
-        DIFFICULT,
-        "tagged, or says what is not to be done",
-        _or_tag("misleading", _matching(_NEGATED)),
-    ),
-    "incorrect or incomplete": ErrorFeature(DIFFICULT, "tagged so", _tag("incomplete")),
-    "many steps": ErrorFeature(SIZE, "six steps or more", _count(_LONG_PLAN, lambda s: len(s.steps) or None)),
-    "one step": ErrorFeature(SIZE, "a single step", lambda s: len(s.steps) == 1 if s.steps else None),
-    "nested": ErrorFeature(SIZE, "blocks inside blocks", _nested),
-    "branches": ErrorFeature(SIZE, "a step leads to several", _branches),
-    "conditional steps": ErrorFeature(SIZE, "has IF", _step(r"^(?:IF|ELSEIF|ELSE)$")),
-    "repeated step": ErrorFeature(
-        SIZE, "a step stands twice", lambda s: len(set(s.steps)) < len(s.steps) if s.steps else None
-    ),
-    "several tables": ErrorFeature(SIZE, "two tables or more", _tables),
-    "many tools": ErrorFeature(SIZE, "forty names or more to choose from", _count(_MANY_TOOLS, lambda s: s.tools)),
-    "long request": ErrorFeature(
-        SIZE, "sixty words or more", _count(_LONG_TEXT, lambda s: None if s.request is None else len(s.request.split()))
-    ),
-    "short request": ErrorFeature(SIZE, "fewer than twelve words", _request(lambda t: len(t.split()) < _SHORT_TEXT)),
+_FEATURES: dict[str, dict[str, tuple[str, _Holds]]] = {  # by theme: what it is about, and whether it holds
+    "not in training": {
+        "trigger null": ("the flow has no trigger", _of_flow(lambda flow: not flow.get("trigger"))),
+        "trigger service catalog": ("a catalog item starts the flow", _trigger("service_catalog")),
+        "get catalog variables": ("reads catalog variables", _step("catalog_?variables")),
+        "ask for approval": ("asks for approval", _step("approv")),
+        "encoded query": (
+            "an input is a query of two conditions or more",
+            _input(lambda name, value: "^" in value.removesuffix("^EQ")),
+        ),
+        "dynamic value": ("a value is dynamic (ME, TODAY)", _input(lambda name, value: _DYNAMIC.search(value))),
+    },
+    "uncommon": {
+        "trigger SLA": ("a service level starts the flow", _trigger("sla_task")),
+        "trigger conditional": ("the trigger has a condition", _of_flow(_has_condition)),
+        "trigger weekly": ("starts every week", _trigger("weekly")),
+        "requestor input": ("an input is who asked", _input(lambda name, value: _REQUESTOR.search(value))),
+    },
+    "flow logic": {
+        "DOUNTIL": ("repeats until", _step(r"^DOUNTIL$")),
+        "PARALLEL": ("steps at the same time", _step(r"^PARALLEL$")),
+        "FOREACH": ("a loop", _step(r"^FOREACH$")),
+        "TRY CATCH": ("catches errors", _step(r"^(?:TRY|CATCH)$")),
+    },
+    "common": {
+        "message": ("sends a Teams or Slack message", _step("teams|slack")),
+        "e-mail": ("sends an e-mail", _step("e_?mail")),
+        "log": ("writes a log entry", _step(r"^log$")),
+        "work notes": (
+            "sets work notes or a description",
+            _input(lambda name, value: name == "note" or _NOTES.search(value)),
+        ),
+        "complex inputs": (
+            "a step has three inputs or more",
+            _of_flow(lambda flow: any(len(c.get("inputs") or ()) >= 3 for c in flow.get("components") or ())),
+        ),
+    },
+    "difficult": {
+        "out of scope": ("asks for what no step does", _tag("out of scope")),
+        "ambiguous": (
+            "tagged ambiguous, or has vague words",
+            _of_request(lambda t: bool(_VAGUE.search(t)), "ambiguous"),
+        ),
+        "implicit actions": ("tagged, or a step shares less than half of its words with the request", _implicit),
+        "misleading": (
+            "tagged, or says what is not to be done",
+            _of_request(lambda text: bool(_NEGATED.search(text)), "misleading"),
+        ),
+        "incorrect or incomplete": ("tagged so", _tag("incomplete")),
+    },
+    "size and shape": {
+        "many steps": ("six steps or more", _of_steps(lambda steps: len(steps) >= 6)),
+        "one step": ("a single step", _of_steps(lambda steps: len(steps) == 1)),
+        "nested": ("blocks inside blocks", _of_flow(_nested)),
+        "branches": (
+            "a step leads to several",
+            lambda s: None if s.links is None else len({a for a, _ in s.links}) < len(s.links),
+        ),
+        "conditional steps": ("has IF", _step(r"^(?:IF|ELSEIF|ELSE)$")),
+        "repeated step": ("a step stands twice", _of_steps(lambda steps: len(set(steps)) < len(steps))),
+        "several tables": (
+            "two tables or more",
+            _of_flow(lambda flow: len({value for name, value in _inputs(flow) if name == "table"}) >= 2),
+        ),
+        "many tools": ("forty names or more to choose from", lambda s: None if s.tools is None else s.tools >= 40),
+        "long request": ("sixty words or more", _of_request(lambda text: len(text.split()) >= 60)),
+        "short request": ("fewer than twelve words", _of_request(lambda text: len(text.split()) < 12)),
+    },
 }
-
-
-def _has_condition(flow: Mapping[str, Any]) -> bool:
-    trigger = flow.get("trigger") or {}
-    return any(i.get("name") == "condition" and i.get("value") for i in trigger.get("inputs") or ())
-
-
+BUILT_IN: dict[str, ErrorFeature | str] = {
+    name: ErrorFeature(theme, about, holds) for theme, own in _FEATURES.items() for name, (about, holds) in own.items()
+}
 ERROR_FEATURES: Registry[ErrorFeature] = Registry(
     "error_features", BUILT_IN, lambda name, value: lacks(value, "theme", "about", "holds")
 )
