@@ -4,7 +4,7 @@ Layers follow Sugiyama, Tagawa, Toda 1981. First it is chosen which edges run fo
 edge over several layers gets a dummy vertex in each layer between, so that every edge is a chain of short ones.
 Barycentre sweeps and exchanges of neighbours then reduce crossings. Vertices are near the mean height of their
 neighbours, keep their order and never overlap. The best heights of a layer, given its neighbours', are an isotonic
-regression, solved exactly by pooling adjacent violators. Edges are smooth curves that are straight past the nodes of a
+regression. Edges are smooth curves that are straight past the nodes of a
 layer and bend only between layers. A label that would cover a node, another label or an edge is left out.
 """
 
@@ -14,6 +14,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+
+import networkx as nx
+from scipy.optimize import isotonic_regression
 
 from opus_pipelines.reporting.graphs import model
 from opus_pipelines.reporting.graphs.model import (
@@ -28,23 +31,19 @@ from opus_pipelines.reporting.graphs.model import (
     Point,
 )
 
-Neighbours = Mapping[str, Sequence[str]]
-
 
 def components(nodes: Sequence[str], edges: Iterable[Pair]) -> list[list[str]]:
     """Returns the weakly connected components, each in the order of `nodes`, the largest first."""
-    near: dict[str, list[str]] = defaultdict(list)
-    for src, dst in edges:
-        near[src].append(dst)
-        near[dst].append(src)
-    parts: list[set[str]] = []
-    seen: set[str] = set()
-    for node in nodes:
-        if node not in seen:
-            parts.append(reach(node, near))
-            seen |= parts[-1]
-    rank = {node: i for i, node in enumerate(nodes)}
-    return sorted((sorted(part, key=rank.__getitem__) for part in parts), key=lambda part: (-len(part), rank[part[0]]))
+    place = {node: i for i, node in enumerate(nodes)}
+    parts = (sorted(part, key=place.__getitem__) for part in nx.weakly_connected_components(_graph(nodes, edges)))
+    return sorted(parts, key=lambda part: (-len(part), place[part[0]]))
+
+
+def _graph(nodes: Iterable[str], edges: Iterable[Pair]) -> "nx.DiGraph[str]":
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    graph.add_nodes_from(nodes)
+    graph.add_edges_from(edges)
+    return graph
 
 
 def forward(edges: Sequence[Pair]) -> list[Pair]:
@@ -52,83 +51,33 @@ def forward(edges: Sequence[Pair]) -> list[Pair]:
 
     Edges are taken in their order; a self-loop, and an edge that would close a cycle, is left out.
     """
-    after: dict[str, list[str]] = defaultdict(list)
-    kept = []
+    kept = _graph([end for edge in edges for end in edge], ())
     for src, dst in edges:
-        if src not in reach(dst, after):
-            after[src].append(dst)
-            kept.append((src, dst))
-    return kept
+        if not nx.has_path(kept, dst, src):
+            kept.add_edge(src, dst)
+    return [edge for edge in edges if kept.has_edge(*edge)]
 
 
 def ranks(nodes: Sequence[str], edges: Sequence[Pair]) -> dict[str, int]:
     """Returns the layer of each node of an acyclic graph, from 0.
 
-    Every edge runs to the right, and is short where possible.
+    Every edge runs to the right, and is short where possible: nodes with more edges out than in stand next to their
+    successors, the others next to their predecessors.
     """
-    before, after = _neighbours(edges)
-    order = _topological(nodes, before, after)
-    rank: dict[str, int] = {}
+    graph = _graph(nodes, edges)
+    generations = list(nx.topological_generations(graph))
+    rank = {node: n for n, generation in enumerate(generations) for node in generation}
+    order, before = list(rank), dict[str, int]()
+    while rank != before:
+        before = dict(rank)
+        for node in reversed(order):
+            if graph.out_degree(node) >= max(1, graph.in_degree(node)):
+                rank[node] = max(rank[node], min(rank[after] for after in graph.successors(node)) - 1)
     for node in order:
-        rank[node] = max((rank[p] + 1 for p in before[node]), default=0)
-    while _rightwards(order, rank, before, after):
-        pass
-    _leftwards(order, rank, before, after)
+        if graph.in_degree(node) >= max(1, graph.out_degree(node)):
+            rank[node] = max(rank[earlier] for earlier in graph.predecessors(node)) + 1
     least = min(rank.values(), default=0)
     return {node: r - least for node, r in rank.items()}
-
-
-def reach(start: str, near: Neighbours) -> set[str]:
-    """Returns everything that can be reached from `start`, itself included."""
-    seen, stack = {start}, [start]
-    while stack:
-        for node in near.get(stack.pop(), ()):
-            if node not in seen:
-                seen.add(node)
-                stack.append(node)
-    return seen
-
-
-def _neighbours(edges: Sequence[Pair]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    before: dict[str, list[str]] = defaultdict(list)
-    after: dict[str, list[str]] = defaultdict(list)
-    for src, dst in edges:
-        after[src].append(dst)
-        before[dst].append(src)
-    return before, after
-
-
-def _topological(nodes: Sequence[str], before: Neighbours, after: Neighbours) -> list[str]:
-    waiting = {node: len(before.get(node, ())) for node in nodes}
-    ready = [node for node in nodes if not waiting[node]]
-    for node in ready:
-        for follower in after.get(node, ()):
-            waiting[follower] -= 1
-            if not waiting[follower]:
-                ready.append(follower)
-    return ready
-
-
-def _rightwards(order: Sequence[str], rank: dict[str, int], before: Neighbours, after: Neighbours) -> bool:
-    """Moves nodes with at least as many edges out as in next to their successors. Returns whether one moved.
-
-    This never increases the total length of the edges.
-    """
-    moved = False
-    for node in reversed(order):
-        followers = after.get(node, ())
-        if followers and len(followers) >= len(before.get(node, ())):
-            nearest = min(rank[f] for f in followers) - 1
-            moved |= nearest > rank[node]
-            rank[node] = max(rank[node], nearest)
-    return moved
-
-
-def _leftwards(order: Sequence[str], rank: dict[str, int], before: Neighbours, after: Neighbours) -> None:
-    """Moves a node back next to its predecessors where that does not increase the total length."""
-    for node in order:
-        if before.get(node) and len(before[node]) >= len(after.get(node, ())):
-            rank[node] = max(rank[p] for p in before[node]) + 1
 
 
 SWEEPS = 16
@@ -452,19 +401,6 @@ def places(graph: Layered, extents: Mapping[str, Extent]) -> dict[str, float]:
     return {v: value - top for v, value in y.items()}
 
 
-def isotonic(wanted: Sequence[float], weights: Sequence[float]) -> list[float]:
-    """Returns the non-decreasing numbers nearest to `wanted` in weighted least squares."""
-    blocks: list[list[float]] = []  # mean, weight, length
-    for value, weight in zip(wanted, weights, strict=True):
-        blocks.append([value, weight, 1])
-        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
-            value2, weight2, length2 = blocks.pop()
-            value1, weight1, length1 = blocks[-1]
-            total = weight1 + weight2
-            blocks[-1] = [(value1 * weight1 + value2 * weight2) / total, total, length1 + length2]
-    return [mean for mean, _, length in blocks for _ in range(int(length))]
-
-
 def _offsets(layer: Sequence[str], extents: Mapping[str, Extent], dummies: set[str]) -> list[float]:
     """Returns the least distance of each vertex from the first one of its layer."""
     offsets = [0.0] if layer else []
@@ -487,7 +423,9 @@ def _place(
         weight = sum(w for w, _ in pulls)
         wanted.append((sum(w * at for w, at in pulls) / weight if weight else y[vertex]) - offset)
         weights.append(weight or 0.05)
-    for vertex, offset, value in zip(layer, offsets, isotonic(wanted, weights), strict=True):
+    for vertex, offset, value in zip(
+        layer, offsets, isotonic_regression(wanted, weights=weights).x.tolist(), strict=True
+    ):
         y[vertex] = value + offset
 
 

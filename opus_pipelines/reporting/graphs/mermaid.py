@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from opus_pipelines.core.formatting import mermaid_comment, mermaid_text
 from opus_pipelines.reporting.graphs import model
 from opus_pipelines.reporting.graphs.layout import line_width
-from opus_pipelines.reporting.graphs.model import CHANGES, LINE, OTHER, SIGNS, Change, Colour, Picture, PictureNode
+from opus_pipelines.reporting.graphs.model import CHANGES, LINE, OTHER, SIGNS, Change, Picture, PictureNode
 
 
 def mermaid(picture: Picture) -> str:

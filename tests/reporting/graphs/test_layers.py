@@ -1,9 +1,7 @@
-from itertools import pairwise
-
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opus_pipelines.reporting.graphs.layout import components, crossings, forward, isotonic, layered, ranks
+from opus_pipelines.reporting.graphs.layout import components, crossings, forward, layered, ranks
 
 PAIRS = st.lists(st.tuples(st.sampled_from("abcdefgh"), st.sampled_from("abcdefgh")), unique=True, max_size=24)
 
@@ -46,10 +44,6 @@ def test_a_long_edge_holds_a_dummy_in_each_layer_between() -> None:
     assert set(made.chains["d", "a"][1:-1]) == made.dummies
 
 
-def test_isotonic_pools_what_is_out_of_order() -> None:
-    assert isotonic([1, 5, 3, 7], [1, 1, 3, 1]) == [1, 3.5, 3.5, 7]
-
-
 @given(PAIRS)
 def test_every_forward_edge_runs_to_the_right(pairs: list[tuple[str, str]]) -> None:
     kept = forward(pairs)
@@ -58,10 +52,3 @@ def test_every_forward_edge_runs_to_the_right(pairs: list[tuple[str, str]]) -> N
     assert min(rank.values()) == 0
     back = [pair for pair in pairs if pair not in kept and pair[0] != pair[1]]
     assert all(rank[src] > rank[dst] for src, dst in back)
-
-
-@given(st.lists(st.floats(-100, 100), max_size=8))
-def test_isotonic_is_in_order_and_keeps_the_mean(wanted: list[float]) -> None:
-    found = isotonic(wanted, [1.0] * len(wanted))
-    assert all(a <= b + 1e-9 for a, b in pairwise(found))
-    assert abs(sum(found) - sum(wanted)) < 1e-6
