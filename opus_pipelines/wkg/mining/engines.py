@@ -1,6 +1,6 @@
 """Counts the aggregates of sources: the queries, and two engines that run them, chosen by the size of what is mined.
 
-DuckDB counts in this process, from observations that Arrow makes batch by batch. Spark takes the observations out of
+DuckDB counts in this process, from implementations that Arrow reads batch by batch. Spark takes the observations out of
 the nested implementations by SQL. To executors that cannot read the lake the driver sends row groups, with the wanted
 columns alone: a row of Spark's holds a row group as compressed Arrow, and the driver's heap holds the compressed
 columns of one query at a time.
@@ -21,7 +21,7 @@ from opus_pipelines.core.settings import Spark
 from opus_pipelines.history.records.money import GROUP_ATTRIBUTES, NO_GROUP
 from opus_pipelines.wkg.estimates.aggregate_columns import BINNED
 from opus_pipelines.wkg.estimates.figures import BORDERS
-from opus_pipelines.wkg.mining.observations import CASE_FIELDS, STEP_FIELDS, observations
+from opus_pipelines.wkg.mining.implementations import CASE_FIELDS, STEP_FIELDS, implementations
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -53,9 +53,9 @@ def query(name: str) -> str:
     return (SQL / "wkg" / f"{name}.sql").read_text("utf-8")
 
 
-def spark_observations(name: str) -> str:
-    """Returns the SQL by which Spark makes the view that the query of this aggregate reads."""
-    return (SQL / "wkg" / "spark" / f"{name}.sql").read_text("utf-8")
+def made_by(engine: str, name: str) -> str:
+    """Returns the SQL by which an engine makes the view that the query of this aggregate reads."""
+    return (SQL / "wkg" / engine / f"{name}.sql").read_text("utf-8")
 
 
 _PACKED = pa.schema([("rows", pa.binary())])
@@ -103,8 +103,6 @@ def _unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
-# Spark's names of functions that DuckDB has under another name.
-_MACROS = "CREATE MACRO get(list, place) AS list[place + 1]"
 
 
 def mine_with_duckdb(
@@ -116,7 +114,8 @@ def mine_with_duckdb(
     """
     files = [file for source in sources for file in source.files]
     with duckdb.connect(config={"temp_directory": str(spill), "memory_limit": memory}) as connection:
-        connection.execute(_MACROS)
+        connection.execute(made_by("duckdb", "macros"))
+        connection.execute(f"CREATE MACRO actor_group(attributes, actor_kind) AS {_actor_group('')}")
         connection.execute("SET preserve_insertion_order = false")
         connection.execute("SET TimeZone = 'UTC'")
         connection.register("aliases", aliases)
@@ -124,20 +123,24 @@ def mine_with_duckdb(
 
 
 def _mined_by_duckdb(connection: duckdb.DuckDBPyConnection, name: str, files: list[Path]) -> pa.Table:
-    batches = observations(files, name)
+    batches = implementations(files, name)
     first = next(batches)
-    connection.register("observations", pa.RecordBatchReader.from_batches(first.schema, batches))
+    connection.register("implementations", pa.RecordBatchReader.from_batches(first.schema, batches))
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW observations AS {made_by('duckdb', name)}")
     text = _PARAMETER.sub(r"$\1", query(name))
     return connection.sql(text, params=PARAMETERS.get(name)).to_arrow_table()
 
 
-# A group of people is what the log says: what `[columns] actor_group` names, the XES standard's role or group, or a
-# column of that name. `observations.actor_groups` is the same rule in Arrow.
-_NONE = ", ".join(f"'{word}'" for word in NO_GROUP)
-_STATED = ", ".join(
-    f"IF(lower(trim(t.attributes['{n}'])) IN ({_NONE}), NULL, t.attributes['{n}'])" for n in GROUP_ATTRIBUTES
-)
-ACTOR_GROUP = f"IF(coalesce(t.actor_kind, 'human') = 'human', coalesce({_STATED}), NULL)"
+def _actor_group(step: str) -> str:
+    """Returns the SQL of the group of people that a log states: what `[columns] actor_group` names, the role or group
+    of the XES standard, or a column of that name. `implementations.actor_groups` is the same rule in Arrow.
+    """
+    none = ", ".join(f"'{word}'" for word in NO_GROUP)
+    stated = (f"{step}attributes['{name}']" for name in GROUP_ATTRIBUTES)
+    known = ", ".join(f"CASE WHEN lower(trim({value})) IN ({none}) THEN NULL ELSE {value} END" for value in stated)
+    return f"CASE WHEN coalesce({step}actor_kind, 'human') = 'human' THEN coalesce({known}) END"
+
+
 _TYPES = {int: "BIGINT", str: "STRING"}
 
 
@@ -152,7 +155,7 @@ def mine_with_spark(
 
 def _mined_by_spark(spark: "SparkSession", name: str, paths: list[str], shared: bool) -> pa.Table:
     _implementations(spark, paths, STEP_FIELDS[name], shared).createOrReplaceTempView("implementations")
-    spark.sql(spark_observations(name)).createOrReplaceTempView("observations")
+    spark.sql(made_by("spark", name)).createOrReplaceTempView("observations")
     text, parameters = query(name), dict[str, Any]()
     for key, value in PARAMETERS.get(name, {}).items():
         if isinstance(value, list):  # Spark takes a text for a parameter, but no long list of numbers
@@ -178,7 +181,7 @@ def _implementations(spark: "SparkSession", paths: list[str], fields: tuple[str,
     if "actor_group" not in fields:
         return rows
     plain = ", ".join(f"'{name}', t.{name}" for name in fields if name != "actor_group")
-    tasks = f"transform(tasks, t -> named_struct({plain}, 'actor_group', {ACTOR_GROUP})) AS tasks"
+    tasks = f"transform(tasks, t -> named_struct({plain}, 'actor_group', {_actor_group('t.')})) AS tasks"
     return rows.selectExpr(*CASE_FIELDS, tasks)
 
 

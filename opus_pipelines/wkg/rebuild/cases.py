@@ -31,7 +31,7 @@ from opus_pipelines.wkg.estimates.next_activity import (
     continuations,
 )
 from opus_pipelines.wkg.estimates.sequences import text_lists
-from opus_pipelines.wkg.mining.observations import actor_groups
+from opus_pipelines.wkg.mining.implementations import actor_groups
 from opus_pipelines.wkg.rebuild.vectors import Progress
 
 Lookup = Mapping[tuple[str | None, str], str]  # industry, task_key → task_id

@@ -18,7 +18,7 @@ from opus_pipelines.core.settings import Spark
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.wkg.estimates.aggregate_columns import AGGREGATES
 from opus_pipelines.wkg.mining.engines import Source, memory_limit, mine_aggregates, takes_spark
-from opus_pipelines.wkg.mining.observations import actor_groups
+from opus_pipelines.wkg.mining.implementations import actor_groups
 from opus_pipelines.wkg.rebuild.aggregates import SourcePart, mine_missing
 
 START = datetime(2024, 3, 1, tzinfo=UTC)
