@@ -12,6 +12,7 @@ from opus_pipelines.reporting.tasks import Row, dicts, rows
 from opus_pipelines.reporting.views import shipped_queries
 
 WIDTH, HEIGHT, MARGIN = 640, 140, 24
+MOST_DAYS = 8  # written below the bars: more would overlap
 
 
 @dataclass(frozen=True)
@@ -40,24 +41,32 @@ def nights_page(connection: duckdb.DuckDBPyConnection) -> NightsPage | None:
 
 def render_nights(page: NightsPage) -> str:
     """Returns the HTML of the page; equal rows give equal text."""
-    chart = Markup(bars_svg([(row["seconds"], row["status"] == "success") for row in reversed(page.nights)]))
+    chart = Markup(bars_svg(page.nights[::-1]))
     template = environment().get_template("nights.html")
     return template.render(page=page, chart=chart, number=formatting.number, **inline())
 
 
-def bars_svg(nights: Sequence[tuple[float | None, bool]]) -> str:
-    """Returns the seconds of each night as bars, the oldest on the left; `False` marks one that failed."""
-    most = max((seconds or 0.0 for seconds, _ in nights), default=0.0) or 1.0
+def bars_svg(nights: Sequence[Row]) -> str:
+    """Returns the seconds of each night as bars over the day on which it began, the oldest on the left."""
+    most = max((row["seconds"] or 0.0 for row in nights), default=0.0) or 1.0
     step = (WIDTH - 2 * MARGIN) / max(len(nights), 1)
+    every = -(-len(nights) // MOST_DAYS)  # the newest night has its day, and each `every`th one before it
     bars = []
-    for place, (seconds, succeeded) in enumerate(nights):
-        height = (HEIGHT - 2 * MARGIN) * (seconds or 0.0) / most
+    for place, row in enumerate(nights):
+        seconds, day = row["seconds"] or 0.0, f"{row['started_at']:%Y-%m-%d}"
+        height = (HEIGHT - 2 * MARGIN) * seconds / most
         x, y = MARGIN + place * step, HEIGHT - MARGIN - height
-        kind, word = ("mine", "succeeded") if succeeded else ("failed", "failed")
+        kind, word = ("mine", "succeeded") if row["status"] == "success" else ("failed", "failed")
         bars.append(
             f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{step * 0.8:.1f}" height="{height:.1f}">'
-            f"<title>{seconds or 0:.1f} s, {word}</title></rect>"
+            f"<title>{day}: {seconds:.1f} s, {word}</title></rect>"
         )
+        if (len(nights) - 1 - place) % every == 0:
+            middle = x + step * 0.4
+            bars.append(
+                f'<text x="{middle:.1f}" y="{HEIGHT - 8}" font-size="10" text-anchor="middle" fill="currentColor">'
+                f"{day}</text>"
+            )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">'
         f"<title>Seconds of each night, the oldest on the left</title>{''.join(bars)}"
