@@ -18,9 +18,9 @@ from typing import Any
 from lxml import etree
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.core.formatting import SAFE_XML, clean, xml_text
+from opus_pipelines.core.formatting import clean, xml_text
 from opus_pipelines.core.settings import Section, parse
-from opus_pipelines.workflow.bpmn_xml import DC, DI, DIAGRAM, LARGEST_BYTES, MODEL, local
+from opus_pipelines.workflow.bpmn_xml import DC, DI, DIAGRAM, MODEL, bounds, child, line, local, model, parsed, shape
 from opus_pipelines.workflow.files import (
     CLIENT,
     AnnotatedWorkflow,
@@ -52,14 +52,14 @@ def to_xml(name: str, record: Section) -> Any:
 def from_xml(element: Any) -> dict[str, Any]:
     """Returns the values that `to_xml` was given, as the record's own validation takes them."""
     data: dict[str, Any] = dict(element.attrib)
-    for child in element:
-        name = etree.QName(child).localname if isinstance(child.tag, str) else ""
+    for part in element:
+        name = etree.QName(part).localname if isinstance(part.tag, str) else ""
         if name in _LISTS:
-            data.setdefault(name, []).append(child.text or "")
+            data.setdefault(name, []).append(part.text or "")
         elif name in _TABLES:
-            data.setdefault(name, {})[child.get("name", "")] = child.text or ""
+            data.setdefault(name, {})[part.get("name", "")] = part.text or ""
         elif name in _RECORDS:
-            data[name] = from_xml(child)
+            data[name] = from_xml(part)
     return data
 
 
@@ -111,11 +111,6 @@ class DataUse:
     def association(self) -> str:
         """The id of the line between the two."""
         return f"data_{self.number}_line"
-
-
-def model(name: str) -> str:
-    """Returns an element name in BPMN's model namespace."""
-    return f"{{{MODEL}}}{name}"
 
 
 def data_uses(described: AnnotatedWorkflow) -> list[DataUse]:
@@ -217,19 +212,21 @@ DATA, DATA_STEP, DATA_GAP, LABEL = (36.0, 50.0), 88.0, 18.0, 28.0
 
 
 def _diagram(described: AnnotatedWorkflow, flow: Process, uses: Sequence[DataUse], plane: str, pool: str) -> Any:
-    """Returns the BPMNDiagram element."""
     drawing = _Diagram(described, flow, uses)
-    root = etree.Element(_di("BPMNDiagram"), id="diagram")
-    surface = etree.SubElement(root, _di("BPMNPlane"), id="plane", bpmnElement=plane)
-    _shape(surface, pool, drawing.pool, isHorizontal="true")
+    root = etree.Element(f"{{{DIAGRAM}}}BPMNDiagram", id="diagram")
+    surface = etree.SubElement(root, f"{{{DIAGRAM}}}BPMNPlane", id="plane", bpmnElement=plane)
+    shape(surface, pool, drawing.pool, {"isHorizontal": "true"})
     for i, box in enumerate(drawing.lanes, start=1):
-        _shape(surface, f"lane_{i}", box, isHorizontal="true")
+        shape(surface, f"lane_{i}", box, {"isHorizontal": "true"})
     for ident, box in drawing.boxes.items():
-        _shape(surface, ident, box, label=drawing.labels.get(ident))
+        drawn = shape(surface, ident, box)
+        if (label := drawing.labels.get(ident)) is not None:
+            holder = etree.SubElement(drawn, f"{{{DIAGRAM}}}BPMNLabel")
+            etree.SubElement(holder, f"{{{DC}}}Bounds", bounds(label))
     for i, edge in enumerate(flow.edges, start=1):
-        _edge(surface, f"flow_{i}", drawing.routes[edge])
+        line(surface, f"flow_{i}", drawing.routes[edge])
     for use in uses:
-        _edge(surface, use.association, drawing.line(use))
+        line(surface, use.association, drawing.line(use))
     return root
 
 
@@ -316,32 +313,6 @@ def _below(box: _Box, width: float = 90.0) -> _Box:
     return x + own / 2 - width / 2, y + height + 2, width, LABEL - 2
 
 
-def _shape(surface: Any, ident: str, box: _Box, label: _Box | None = None, **attributes: str) -> None:
-    shape = etree.SubElement(surface, _di("BPMNShape"), {"id": f"{ident}_shape", "bpmnElement": ident, **attributes})
-    _bounds(shape, box)
-    if label is not None:
-        _bounds(etree.SubElement(shape, _di("BPMNLabel")), label)
-
-
-def _bounds(holder: Any, box: _Box) -> None:
-    values = zip(("x", "y", "width", "height"), map(_number, box), strict=True)
-    etree.SubElement(holder, f"{{{DC}}}Bounds", dict(values))
-
-
-def _edge(surface: Any, ident: str, points: Sequence[_Point]) -> None:
-    line = etree.SubElement(surface, _di("BPMNEdge"), id=f"{ident}_edge", bpmnElement=ident)
-    for x, y in points:
-        etree.SubElement(line, f"{{{DI}}}waypoint", x=_number(x), y=_number(y))
-
-
-def _di(name: str) -> str:
-    return f"{{{DIAGRAM}}}{name}"
-
-
-def _number(value: float) -> str:
-    return f"{value:.1f}".removesuffix(".0")
-
-
 POOL, PROCESS, COLLABORATION = "pool", "process", "collaboration"
 _Entry = InputEntry | TaskEntry | OutputEntry
 _PREFIXES = {"bpmn": MODEL, "bpmndi": DIAGRAM, "dc": DC, "di": DI, "opus": NAMESPACE}
@@ -357,45 +328,41 @@ def as_bpmn(described: AnnotatedWorkflow) -> bytes:
     root = etree.Element(
         model("definitions"), nsmap=_PREFIXES, id="definitions", targetNamespace=NAMESPACE, exporter="opus"
     )
-    collaboration = _child(root, "collaboration", id=COLLABORATION)
-    _child(collaboration, "participant", id=POOL, name=clean(described.title), processRef=PROCESS)
-    process = _child(root, "process", id=PROCESS, name=clean(described.title), isExecutable="false")
+    collaboration = child(root, "collaboration", id=COLLABORATION)
+    child(collaboration, "participant", id=POOL, name=clean(described.title), processRef=PROCESS)
+    process = child(root, "process", id=PROCESS, name=clean(described.title), isExecutable="false")
     file = described.file
     head = WorkflowFile(title=file.title, weights=file.weights)
     extensions = [to_xml("workflow", head)] + ([figures("made", {"id": described.id})] if described.id else [])
-    _child(process, "extensionElements").extend(extensions)
+    child(process, "extensionElements").extend(extensions)
     _lanes(process, described, flow)
     entries: dict[str, _Entry] = {entry.id: entry for entry in file.inputs}
     entries |= {entry.id: entry for entry in file.tasks} | {entry.id: entry for entry in file.outputs}
     used = {node: [use for use in uses if use.node == node] for node in entries}
     for node in flow.nodes:
         # BPMN's schema prescribes the order of the children: annotations, sequence flows, data.
-        element = _child(process, node.tag, id=node.id, **({"name": clean(node.title)} if node.title else {}))
+        element = child(process, node.tag, id=node.id, **({"name": clean(node.title)} if node.title else {}))
         if (entry := entries.get(node.node or "")) is not None:
             _annotations(element, described, entry)
         _sequence_flows(element, node, flow)
         _data(element, node, used.get(node.node or "", []))
     for name, ident in {use.name: use.object for use in uses}.items():
-        _child(process, "dataObject", id=ident, name=clean(name))
+        child(process, "dataObject", id=ident, name=clean(name))
     for use in uses:
-        _child(process, "dataObjectReference", id=use.reference, name=clean(use.name), dataObjectRef=use.object)
+        child(process, "dataObjectReference", id=use.reference, name=clean(use.name), dataObjectRef=use.object)
     for i, (src, dst) in enumerate(flow.edges, start=1):
-        _child(process, "sequenceFlow", id=f"flow_{i}", sourceRef=src, targetRef=dst)
+        child(process, "sequenceFlow", id=f"flow_{i}", sourceRef=src, targetRef=dst)
     root.append(_diagram(described, flow, uses, plane=COLLABORATION, pool=POOL))
     return etree.tostring(root, xml_declaration=True, encoding="UTF-8", pretty_print=True)
 
 
-def _child(parent: Any, name: str, /, **attributes: str) -> Any:
-    return etree.SubElement(parent, model(name), attributes)
-
-
 def _lanes(process: Any, described: AnnotatedWorkflow, flow: Process) -> None:
-    lanes = _child(process, "laneSet", id="lanes")
+    lanes = child(process, "laneSet", id="lanes")
     for i, name in enumerate(lanes_of(described, flow), start=1):
-        lane = _child(lanes, "lane", id=f"lane_{i}", name=clean(name))
+        lane = child(lanes, "lane", id=f"lane_{i}", name=clean(name))
         for node in flow.nodes:
             if node.lane == name:
-                _child(lane, "flowNodeRef").text = node.id
+                child(lane, "flowNodeRef").text = node.id
 
 
 def lanes_of(described: AnnotatedWorkflow, flow: Process) -> list[str]:
@@ -410,8 +377,8 @@ def lanes_of(described: AnnotatedWorkflow, flow: Process) -> list[str]:
 def _annotations(element: Any, described: AnnotatedWorkflow, entry: _Entry) -> None:
     """Writes what a task is told to do as documentation, and all its figures as extension elements."""
     if isinstance(entry, TaskEntry) and (text := "\n".join(_instructions(entry))):
-        _child(element, "documentation").text = xml_text(text)
-    _child(element, "extensionElements").extend(_extensions(described, entry))
+        child(element, "documentation").text = xml_text(text)
+    child(element, "extensionElements").extend(_extensions(described, entry))
 
 
 def _sequence_flows(element: Any, node: FlowNode, flow: Process) -> None:
@@ -419,7 +386,7 @@ def _sequence_flows(element: Any, node: FlowNode, flow: Process) -> None:
     for name, end in (("incoming", 1), ("outgoing", 0)):
         for i, edge in enumerate(flow.edges, start=1):
             if edge[end] == node.id:
-                _child(element, name).text = f"flow_{i}"
+                child(element, name).text = f"flow_{i}"
 
 
 def _instructions(entry: TaskEntry) -> Iterator[str]:
@@ -444,21 +411,21 @@ def _data(element: Any, node: FlowNode, uses: list[DataUse]) -> None:
     """Writes what a task reads and writes; BPMN names both in its ioSpecification and links them to the drawn data."""
     if not uses:
         return
-    holder = _child(element, "ioSpecification", id=f"{node.id}_io")
+    holder = child(element, "ioSpecification", id=f"{node.id}_io")
     reads, writes = [u for u in uses if u.is_input], [u for u in uses if not u.is_input]
     for name, ends in (("dataInput", reads), ("dataOutput", writes)):
         for use in ends:
-            _child(holder, name, id=use.end, name=clean(use.name))
+            child(holder, name, id=use.end, name=clean(use.name))
     for name, refs, ends in (("inputSet", "dataInputRefs", reads), ("outputSet", "dataOutputRefs", writes)):
-        group = _child(holder, name)
+        group = child(holder, name)
         for use in ends:
-            _child(group, refs).text = use.end
+            child(group, refs).text = use.end
     for name, ends in (("dataInputAssociation", reads), ("dataOutputAssociation", writes)):
         for use in ends:
-            association = _child(element, name, id=use.association)
+            association = child(element, name, id=use.association)
             source, target = (use.reference, use.end) if use.is_input else (use.end, use.reference)
-            _child(association, "sourceRef").text = source
-            _child(association, "targetRef").text = target
+            child(association, "sourceRef").text = source
+            child(association, "targetRef").text = target
 
 
 _ACTORS = {  # who does a step that a person drew, where its kind of BPMN task tells
@@ -476,7 +443,10 @@ def from_bpmn(content: bytes, name: str) -> WorkflowFile:
 
     Flows become edges again. `name` is the name of the file in error messages. Raises InputError or SettingsError.
     """
-    root = _root(content, name)
+    try:
+        root = parsed(content)
+    except ValueError as error:
+        raise InputError(f"{name}: {error}") from None
     process = root.find(model("process"))
     head = None if process is None else process.find(f"{model('extensionElements')}/{own('workflow')}")
     if process is None or head is None:
@@ -529,17 +499,3 @@ def _edges(process: Any, nodes: dict[str, str]) -> list[tuple[str, str]]:
                 seen.add(here)
                 waiting += after[here]
     return sorted(edges)
-
-
-def _root(content: bytes, name: str) -> Any:
-    if len(content) > LARGEST_BYTES:
-        raise InputError(f"{name}: it has more than {LARGEST_BYTES >> 20} MiB, more than a BPMN file may")
-    parser = etree.XMLParser(**SAFE_XML)
-    try:
-        root = etree.fromstring(content, parser)
-    except (etree.XMLSyntaxError, ValueError) as error:
-        raise InputError(f"{name}: the XML is broken: {' '.join(str(error).split())}") from None
-    info: Any = root.getroottree().docinfo
-    if info.doctype or info.internalDTD is not None:
-        raise InputError(f"{name}: it declares a document type, which no BPMN file needs; remove the <!DOCTYPE ...>")
-    return root

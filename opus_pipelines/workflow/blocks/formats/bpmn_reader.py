@@ -8,15 +8,13 @@ conditions, a default) wins over their order.
 from dataclasses import dataclass, field
 from typing import Any
 
-from lxml import etree
-
-from opus_pipelines.core.formatting import SAFE_XML, xml_text
+from opus_pipelines.core.formatting import xml_text
 from opus_pipelines.workflow.blocks.drawing import step_name
 from opus_pipelines.workflow.blocks.expressions import FEEL, Expression, FlowError, Literal, read_dialect
 from opus_pipelines.workflow.blocks.formats.python_ir import parse_condition, parse_ir, parse_step
 from opus_pipelines.workflow.blocks.model import Block, Call, Flow, For, UserTask, While, identified
 from opus_pipelines.workflow.blocks.recovery import EXIT, UNNAMED, Recovery, RecoveryPoint, Way, with_invented_variables
-from opus_pipelines.workflow.bpmn_xml import LARGEST_BYTES, MODEL, children, local
+from opus_pipelines.workflow.bpmn_xml import MODEL, children, local, parsed
 
 ZEEBE = "http://camunda.org/schema/zeebe/1.0"
 OPUS = "urn:opus-pipelines:flow:1"
@@ -65,15 +63,10 @@ def flow_of_bpmn(root: Any, name: str = "", duplicate: bool = False) -> BpmnFlow
 
 def root_of(content: bytes) -> Any:
     """Returns the root of a BPMN file; raises FlowError where the XML is broken, or no BPMN 2.0 model."""
-    if len(content) > LARGEST_BYTES:
-        raise FlowError(f"the file has more than {LARGEST_BYTES >> 20} MiB, more than a BPMN file may")
     try:
-        root: Any = etree.fromstring(content, etree.XMLParser(**SAFE_XML))
-    except etree.XMLSyntaxError as error:
-        place = error.lineno or 1, error.offset if isinstance(error.offset, int) else 1
-        raise FlowError(f"the XML is broken: {' '.join(str(error.msg).split())}", *place) from None
+        root = parsed(content)
     except ValueError as error:
-        raise FlowError(f"the XML is broken: {error}") from None
+        raise FlowError(str(error), *getattr(error.__context__, "position", (1,))) from None
     if local(root) != "definitions" or not root.tag.startswith(f"{{{MODEL}}}"):
         raise FlowError("the XML is no BPMN 2.0 model", root.sourceline)
     return root

@@ -25,7 +25,7 @@ from opus_pipelines.workflow.blocks.drawing import (
     step_name,
     waypoints,
 )
-from opus_pipelines.workflow.blocks.expressions import FEEL, Expression, FlowError, write_dialect
+from opus_pipelines.workflow.blocks.expressions import FEEL, Expression, write_dialect
 from opus_pipelines.workflow.blocks.formats.bpmn_reader import (
     CALLS,
     OPUS,
@@ -37,7 +37,7 @@ from opus_pipelines.workflow.blocks.formats.bpmn_reader import (
 )
 from opus_pipelines.workflow.blocks.formats.python_ir import write_condition
 from opus_pipelines.workflow.blocks.model import Call, Flow, For, If, Statement, UserTask, While, identified, walk
-from opus_pipelines.workflow.bpmn_xml import DC, DI, DIAGRAM, MODEL, children, local
+from opus_pipelines.workflow.bpmn_xml import DC, DI, DIAGRAM, MODEL, bounds, child, children, line, local, model, shape
 
 XSI = "http://www.w3.org/2001/XMLSchema-instance"
 MODELER = "http://camunda.org/schema/modeler/1.0"
@@ -55,6 +55,7 @@ _TAGS = {
 }
 _EVENTS = {"start": "Start", "end": "End"}
 _REFS = {"incoming": "target", "outgoing": "source"}
+_MARKED = ("decision", "merge")
 _ARTIFACTS = frozenset(("textAnnotation", "association", "group"))
 _BEFORE_REFS = frozenset(("documentation", "extensionElements"))
 
@@ -66,12 +67,12 @@ def write_bpmn(flow: Flow, names: Mapping[str, str] | None = None, camunda: bool
     `camunda`: for Camunda 8, with its attributes (zeebe), FEEL conditions, and gateways in place of standard loops.
     """
     spaces = _PREFIXES | ({"zeebe": ZEEBE, "modeler": MODELER} if camunda else {})
-    root: Any = etree.Element(_model("definitions"), nsmap=spaces, id="Definitions_1", targetNamespace=OPUS)
+    root: Any = etree.Element(model("definitions"), nsmap=spaces, id="Definitions_1", targetNamespace=OPUS)
     root.set("exporter", "opus")
     if camunda:
         root.set(f"{{{MODELER}}}executionPlatform", "Camunda Cloud")
         root.set(f"{{{MODELER}}}executionPlatformVersion", "8.5.0")
-    process = _child(root, "process", id="Process_1")
+    process = child(root, "process", id="Process_1")
     if flow.name:
         process.set("name", xml_text(flow.name))
     process.set("isExecutable", "true" if camunda else "false")
@@ -87,14 +88,12 @@ def patched_bpmn(content: bytes, flow: Flow, duplicate: bool = False) -> bytes:
     Statements are recognised by id. Raises FlowError where the file cannot be read.
     """
     root = root_of(content)
-    if root.getroottree().docinfo.doctype:
-        raise FlowError("a BPMN file has no document type; remove the <!DOCTYPE …>")
     prior = flow_of_bpmn(root, duplicate=duplicate)
     if flow == prior.flow:
         return content
     is_indented = "\n" in (root.text or "")
     style = Style(
-        refs=any(True for _ in root.iter(_model("incoming"), _model("outgoing"))), camunda=ZEEBE.encode() in content
+        refs=any(True for _ in root.iter(model("incoming"), model("outgoing"))), camunda=ZEEBE.encode() in content
     )
     writer = _Writer(root, style, prior)
     writer.put(writer.drawn(identified(flow)), writer.process())
@@ -134,7 +133,7 @@ class _Writer:
         loops = [s.id for s in walk(flow.body) if isinstance(s, While) and s.id in self._model]
         gateways = frozenset(ident for ident in loops if local(self._model[ident]) == "exclusiveGateway")
         drawing = draw(flow, names, loops_as_gateways=self._style.camunda or gateways)
-        flows = self._root.iter(_model("sequenceFlow"))
+        flows = self._root.iter(model("sequenceFlow"))
         by_ends = {(e.get("sourceRef", ""), e.get("targetRef", "")): e.get("id", "") for e in flows}
         for edge in (edge for each in drawings(drawing) for edge in each.edges):
             edge.id = by_ends.get((edge.source, edge.target), edge.id)
@@ -147,14 +146,14 @@ class _Writer:
         self._remove_old(drawing)
         self._draw_new(drawing, process)
         for node in (node for each in drawings(drawing) for node in each.nodes if node.id in grown):
-            self._shown[node.id].find(f"{{{DC}}}Bounds").attrib.update(_sizes(_box(node)))
+            self._shown[node.id].find(f"{{{DC}}}Bounds").attrib.update(bounds(_box(node)))
 
     def _boxes(self) -> dict[str, Box]:
         """Returns the box of every element that has a shape: left, top, width, height."""
         found = {}
-        for ident, shape in self._shown.items():
-            if (bounds := shape.find(f"{{{DC}}}Bounds")) is not None:
-                x, y, width, height = (float(bounds.get(key, 0)) for key in ("x", "y", "width", "height"))
+        for ident, drawn in self._shown.items():
+            if (held := drawn.find(f"{{{DC}}}Bounds")) is not None:
+                x, y, width, height = (float(held.get(key, 0)) for key in ("x", "y", "width", "height"))
                 found[ident] = x, y, width, height
         return found
 
@@ -193,9 +192,9 @@ class _Writer:
         for node in (node for node in drawing.nodes if node.kind == "loop"):
             text, link = (self._model.get(ident) for ident in node.note)
             if text is None:
-                text = _child(owner, "textAnnotation", id=node.note[0])
-                _child(text, "text").text = xml_text(node.step)
-                link = _child(owner, "association", id=node.note[1], sourceRef=node.id, targetRef=node.note[0])
+                text = child(owner, "textAnnotation", id=node.note[0])
+                child(text, "text").text = xml_text(node.step)
+                link = child(owner, "association", id=node.note[1], sourceRef=node.id, targetRef=node.note[0])
             for element in (text, link):
                 if element is not None and element.getparent() is not owner:
                     owner.append(element)
@@ -203,7 +202,7 @@ class _Writer:
     def _move(self, element: Any, owner: Any, anew: bool = False) -> None:
         """Puts an element before the annotations of its owner, where it is not in it yet."""
         if element.getparent() is not owner or anew:
-            first = next((child for child in owner if local(child) in _ARTIFACTS), None)
+            first = next((part for part in owner if local(part) in _ARTIFACTS), None)
             owner.append(element) if first is None else first.addprevious(element)
         self._model[element.get("id")] = element
 
@@ -221,11 +220,11 @@ class _Writer:
     def _new_node(self, node: DrawnNode) -> Any:
         """Returns the element of a node, for a loop without what is inside."""
         tag = "serviceTask" if self._style.camunda and node.kind == "call" else _TAGS[node.kind]
-        element = etree.SubElement(self._root, _model(tag), id=node.id)
+        element = etree.SubElement(self._root, model(tag), id=node.id)
         if name := node.name or _EVENTS.get(node.kind, ""):
             element.set("name", xml_text(name))
         if node.kind in ("call", "user_task"):
-            extension = _child(element, "extensionElements")
+            extension = child(element, "extensionElements")
             if self._style.camunda:
                 _zeebe(extension, node.statement)
             _state_step(extension, node)
@@ -246,7 +245,7 @@ class _Writer:
                 _set(element, "name", node.name)
             extension = next(children(element, "extensionElements"), None)
             if extension is None:
-                extension = etree.Element(_model("extensionElements"))
+                extension = etree.Element(model("extensionElements"))
                 element.insert(sum(1 for _ in children(element, "documentation")), extension)
             _state_step(extension, node)
         elif node.kind == "decision" and self._conditions.get(node.id) != node.condition:
@@ -266,13 +265,13 @@ class _Writer:
         stated = list(children(element, *_REFS))
         said = {name: [(e.text or "").strip() for e in stated if local(e) == name] for name in _REFS}
         if self._style.refs and any(sorted(said[name]) != sorted(flows[name]) for name in _REFS):
-            for child in stated:
-                element.remove(child)
+            for old in stated:
+                element.remove(old)
             at = sum(1 for _ in children(element, *_BEFORE_REFS))
             for name, ident in reversed([(name, ident) for name, idents in flows.items() for ident in idents]):
-                child = etree.Element(_model(name))
-                child.text = ident
-                element.insert(at, child)
+                new = etree.Element(model(name))
+                new.text = ident
+                element.insert(at, new)
 
     def _characteristics(self, element: Any, node: DrawnNode) -> None:
         """Makes a sub-process the loop of the node's statement: a for or a while."""
@@ -281,12 +280,12 @@ class _Writer:
             element.remove(old)
         new: Any = None
         if isinstance(header, For):
-            new = etree.Element(_model("multiInstanceLoopCharacteristics"), isSequential="true")
+            new = etree.Element(model("multiInstanceLoopCharacteristics"), isSequential="true")
             if self._style.camunda:
                 items = {"inputCollection": _feel(header.iterable), "inputElement": header.variable}
-                etree.SubElement(_child(new, "extensionElements"), f"{{{ZEEBE}}}loopCharacteristics", items)
+                etree.SubElement(child(new, "extensionElements"), f"{{{ZEEBE}}}loopCharacteristics", items)
         elif isinstance(header, While):
-            new = etree.Element(_model("standardLoopCharacteristics"), testBefore="true")
+            new = etree.Element(model("standardLoopCharacteristics"), testBefore="true")
             self._formal(new, "loopCondition", write_condition(header.condition))
         if new is not None:
             element.insert(sum(1 for _ in children(element, *_BEFORE_REFS, *_REFS)), new)
@@ -294,7 +293,7 @@ class _Writer:
     # --- flows
 
     def _new_flow(self, edge: DrawnEdge) -> Any:
-        element = etree.SubElement(self._root, _model("sequenceFlow"), id=edge.id)
+        element = etree.SubElement(self._root, model("sequenceFlow"), id=edge.id)
         if edge.label:
             element.set("name", edge.label)
         element.set("sourceRef", edge.source)
@@ -317,7 +316,7 @@ class _Writer:
 
     def _formal(self, parent: Any, name: str, text: str) -> None:
         kind = {f"{{{XSI}}}type": f"{self._prefix}tFormalExpression"}
-        etree.SubElement(parent, _model(name), kind, nsmap={"xsi": XSI}).text = xml_text(text)
+        etree.SubElement(parent, model(name), kind, nsmap={"xsi": XSI}).text = xml_text(text)
 
     # --- the picture
 
@@ -334,20 +333,12 @@ class _Writer:
                 if node.id not in self._shown:
                     _draw_node(plane, node)
                 if node.kind == "loop" and node.note[0] not in self._shown:
-                    _shape(plane, node.note[0], (node.x + GAP, node.y - 1.75 * NOTE, 200, NOTE))
-                    _line(plane, node.note[1], [(node.x + GAP, node.y), (node.x + GAP, node.y - 0.75 * NOTE)])
+                    shape(plane, node.note[0], (node.x + GAP, node.y - 1.75 * NOTE, 200, NOTE))
+                    line(plane, node.note[1], [(node.x + GAP, node.y), (node.x + GAP, node.y - 0.75 * NOTE)])
             places = {node.id: node for node in each.nodes}
             for edge in each.edges:
                 if edge.id not in self._shown:
-                    _line(plane, edge.id, waypoints(edge, places))
-
-
-def _model(name: str) -> str:
-    return f"{{{MODEL}}}{name}"
-
-
-def _child(parent: Any, name: str, **attributes: str) -> Any:
-    return etree.SubElement(parent, _model(name), attributes)
+                    line(plane, edge.id, waypoints(edge, places))
 
 
 def _set(element: Any, name: str, value: str) -> None:
@@ -379,29 +370,12 @@ def _feel(value: Expression) -> str:
 
 
 def _draw_node(plane: Any, node: DrawnNode) -> None:
-    extra = {"isExpanded": "true"} if node.kind == "loop" else {}
-    _shape(
-        plane, node.id, _box(node), extra | ({"isMarkerVisible": "true"} if node.kind in ("decision", "merge") else {})
-    )
-
-
-def _shape(plane: Any, ident: str, box: Box, extra: Mapping[str, str] | None = None) -> None:
-    names = {"id": f"{ident}_di", "bpmnElement": ident} | dict(extra or {})
-    etree.SubElement(etree.SubElement(plane, f"{{{DIAGRAM}}}BPMNShape", names), f"{{{DC}}}Bounds", _sizes(box))
+    expanded = {"isExpanded": "true"} if node.kind == "loop" else {}
+    shape(plane, node.id, _box(node), expanded or ({"isMarkerVisible": "true"} if node.kind in _MARKED else {}))
 
 
 def _box(node: DrawnNode) -> Box:
     return node.x, node.y, node.width, node.height
-
-
-def _sizes(box: Box) -> dict[str, str]:
-    return {name: str(round(value)) for name, value in zip(("x", "y", "width", "height"), box, strict=True)}
-
-
-def _line(plane: Any, ident: str, points: list[tuple[float, float]]) -> None:
-    line = etree.SubElement(plane, f"{{{DIAGRAM}}}BPMNEdge", id=f"{ident}_di", bpmnElement=ident)
-    for x, y in points:
-        etree.SubElement(line, f"{{{DI}}}waypoint", x=str(round(x)), y=str(round(y)))
 
 
 def _conditions(flow: Flow) -> dict[str, Expression]:
