@@ -219,7 +219,7 @@ def _tags(value: object) -> tuple[str, ...]:
 
 
 PLATFORM_FILE = "catalogue.toml"
-PLATFORM_VERSION = 3  # raised where the same requirements give other flows
+PLATFORM_VERSION = 4  # raised where the same requirements give other flows
 NO_STEP, NO_EDIT = "no_step", "edit_impossible"
 
 
@@ -286,7 +286,7 @@ def composed(platform: Platform, composer: Composer, task: FlowTask) -> tuple[di
     )
 
 
-_VERSION = 5  # raised where the same files give other flows: a change of flows.from_text that is meant to
+_VERSION = 6  # raised where the same files give other flows: a change of flows.from_text that is meant to
 # the version of what turns the files into rows
 METHOD = f"flows={_VERSION} platform={PLATFORM_VERSION} prompts={PROMPTS_VERSION}"
 CATALOGUE = "catalogue.json"

@@ -1,15 +1,23 @@
-"""Cuts a requirement into clauses: spans of its text with what each is: the trigger, a step, or flow logic."""
+"""The clauses of a requirement: where its trigger ends, and what the reader of utterances says of the rest.
+
+Each clause keeps the span of the requirement that it comes from.
+"""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import Protocol
 
-from opus_pipelines.flows.enterprise.documents import CATCH, DOUNTIL, ELSE, ELSEIF, FOREACH, IF, PARALLEL, TRY
+from opus_pipelines.flows.enterprise.documents import CATCH, DOUNTIL, ELSE, ELSEIF, FOREACH, IF, TRY
+from opus_pipelines.flows.text import clauses as text_clauses
+from opus_pipelines.flows.text.clauses import MAX_UTTERANCE, Clause, UtteranceError, clauses_of
+from opus_pipelines.language.grammar.modality import is_base
+from opus_pipelines.language.word_stems import stem
 
-_EARLY = 3  # clauses among which a trigger is looked for
+_EARLY = 3  # pieces among which a trigger is looked for
 _LEAST_TRIGGER = 2  # words of a trigger that its sentence's demand leaves
-LONGEST_REQUIREMENT = 20_000  # characters of a requirement
 TRIGGER, STEP = "trigger", "step"
 _QUOTED = re.compile(r'"[^"]*"|“[^”]*”|\([^()]*\)')
 _BOUNDARY = re.compile(
@@ -38,90 +46,58 @@ _LATE = re.compile(
 )
 # What the sentence of a trigger goes on to demand, with who it is about: "the boss is asked to approve it".
 _OF = r"(?:\s(?:of|in|who|that)(?:\s[\w']+){1,4}?)?"
-_SUBJECT = re.compile(
-    rf"\s(?=(?:the|its|their)\s\w+{_OF}\s(?:(?:is|are) (?:to be\s|asked|told|informed|notified)|receives?|gets? an?))",
-    re.IGNORECASE,
+_DEMANDS = (
+    re.compile(
+        r"\s(?:needs?|should|must|ha(?:s|ve) to|go(?:es)? to (?=(?:its|the|their)\s(?:\w+\s){1,2}(?:as|by|via)))\s?",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        rf"\s(?=(?:the|its|their)\s\w+{_OF}\s"
+        r"(?:(?:is|are) (?:to be\s|asked|told|informed|notified)|receives?|gets? an?))",
+        re.IGNORECASE,
+    ),
 )
 _HEADING = re.compile(
     r"(?:please|pls|req|trigger|when|do|action|step|task|build|background|story|flow|\W|\d)*", re.IGNORECASE
-)
-_THAT = re.compile(r"(?:(?:so )?that\s+)?", re.IGNORECASE)
-_NO_STEP_AFTER = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "its",
-        "their",
-        "of",
-        "is",
-        "are",
-        "be",
-        "to",
-        "no",
-        "not",
-        "for",
-        "in",
-        "on",
-        "with",
-        "has",
-        "have",
-        "had",
-        "become",
-        "was",
-        "were",
-    ]
 )
 # What says more of the record that starts the flow: "and its state is New".
 _STATE = re.compile(
     r"(?:(?:its|their|the|whose)\s(?:[\w-]+\s){1,3}?)?(?:is|are|was|has become)\s(?!to\s)", re.IGNORECASE
 )
-_DEMAND = re.compile(
-    r"\s(?:needs?|should|must|ha(?:s|ve) to|go(?:es)? to (?=(?:its|the|their)\s(?:\w+\s){1,2}(?:as|by|via)))\s?",
+_ERROR = re.compile(r"\b(?:fails?|failed|throws?|errors?|failure|goes wrong)\b", re.IGNORECASE)
+_OTHERWISE = re.compile(
+    r"(?:if|when|in case) (?:not\b|no\b|(?:it is |they are )?(?:rejected|declined|denied)\b|"
+    r"(?:it|they|he|she|this|that)\b.*\b(?:not|no|n't)$|(?:it|they|this|that) (?:is|are) not approved\b)",
     re.IGNORECASE,
 )
-# What says why or how surely, and asks for nothing: "just to be safe", "as a precaution", "if possible".
-_ASIDE = re.compile(
-    r"\W*(?:just )?(?:(?:to be|be) (?:on the )?(?:safe|sure|clear|precise|fair|honest)(?: side)?|in case|"
-    r"as a precaution|for (?:good measure|safety|completeness)|as (?:usual|always|agreed|discussed)|"
-    r"if (?:at all )?possible|ideally|"
-    r"of course|needless to say|by the way|in other words|so to speak|in short)\W*",
-    re.IGNORECASE,
-)
-_ERROR = r"\b.*\b(?:fails?|throws?|errors?|goes wrong)\b"
-_DECIDED = r"(?:in case of|upon|on|after|if) (?:an? )?(?:yes|no|approval|rejection|approved|rejected|declined)"
-_NEGATED = r"if (?:it|they|he|she|this|that)\b.*\b(?:not|no|n't)$|if it is (?:rejected|declined|not approved)\b"
-_FOLLOWING = r"do (?:these|the following) (?:in parallel|at the same time)"
-_PATTERNS = (
-    (CATCH, rf"(?:(?:and )?(?:if|when|should|in case){_ERROR}|in case of (?:an )?error|on (?:error|failure))"),
-    (ELSEIF, r"(?:else|otherwise|or),? if\b"),
-    (ELSE, rf"(?:otherwise|whereas|else|if not\b|{_NEGATED}|in (?:any|all) other cases?)"),
-    (TRY, r"(?:please )?(?:try|attempt)\b"),
-    (
-        PARALLEL,
-        rf"(?:in parallel|at the same time|simultaneously|{_FOLLOWING}|concurrently|"
-        r"(?:\w+ ){1,4}(?:should )?happen in parallel)",
-    ),
-    (DOUNTIL, r"(?:repeat|keep|do|continue)\b.*\buntil\b|until\b"),
-    (
-        FOREACH,
-        r"(?:for (?:each|every|all)\b|per \w+$|loop (?:over|through)|go (?:over|through) (?:them|each|all of them)|"
-        r"iterate|in a loop|loop$|(\w+) (?:by|after) \1\b|.*\bone at a time\b)",
-    ),
-    (IF, rf"(?:(?:only )?if|should|provided|in case|unless|{_DECIDED}|when(?= (?:the|it|its|they)\b))\b"),
-)
-_LOGIC = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _PATTERNS)
+_KINDS = {
+    text_clauses.STEP: STEP,
+    text_clauses.CONDITION: IF,
+    text_clauses.LOOP: FOREACH,
+    text_clauses.WHILE: DOUNTIL,
+    text_clauses.ELSE: ELSE,
+    text_clauses.START: IF,
+}
+_LEADING = re.compile(r"^[\s,;:]*(?:(?:and|then|but)\b[\s,]*)*", re.IGNORECASE)
+_CHECK = re.compile(r"(?:check|see|find out|verify)\b", re.IGNORECASE)
+_ASIDE = re.compile(r"\([^()]*\)")
+_WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True)
 class Span:
-    """The characters `start` to `end` of a requirement, what they are, and whether a sentence begins with them."""
+    """A span of a requirement with what it is: the trigger, a step or flow logic.
 
-    start: int
-    end: int
+    `said` is the clause as the reader of utterances writes it, `behind` says that logic stands behind its step, and
+    `together` that the steps of its sentence are done at the same time.
+    """
+
     text: str
     kind: str
+    said: str = ""
     opens_sentence: bool = False
+    behind: bool = False
+    together: bool = False
 
 
 class StepReader(Protocol):
@@ -129,10 +105,6 @@ class StepReader(Protocol):
 
     def asks_for_step(self, text: str) -> bool:
         """Returns whether a text asks for a step."""
-        ...
-
-    def begins_step(self, text: str) -> bool:
-        """Returns whether a text begins with the verb of a step."""
         ...
 
     def is_value(self, text: str) -> bool:
@@ -144,159 +116,137 @@ class StepReader(Protocol):
         ...
 
 
-def clauses(text: str, reader: StepReader) -> list[Span]:
-    """Returns the clauses of a requirement in order; the first one is the trigger.
-
-    A clause that asks for no step belongs to the one before it.
-    """
-    pieces = _pieces(text[:LONGEST_REQUIREMENT])
-    if not pieces:
+def spans_of(text: str, reader: StepReader) -> list[Span]:
+    """Returns the spans of a requirement in order; the first one is the trigger. Empty for a text without a word."""
+    text = text[:MAX_UTTERANCE]
+    first, last = _trigger(text, reader)
+    if first == last:
         return []
-    head, begin = _head(pieces, text, reader)
-    first = replace(
-        pieces[begin], end=pieces[head].end, text=text[pieces[begin].start : pieces[head].end], kind=TRIGGER
-    )
-    result = [first]
-    if demand := _demand(result[0], text, reader):
-        result = list(demand)
-    for place, piece in enumerate(pieces[head + 1 :], head + 1):
-        if _ASIDE.fullmatch(piece.text):
-            continue
-        kind = _logic(piece.text)
-        ends = place + 1 == len(pieces) or pieces[place + 1].opens_sentence
-        if ends and kind in (IF, ELSEIF, CATCH) and (middle := _step_after(piece.text, reader)):
-            rest = Span(piece.start + middle, piece.end, piece.text[middle:], STEP)
-            result += [replace(piece, end=piece.start + middle, text=piece.text[:middle], kind=kind), rest]
-            continue
-        is_state = not piece.opens_sentence and _STATE.match(piece.text)
-        if len(result) == 1 and (is_state or reader.is_value(piece.text)):
-            result[0] = replace(result[0], end=piece.end, text=text[result[0].start : piece.end])
-            continue
-        if kind is None and not reader.asks_for_step(piece.text):
-            last = result[-1]
-            if len(result) > 1 or not piece.opens_sentence:
-                result[-1] = replace(last, end=piece.end, text=text[last.start : piece.end])
-            continue
-        result += _without_logic(replace(piece, kind=kind or STEP), reader)
-    return result
+    rest = text[last:]
+    try:
+        read = clauses_of(_ASIDE.sub(" ", rest))
+    except UtteranceError:  # no word is left
+        read = []
+    spans = [Span(text[first:last], TRIGGER)]
+    for number, (clause, span) in enumerate(zip(read, _placed(rest, read), strict=True)):
+        alone = number + 1 == len(read) or read[number + 1].opens
+        if alone and clause.kind == text_clauses.CONDITION and _CHECK.match(span):
+            clause = replace(clause, kind=text_clauses.STEP, marker="", words=tuple(span.split()))
+        spans += _spans(clause, span)
+    return _with_steps(spans, reader)
 
 
-def _step_after(text: str, reader: StepReader) -> int:
-    """Where a step begins in a condition that no comma ends: "if it is rejected close it"; 0: nowhere.
+def _spans(clause: Clause, span: str) -> list[Span]:
+    kind = _KINDS[clause.kind]
+    is_verb = is_base(clause.verb.lower())
+    said = " ".join(filter(None, (clause.marker, clause.text if is_verb else " ".join(clause.words))))
+    if kind == IF and clause.alternative:
+        kind = ELSEIF
+    elif kind == IF and _ERROR.search(said):
+        kind = CATCH
+    elif kind == IF and _OTHERWISE.match(said):
+        kind = ELSE  # an IF where no condition stands before it
+    own = Span(span, kind, said, clause.opens, clause.postfix, clause.together)
+    if kind == STEP and "try" in clause.adverbs:
+        return [replace(own, kind=TRY), replace(own, opens_sentence=False)]
+    return [own]
 
-    A step begins with a verb in its plain form; what follows an article or a form of "be" is none.
-    """
-    given = list(re.finditer(r"[^\s]+", text))
-    for before, word in list(pairwise(given))[1:]:
-        plain = word[0].isalpha() and not word[0].endswith(("ed", "ing", "s"))
-        if plain and before[0].lower() not in _NO_STEP_AFTER and reader.begins_step(word[0]):
-            return word.start()
-    return 0
+
+def _with_steps(spans: Sequence[Span], reader: StepReader) -> list[Span]:
+    """Returns the spans without the steps that ask for nothing; what they say belongs to the span before."""
+    kept: list[Span] = [spans[0]]
+    for span in spans[1:]:
+        beside = span.kind == FOREACH and span.behind  # "email the owner of every asset"
+        if beside or (span.kind == STEP and not reader.asks_for_step(span.text)):
+            last = kept[-1]
+            if beside:
+                both = f"{last.text} {span.text}"
+                kept[-1] = replace(last, text=both, said=both)
+            elif len(kept) > 1 or not span.opens_sentence:
+                kept[-1] = replace(last, text=f"{last.text}, {span.text}", said=f"{last.said}, {span.said}")
+        else:
+            kept.append(span)
+    return kept
 
 
-def _demand(trigger: Span, text: str, reader: StepReader) -> list[Span]:
-    """The trigger apart from the step that its sentence demands: "changes that are created need approval"."""
-    for demand in (_DEMAND.search(trigger.text), _SUBJECT.search(trigger.text)):
-        is_whole = demand is not None and len(trigger.text[: demand.start()].split()) >= _LEAST_TRIGGER
-        if demand is not None and is_whole and reader.asks_for_step(trigger.text[demand.end() :]):
-            break
-    else:
-        return []
-    middle = trigger.start + demand.start()
-    step = trigger.start + demand.end()
-    return [
-        replace(trigger, end=middle, text=text[trigger.start : middle]),
-        Span(step, trigger.end, text[step : trigger.end], STEP),
+def _placed(text: str, read: Sequence[Clause]) -> list[str]:
+    """Returns the part of a text that each clause comes from: from its first word to the first one of the next."""
+    words = [(match.start(), stem(match[0].lower())) for match in _WORD.finditer(text)]
+    said = [
+        (number, stem(word.lower()))
+        for number, clause in enumerate(read)
+        for word in _WORD.findall(" ".join((*clause.adverbs, clause.marker, *clause.words)))
     ]
+    matcher = SequenceMatcher(None, [word for _, word in said], [word for _, word in words], autojunk=False)
+    starts: dict[int, int] = {}
+    for block in matcher.get_matching_blocks():
+        for n in range(block.size):
+            starts.setdefault(said[block.a + n][0], words[block.b + n][0])
+    begins = [len(text)]
+    for number in reversed(range(len(read))):
+        begins.insert(0, starts.get(number, begins[0]))
+    begins[0] = 0
+    return [_LEADING.sub("", text[start:end]).strip(" ,.;:-\n") for start, end in pairwise(begins)]
 
 
-def _pieces(text: str) -> list[Span]:
+def _trigger(text: str, reader: StepReader) -> tuple[int, int]:
+    """Returns where the trigger begins and ends. What its sentence demands is no part of it."""
+    pieces = _pieces(text)
+    if not pieces:
+        return 0, 0
+    last, first = _head(pieces, text, reader)
+    start, end = pieces[first][0], pieces[last][1]
+    for pattern in _DEMANDS:  # "changes that are created need approval"
+        demand = pattern.search(text, start, end)
+        is_whole = demand is not None and len(text[start : demand.start()].split()) >= _LEAST_TRIGGER
+        if demand and is_whole and reader.asks_for_step(text[demand.end() : end]):
+            return start, demand.start()
+    for place in range(last + 1, len(pieces)):
+        piece = text[slice(*pieces[place])]
+        if "." in text[end : pieces[place][0]] or not (_STATE.match(piece) or reader.is_value(piece)):
+            break
+        end = pieces[place][1]
+    return start, end
+
+
+def _pieces(text: str) -> list[tuple[int, int]]:
+    """The parts of a text between its punctuation marks and connectives."""
     hidden = _QUOTED.sub(lambda quoted: "\x01" * len(quoted[0]), text)
-    pieces: list[Span] = []
-    place, opens = 0, True
+    pieces: list[tuple[int, int]] = []
+    place = 0
     for cut in [*_BOUNDARY.finditer(hidden), None]:
         end = len(text) if cut is None else cut.start()
-        while place < end and text[place].isspace():
-            place += 1
+        place += len(text[place:end]) - len(text[place:end].lstrip())
         if text[place:end].strip(" .,;:!?"):
-            piece = Span(place, end, text[place:end], STEP, opens)
-            late = _LATE.search(piece.text) if len(pieces) < _EARLY and not _OPENS.match(piece.text) else None
-            if late is not None:
-                middle = place + late.end()
-                pieces.append(replace(piece, end=place + late.start(), text=text[place : place + late.start()]))
-                piece = Span(middle, end, text[middle:end], STEP)
-            pieces += _with_time(piece)
-            opens = False
+            late = _LATE.search(text, place, end)
+            if len(pieces) < _EARLY and late is not None and not _OPENS.match(text[place:end]):
+                pieces.append((place, late.start()))
+                place = late.end()
+            time = _TIME.match(text[place:end])  # "every 2 days search those that are open"
+            if time is not None and text[place + time.end() : end].strip():
+                pieces.append((place, place + time.end()))
+                place += time.end()
+            pieces.append((place, end))
         if cut is not None:
             place = cut.end()
-            opens = opens or cut["end"] is not None
     return pieces
 
 
-def _with_time(piece: Span) -> list[Span]:
-    """A clause that begins with a time, cut behind it: "every 2 days search those that are open"."""
-    time = _TIME.match(piece.text)
-    if time is None or not piece.text[time.end() :].strip():
-        return [piece]
-    middle = piece.start + time.end()
-    rest = piece.text[time.end() :]
-    blank = len(rest) - len(rest.lstrip())
-    return [
-        replace(piece, end=middle, text=time[0]),
-        Span(middle + blank, piece.end, rest.lstrip(), STEP),
-    ]
-
-
-def _head(pieces: list[Span], text: str, reader: StepReader) -> tuple[int, int]:
+def _head(pieces: list[tuple[int, int]], text: str, reader: StepReader) -> tuple[int, int]:
     """The last piece of the trigger, and its first one.
 
     It ends with the first piece that opens like a trigger, where no step stands before it. Headings ("Trigger:") and
     sentences before it that say no event are not part of it.
     """
-    first = next((n for n, piece in enumerate(pieces[:-1]) if not _HEADING.fullmatch(piece.text)), 0)
+    shown = [text[start:end] for start, end in pieces]
+    first = next((n for n, piece in enumerate(shown[:-1]) if not _HEADING.fullmatch(piece)), 0)
     last = first
     for n in range(first, min(len(pieces), first + _EARLY)):
-        piece = pieces[n]
-        if _TIME.match(piece.text) or _OPENS.match(piece.text):
+        if _TIME.match(shown[n]) or _OPENS.match(shown[n]):
             last = n
             break
-        is_lead_in = piece.text.endswith(" that")
-        if not is_lead_in and (reader.is_event(piece.text) if n == first else reader.asks_for_step(piece.text)):
+        is_lead_in = shown[n].endswith(" that")
+        if not is_lead_in and (reader.is_event(shown[n]) if n == first else reader.asks_for_step(shown[n])):
             break
-    sentences = [n for n in range(first, last) if text[pieces[n].end : pieces[n].end + 1] in (".", "!", "?")]
+    sentences = [n for n in range(first, last) if text[pieces[n][1] : pieces[n][1] + 1] in (".", "!", "?")]
     return last, max(sentences, default=first - 1) + 1
-
-
-def _logic(text: str) -> str | None:
-    text = _THAT.sub("", text.strip(), count=1)
-    return next((kind for kind, pattern in _LOGIC if pattern.match(text) or (kind == FOREACH and _late(text))), None)
-
-
-def _late(text: str) -> bool:
-    return bool(re.search(r"\bone by one\b", text, re.IGNORECASE))
-
-
-def _without_logic(clause: Span, reader: StepReader) -> list[Span]:
-    """The logic at the beginning of a clause apart from the step behind it: "otherwise assign it to ..."."""
-    cuts = {
-        ELSE: rf"(?:whereas )?(?:otherwise|else|if not|if it is (?:rejected|declined|not approved)|{_DECIDED})\b",
-        IF: rf"{_DECIDED}\b",
-        TRY: r"(?:please )?(?:try|attempt)(?: to)?\b",
-        PARALLEL: r"(?:in parallel|at the same time|simultaneously|concurrently)\b",
-        FOREACH: r"(?:for (?:each|every|all)(?: (?:of )?(?:them|one|these|those|\w+))?|per \w+|in a loop|"
-        r"(\w+) (?:by|after) \1)\b",
-        CATCH: r"(?:in case of an error|if that fails|on error|on failure)\b",
-    }
-    pattern = cuts.get(clause.kind)
-    logic = re.match(rf"{_THAT.pattern}(?:{pattern})", clause.text, re.IGNORECASE) if pattern else None
-    rest = clause.text[logic.end() :] if logic else ""
-    if logic is None or not reader.asks_for_step(rest):
-        return [clause]
-    middle = clause.start + logic.end()
-    blank = len(rest) - len(rest.lstrip())
-    inner = rest.lstrip()
-    kind = _logic(inner) or STEP
-    return [
-        replace(clause, end=middle, text=logic[0]),
-        Span(middle + blank, clause.end, inner, kind),
-    ]

@@ -15,10 +15,11 @@ from typing import Protocol
 
 from opus_pipelines.flows.enterprise.catalogue import USERS, Catalogue
 from opus_pipelines.flows.enterprise.catalogue_words import CatalogueWords, TriggerChoice, words
-from opus_pipelines.flows.enterprise.clauses import STEP, Span, clauses
+from opus_pipelines.flows.enterprise.clauses import STEP, Span, spans_of
 from opus_pipelines.flows.enterprise.documents import (
     ACTION,
     CATCH,
+    DOUNTIL,
     ELSE,
     ELSEIF,
     FLOW_LOGIC,
@@ -132,10 +133,12 @@ def _add(model: StepChoice, seen: Mapping[str, set[str]], name: str, text: str) 
 
 
 LEAST_EVIDENCE = 2.6  # nats of rarity from which a clause without a known verb asks for a step
-_LIST = "look_up_records"
+LIST = "look_up_records"
 # What is said not to be done: "delete nothing", "do not close it".
 _NOT_DONE = re.compile(
-    r"^\W*(?:please\s+)?(?:do not|don't|never|not)\b|^\W*\w+\s+(?:nothing|nobody|no one)\b", re.IGNORECASE
+    r"^\W*(?:please\s+)?(?:(?:should|must|need|shall)(?: not|n't)|do not|don't|never|not)\b|"
+    r"^\W*\w+\s+(?:nothing|nobody|no one)\b",
+    re.IGNORECASE,
 )
 # What is to be done to a record: "its requester is to be informed".
 _TO_BE_DONE = re.compile(r"\b(?:(?:to|must|should|shall) be|gets?) (\w+(?:ed|en|t)\b.*)", re.IGNORECASE)
@@ -144,7 +147,7 @@ _THEM = re.compile(r"\b\w+ (?:them|these|those)\b", re.IGNORECASE)
 _ASSIGNS = re.compile(
     r"\W*(?:please |then )*(?:re)?assign (?:it|them|these|those|the \w+|all \w+|each \w+)\b", re.IGNORECASE
 )
-_EACH = re.compile(r"\beach (?:of|one)\b|\bevery one\b|\ball of them\b", re.IGNORECASE)
+_EACH = re.compile(r"\b(?:each|every) (?!of|one)|\beach (?:of|one)\b|\bevery one\b|\ball of them\b", re.IGNORECASE)
 
 
 class OutlineComposer:
@@ -157,16 +160,16 @@ class OutlineComposer:
 
     def outline(self, requirement: str) -> FlowDocument:
         """Returns the outline of a requirement. Raises FlowDocumentError where the requirement has no word."""
-        spans = clauses(requirement, self)
+        spans = spans_of(requirement, self)
         if not spans:
             raise FlowDocumentError("the requirement is empty; say when the flow starts and what it does")
-        trigger = spans[0]
         steps = _Nesting(self._step, self._needs_look_up, self._changes_a_record)
-        for clause in spans[1:]:
-            if clause.kind != STEP or not _NOT_DONE.search(clause.text):
-                steps.add(clause)
-        kind = Trigger(self._triggers.kind(trigger.text), (), _trimmed(trigger.text))
-        return with_categories(FlowDocument((kind,), steps.components()), self.catalogue)
+        for span in spans[1:]:
+            if span.kind != STEP or not _NOT_DONE.search(span.said):
+                steps.add(span)
+        trigger = spans[0].text.strip(" ,;:")
+        start = Trigger(self._triggers.kind(trigger), (), trigger)
+        return with_categories(FlowDocument((start,), steps.components()), self.catalogue)
 
     def asks_for_step(self, text: str) -> bool:
         """Returns whether a text asks for a step. One that only names columns and values says more of another step."""
@@ -175,10 +178,6 @@ class OutlineComposer:
         if any(self._choice.begins_step(match[1]) for match in _TO_BE_DONE.finditer(text)):
             return True
         return self._choice.evidence(text) >= LEAST_EVIDENCE and not self._words.is_stated_value(text)
-
-    def begins_step(self, text: str) -> bool:
-        """Returns whether a text begins with the verb of a step."""
-        return self._choice.begins_step(text)
 
     def is_value(self, text: str) -> bool:
         """Returns whether a text is the name of a value and nothing more."""
@@ -190,13 +189,14 @@ class OutlineComposer:
 
     def _step(self, clause: Span) -> str:
         """The step that the words ask for, without those that say to how many records it is done."""
-        head = _EVERY.split(clause.text)[0]
-        asked = head if head.strip() and self._choice.begins_step(head) else clause.text
+        own = clause.text if self._choice.evidence(clause.text) >= LEAST_EVIDENCE else clause.said
+        head = _EVERY.split(own)[0]
+        asked = head if head.strip() and self._choice.begins_step(head) else own
         chosen = self._choice.ranked(asked)[0][0]
         if _ASSIGNS.match(asked) and "assign" not in chosen and "update" not in chosen:
             chosen = "update_record" if "update_record" in self.catalogue.actions else chosen
-        if chosen.startswith("look_up") and asked is not clause.text and _LIST in self.catalogue.actions:
-            return _LIST
+        if chosen.startswith("look_up") and asked is not own and LIST in self.catalogue.actions:
+            return LIST
         return chosen
 
     def _changes_a_record(self, definition: str) -> bool:
@@ -209,8 +209,8 @@ class OutlineComposer:
 
     def _needs_look_up(self, clause: Span) -> bool:
         """Whether a clause does something to every record of a table: the records must be looked up first."""
-        every = _EVERY.search(clause.text)
-        return every is not None and bool(self._words.tables(clause.text[every.end() :]))
+        every = _EVERY.search(clause.said)
+        return every is not None and bool(self._words.tables(clause.said[every.end() :]))
 
 
 class _Nesting:
@@ -222,41 +222,63 @@ class _Nesting:
         self._step, self._needs_look_up, self._changes = step, needs_look_up, changes
         self._found: list[Component] = []
         self._around: list[Component] = []
+        self._together = False
 
     def add(self, clause: Span) -> None:
         """Adds one clause."""
-        if clause.kind == ELSE and not self._follows_if():
-            clause = replace(clause, kind=IF)
-        if clause.kind in (ELSE, ELSEIF, CATCH):
-            self._close_to(*((IF, ELSEIF) if clause.kind != CATCH else (TRY,)))
+        kind = IF if clause.kind == ELSE and not self._follows_if() else clause.kind
+        if kind == CATCH and self._found and not any(c.name == TRY for c in self._around):
+            self._wrap(TRY, clause)
+        if kind in (ELSE, ELSEIF, CATCH):
+            self._close_to(*((IF, ELSEIF) if kind != CATCH else (TRY,)))
         elif clause.opens_sentence:
-            self._close_sentence(clause)
-        if clause.kind == STEP:
+            self._close_sentence()
+        if clause.together and (clause.opens_sentence or not self._together):
+            self._open(PARALLEL, clause)
+        self._together = clause.together
+        if kind == STEP:
             if self._needs_look_up(clause) and self._is_bulk(clause):
-                self._append("look_up_records", clause)
+                every = _EVERY.search(clause.text)
+                self._append(LIST, replace(clause, text=clause.text[every.start() :]) if every else clause)
                 self._open(FOREACH, clause)
             elif self._is_each(clause):
                 self._open(FOREACH, clause)
             self._append(self._step(clause), clause)
-        elif clause.kind == FOREACH and not self._has_list():
-            self._append("look_up_records", clause)
+        elif kind in (IF, DOUNTIL) and clause.behind and self._found:
+            self._wrap(kind, clause)
+        elif kind == FOREACH and not self._has_list():
+            self._append(LIST, clause)
             self._open(FOREACH, clause)
         else:
-            self._open(clause.kind, clause)
+            self._open(kind, clause)
 
     def components(self) -> tuple[Component, ...]:
         """Returns the components in order; flow logic that holds nothing is left out, with what depends on it."""
+        for place in range(1, len(self._found) - 1):
+            before, around = self._found[place - 1], self._found[place]
+            held = sum(c.block == around.order for c in self._found)
+            if around.name == PARALLEL and held == 1 and not before.is_logic and before.block == around.block:
+                # "page the team and at the same time open a meeting"
+                first, then = replace(around, order=before.order), replace(before, order=around.order)
+                self._found[place - 1 : place + 1] = first, replace(then, block=first.order)
+                self._found[place + 1] = replace(self._found[place + 1], block=first.order)
         return _sound_blocks(self._found)
 
     def _append(self, definition: str, clause: Span) -> Component:
         category = FLOW_LOGIC if definition in LOGIC else ACTION
         block = self._around[-1].order if self._around else None
-        made = Component(definition, len(self._found) + 1, category, block, (), _trimmed(clause.text))
+        made = Component(definition, len(self._found) + 1, category, block, (), clause.text)
         self._found.append(made)
         return made
 
     def _open(self, kind: str, clause: Span) -> None:
         self._around.append(self._append(kind, clause))
+
+    def _wrap(self, kind: str, clause: Span) -> None:
+        """Puts logic that is said behind a step around it."""
+        last = self._found.pop()
+        around = self._append(kind, clause)
+        self._found.append(replace(last, order=len(self._found) + 1, block=around.order))
 
     def _close_to(self, *kinds: str) -> None:
         """Closes blocks until the last one of these kinds is closed; without one nothing is closed."""
@@ -264,7 +286,7 @@ class _Nesting:
         if places:
             del self._around[places[-1] :]
 
-    def _close_sentence(self, clause: Span) -> None:
+    def _close_sentence(self) -> None:
         """A new sentence ends branches, unless the branch has no step yet; a loop goes on."""
         while self._around and self._around[-1].name != FOREACH:
             if not any(c.block == self._around[-1].order for c in self._found):
@@ -279,16 +301,15 @@ class _Nesting:
 
     def _is_each(self, clause: Span) -> bool:
         """Whether a clause does something to each of the records that were looked up before."""
-        is_open = any(c.name == FOREACH for c in self._around)
-        if is_open or not self._has_list():
+        if any(c.name == FOREACH for c in self._around) or not self._has_list():
             return False
-        last = self._found[-1].definition == "look_up_records"
-        return bool(_EACH.search(clause.text)) or (
-            last and bool(_THEM.search(clause.text)) and self._changes(self._step(clause))
+        last = self._found[-1].definition == LIST
+        return bool(_EACH.search(clause.said)) or (
+            last and bool(_THEM.search(clause.said)) and self._changes(self._step(clause))
         )
 
     def _has_list(self) -> bool:
-        return any(c.definition == "look_up_records" for c in self._found)
+        return any(c.definition == LIST for c in self._found)
 
     def _is_bulk(self, clause: Span) -> bool:
         """Whether the clause's own step is not the search for the records itself."""
@@ -349,10 +370,6 @@ def _renumbered(components: list[Component]) -> tuple[Component, ...]:
     return tuple(
         replace(c, order=number[c.order], block=None if c.block is None else number[c.block]) for c in components
     )
-
-
-def _trimmed(text: str) -> str:
-    return text.strip().strip(",;:").strip()
 
 
 def with_categories(flow: FlowDocument, catalogue: Catalogue) -> FlowDocument:

@@ -63,7 +63,7 @@ LOOPS = re.compile(
 )
 ELSES = re.compile(r"(?:or )?(?:else|otherwise)\b(?!,? if\b)|if not\b(?= ?,|$| then| [a-z]+ (?:an?|the|it)\b)|in (?:any|all) other cases?\b|"
                     r"in the other case\b|if (?:it|this|that) (?:does|is|has)(?: not|n't)\b(?= ?,)")  # fmt: skip
-ELSE_IFS = re.compile(r"(?:or )?(?:else|otherwise),? if\b|elif\b|elseif\b")
+ELSE_IFS = re.compile(r"or if\b|(?:or )?(?:else|otherwise),? if\b|elif\b|elseif\b")
 WHILES = re.compile(r"(?:while|as long as|until)\b")
 
 NOT_BEFORE = DETERMINERS | frozenset(
@@ -76,5 +76,8 @@ HAPPENED = frozenset(
 )
 COMPARING = frozenset("equals contains exceeds includes matches starts ends belongs means stays remains".split())
 TOGETHER = re.compile(
-    r"(?:\band )?(?:, )?\b(?:in parallel|at the same time|concurrently|side by side)\b(?: ,)?", re.IGNORECASE
+    r"\b(?:(?:do )?(?:(?:the )?(?:following|these|this|two|three|four) )?(?:things |steps )?(?:(?:should )?happen )?)?"
+    r"(?:in parallel|at the same time|simultaneously|concurrently|side by side)\b(?: [,:])?",
+    re.IGNORECASE,
 )
+BREAK = re.compile(r"(?:[\s,:]|\b(?:and|then|but)(?=\s|$))*$", re.IGNORECASE)

@@ -12,13 +12,16 @@ from itertools import pairwise
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.flows.text import clause_words as lexicon
-from opus_pipelines.flows.text.operations import operations_of_verb
+from opus_pipelines.flows.text.operations import lemma_of_verb, operations_of_verb
 from opus_pipelines.flows.text.rewriting import rephrased, rewritten
-from opus_pipelines.language.grammar.modality import is_base, may_be_third_person
+from opus_pipelines.language.grammar.modality import is_base, is_participle, may_be_third_person
 
 MAX_UTTERANCE = 8_000  # characters
 STEP, LOOP, CONDITION, ELSE, WHILE = "step", "loop", "condition", "else", "while"
 START = "start"  # what has happened when the flow begins: no part of the flow, but told
+
+
+_DECIDED = frozenset(["fails", "failed", "rejected", "approved", "declined", "accepted"])
 
 
 class UtteranceError(OpusError):
@@ -81,10 +84,16 @@ def clauses_of(utterance: str, applications: Collection[str] = ()) -> list[Claus
     clauses: list[Clause] = []
     for number, sentence in enumerate(sentences_of(utterance, applications)):
         text = " ".join(sentence)
-        alone = lexicon.TOGETHER.sub(" and ", text)
-        alone = text if alone == text else alone.strip().removeprefix("and ").removesuffix(" and")
-        found = _Reader(alone.split(), number, last_verb(clauses), applications).clauses() if alone else []
-        clauses += found if alone == text else [replace(clause, together=True) for clause in found]
+        found = lexicon.TOGETHER.search(text)
+        before, after = (text[: found.start()], text[found.end() :].strip()) if found else (text, "")
+        plain = lexicon.BREAK.sub("", before)
+        about = number, last_verb(clauses), applications
+        whole = " and ".join(filter(None, (plain, after)))
+        read = _Reader(whole.split(), *about).clauses() if whole else []
+        # "close it, then in parallel mail the caller and page the team": what stands before is done before
+        apart = bool(plain and after) and plain != before.rstrip()
+        first = len(_Reader(plain.split(), *about).clauses()) if apart else 0
+        clauses += [replace(clause, together=found is not None and n >= first) for n, clause in enumerate(read)]
     return clauses
 
 
@@ -174,12 +183,15 @@ class _Reader:
         while self.at < len(self.words):
             word = self.lower[self.at]
             if word in (",", ":", "&", "and", "or", "but", "(", ")", "plus") or word in lexicon.ADVERBS:
-                if (word == "or" and self._matches(lexicon.ELSES)) or (
+                if (word == "or" and (self._matches(lexicon.ELSES) or self._matches(lexicon.ELSE_IFS))) or (
                     word in ("after", "once") and not self._is_bare(self.at)
                 ):
                     break
                 skipped.append(word)
                 self.at += 1
+            elif word in ("try", "attempt") and (size := self._tried()):
+                skipped.append("try")
+                self.at += size
             elif self.lower[self.at : self.at + 3] == ["as", "well", "as"] or self.lower[self.at : self.at + 2] in (
                 ["along", "with"],
                 ["followed", "by"],
@@ -191,6 +203,17 @@ class _Reader:
             else:
                 break
         return tuple(skipped)
+
+    def _tried(self) -> int:
+        """The number of words of "try to" and "try" before a verb, whose base form then stands there; 0 for none."""
+        following = self.lower[self.at + 1 : self.at + 2]
+        if following == ["to"]:
+            return 2
+        if following and following[0].endswith("ing"):
+            lemma = lemma_of_verb(following[0])
+            self.words[self.at + 1] = self.lower[self.at + 1] = lemma.removesuffix("ing")
+            return 1
+        return 0
 
     def _is_bare(self, place: int) -> bool:
         """Whether "after" or "once" is an adverb: "that", a comma or nothing follows."""
@@ -253,27 +276,52 @@ class _Reader:
             counted = place > start + 2 and self.lower[place - 1][0].isdigit()
             if counted and word in ("the", "our", "my", "somebody", "someone"):  # "more than 100 the boss signs"
                 return place
-            if place >= start + 2 and self._is_imperative(place) and self.lower[place - 1] not in lexicon.NOT_BEFORE:
+            following, before = self.lower[place + 1 : place + 2], self.lower[place - 1]
+            if following in ([], [","], [":"], ["then"]):
+                continue
+            if place >= start + 2 and self._is_imperative(place) and not self._is_value(place):
                 return place
+            said = is_participle(before) or (may_be_third_person(before) and before not in lexicon.AUXILIARIES)
+            said = said or self._is_value(place - 1)
+            begins = following[0] in lexicon.DETERMINERS | lexicon.PREPOSITIONS | {"it", "them"} or before in _DECIDED
+            if place > start and said and begins and is_base(word) and word not in lexicon.PREPOSITIONS:
+                return place  # "if it fails wait for a day"
         return len(self.words)
+
+    def _is_value(self, place: int) -> bool:
+        """Whether a word is part of a name or follows what makes it no imperative: "is Closed Complete"."""
+        named = self.words[place][:1].isupper() and place > 1 and self.words[place - 1][:1].isupper()
+        return named or self.lower[place - 1] in lexicon.NOT_BEFORE
 
     def _header(self, kind: str, size: int, adverbs: tuple[str, ...]) -> None:
         marker = " ".join(self.lower[self.at : self.at + size])
         start = self.at + size
-        end = start
+        end = start + (self.lower[start : start + 1] in (["them"], ["these"], ["those"]))
+        whole = end > start or marker.endswith(" one")  # no noun follows: "for each of them page the engineer"
         while end < len(self.words):
             word = self.lower[end]
             boundary = word in (",", ":", "then") or word in lexicon.CONDITION_WORDS
-            if boundary or (end > start and self._is_imperative(end) and self.lower[end - 1] not in lexicon.NOT_BEFORE):
+            if whole and not boundary and is_base(word):
                 break
-            if word == "and" and end + 1 < len(self.words) and self._is_imperative(end + 1):
+            following = self.lower[end + 1] if end + 1 < len(self.words) else ":"
+            acts = is_base(word) and word not in lexicon.NOUNS and following in ("it", "them", "its", "their")
+            begins = (acts or self._is_imperative(end)) and not self._is_value(end) and following != ":"
+            if boundary or (end > start and begins):
+                break
+            more = word == "and" and end + 1 < len(self.words)
+            if more and (self._is_imperative(end + 1) or self._matches(lexicon.LOOPS, end + 1)):
                 break
             end += 1
         # "get the tickets and for each ticket create an issue": a header behind a connective governs what follows
-        governs_next = "," in adverbs or (bool(lexicon.COORDINATORS.intersection(adverbs)) and end < len(self.words))
+        governs_next = "," in adverbs or self.lower[end : end + 1] == [":"]
+        governs_next = governs_next or (bool(lexicon.COORDINATORS.intersection(adverbs)) and end < len(self.words))
         postfix = bool(self.found) and self.found[-1].kind == STEP and not governs_next
-        self._add(Clause(kind, tuple(self.words[start:end]), marker=marker, adverbs=adverbs, postfix=postfix))
         self.at = end
+        named = [word for word in self.lower[start:end] if word not in ("them", "these", "those")]
+        if (
+            named or kind == WHILE or not self.found or self.found[-1].kind != LOOP
+        ):  # "go through the leads, for each …"
+            self._add(Clause(kind, tuple(self.words[start:end]), marker=marker, adverbs=adverbs, postfix=postfix))
 
     def _step(self, adverbs: tuple[str, ...]) -> None:
         start = self.at
@@ -310,7 +358,7 @@ class _Reader:
     def _ends_step(self, start: int, place: int) -> bool:
         word = self.lower[place]
         if word in (":", "("):
-            return True
+            return self.lower[place + 1 : place + 2] == [] or self.lower[place + 1][0] not in "\"'"
         if word in lexicon.CONDITION_WORDS or self.lower[place : place + 2] == ["in", "case"]:
             return word != "when" or place > start + 1
         if self._matches(lexicon.ELSES, place) or self._matches(lexicon.ELSE_IFS, place):

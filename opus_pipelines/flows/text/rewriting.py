@@ -42,6 +42,12 @@ _ALL_DONE = (
 )
 _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     # words of talk that say nothing
+    (
+        r",? *\b(?:just )?(?:(?:to be|be) (?:on the )?(?:safe|sure|clear|precise|fair|honest)(?: side)?|in case(?=[.,;]|$)|as a precaution|"
+        r"for (?:good measure|safety|completeness)|as (?:usual|always|agreed|discussed)|if (?:at all )?possible|of course|"
+        r"needless to say|by the way|in other words|so to speak|in short)(?=[.,;]|$),?",
+        ",",
+    ),
     (r"\b(?:um+|uh+|erm?|you know|i mean|if you will)\b,? *", ""),
     (
         rf"(?:{_START}|(?<=, ))(?:(?:(?:okay|ok|so|basically|actually|oh|alright|yeah)\b,? +|(?:well|right|look|listen), +))+",
@@ -54,6 +60,30 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     ),
     (r"\bfor (?:all|any|every) (?:the |of the )?other \w+,? *", "otherwise "),
     (r"\b(?:every|each) time\b", "whenever"),
+    (
+        r"\b(?:repeat|continue|keep (?:on )?(?:going|doing (?:this|so|it))|do (?:this|it))(?: this| it)? (?=until\b|while\b)",
+        "",
+    ),
+    (r"\b(?:in case of|upon|on) (?:an? )?(?:approval|yes)\b,?", "if it is approved,"),
+    (r"\b(?:whereas )?(?:in case of|upon|on) (?:an? )?(?:rejection|no)\b,?", "if it is rejected,"),
+    (rf"{_START}should (?=(?:the|its?|their|this|that|any|there)\b)", "if "),
+    (
+        r"(?<!a )(?<!the )\btext (?=(?:the|their|its|his|her|our|my|each|every|all|them|him|us)\b)",
+        "send a text message to ",
+    ),
+    (r"\bkeep (?:on )?\w+ing until\b", "until"),
+    (r"\bkeep (?:on )?(\w+ing) ", lambda match: f"{lemma_of_verb(match[1])} "),
+    (rf"{_START}yes\? (?:then )?", "if it is approved, "),
+    (rf"((?:{_START}|[,;] |\band )(?:then )?)per (\w+),? ", r"\1for each \2, "),
+    (r",? *\b(?:(\w+) (?:by|after) (?:\1|the other|another)|in a loop)\b,?(?= *\w)", ", for each of them, "),
+    (r"\b(?:goes wrong|throws an? (?:error|exception))\b", "fails"),
+    (
+        r"\b(?:take|go (?:over|through)|handle|process|work through) (?:all of )?(?:them|these|those|each) one "
+        r"(?:at a time|by one|after (?:the other|another)),?(?: and)?\b",
+        "for each of them,",
+    ),
+    (r"\b(?:in case of|upon|on) (?:an? )?(?:error|failure)\b,?", "if it fails,"),
+    (r"\s(?:->|=>|>>|→|⇒|\+)\s", ", "),
     # what has happened before the flow begins
     (
         rf"{_START}({_PHRASE}{{2,60}}?) (?:just )?(?:came|comes|has come|arrived|arrives|has arrived) ?(?:in)? *[:;-] *",
@@ -151,6 +181,7 @@ _BEFORE = (("before",), ("prior", "to"))
 _MODALS = frozenset(["should", "must", "will", "shall", "needs", "need", "has", "have", "is", "are"])
 _PASSIVE = frozenset(["is", "are", "gets", "get", "was", "were"])
 _BREAKS = frozenset([",", "and", "then", "but", ":"])
+_OPENING = lexicon.CONDITION_WORDS | {"until", "while"}
 _CHECK = re.compile(r"\b(?:check|see|verify|determine|find out|test)(?: to see)? (?:if|whether)\b")
 _SO = re.compile(
     r"^(?:if|when) (?:so|yes|true|that is the case|that's the case)\b ?,?|^(?:if|when) (?:it does|it is|they do|they are)(?: ,|$)|^in that case\b ?,?"
@@ -334,8 +365,8 @@ def _passives(words: list[str]) -> list[str]:
             if "," not in words[place:]:
                 return words
             continue
-        inside = {w.lower() for w in words[:place]} & lexicon.CONDITION_WORDS
-        if (inside and "," not in words[:place]) or place == start:
+        comma = max((i for i in range(place) if words[i] == ","), default=-1)
+        if place == start or _OPENING & {w.lower() for w in words[comma + 1 : place]}:
             continue
         be, verb = place, place + 1
         if word in _MODALS:

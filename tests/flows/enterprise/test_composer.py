@@ -66,8 +66,10 @@ def composer() -> Composer:
             "Nobody reads these. What we want is that whenever the priority of an incident is lowered to Low, its "
             "caller is to be informed, and if it fails log it.",
             "when record_update table=incident | condition=priorityCHANGESTO4\n"
-            "send_notification to={{record_update.current.caller}}\n"
-            "log message=log it\n",
+            "TRY\n"
+            "  send_notification to={{record_update.current.caller}}\n"
+            "CATCH\n"
+            "  log message=log it\n",
         ),
         (
             "Mondays at 6 pm, fetch all retired configuration items, take them one at a time and delete them.",
