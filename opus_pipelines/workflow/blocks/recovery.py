@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+import networkx as nx
+
 from opus_pipelines.workflow.blocks.expressions import Expression, FlowError, Literal, negated, paths
 from opus_pipelines.workflow.blocks.formats.python_ir import parse_condition, parse_ir
 from opus_pipelines.workflow.blocks.model import (
@@ -63,41 +65,13 @@ class RecoveryPoint:
 
 
 def postorder(start: str, ahead: Mapping[str, Sequence[str]]) -> list[str]:
-    """Returns what can be reached from the start, each node behind those that it leads to; without recursion."""
-    seen, order = {start}, list[str]()
-    stack = [(start, iter(ahead[start]))]
-    while stack:
-        node, rest = stack[-1]
-        following = next((target for target in rest if target not in seen), None)
-        if following is None:
-            order.append(node)
-            stack.pop()
-        else:
-            seen.add(following)
-            stack.append((following, iter(ahead[following])))
-    return order
+    """Returns what can be reached from the start, each node behind those that it leads to."""
+    return list(nx.dfs_postorder_nodes(nx.DiGraph(ahead), start))
 
 
 def immediate_dominators(start: str, ahead: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Returns the immediate dominator of each node that the start reaches (Cooper, Harvey and Kennedy 2001)."""
-    order = postorder(start, ahead)[::-1]
-    place = {node: i for i, node in enumerate(order)}
-    before = backwards(order, ahead)
-    dominator = {start: start}
-    changed = True
-    while changed:
-        changed = False
-        for node in order[1:]:
-            new, *others = (parent for parent in before[node] if parent in dominator)
-            for other in others:
-                while new != other:
-                    if place[new] > place[other]:
-                        new = dominator[new]
-                    else:
-                        other = dominator[other]
-            if dominator.get(node) != new:
-                dominator[node], changed = new, True
-    return dominator
+    """Returns the immediate dominator of each node that the start reaches; the start is its own."""
+    return {**nx.immediate_dominators(nx.DiGraph(ahead), start), start: start}
 
 
 def dominates(over: str, node: str, dominator: Mapping[str, str]) -> bool:

@@ -21,6 +21,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import networkx as nx
+
 from opus_pipelines.workflow.blocks.expressions import Expression, FlowError, Literal, Operand, Path, is_name
 from opus_pipelines.workflow.blocks.formats.python_ir import parse_condition, quoted, write_condition
 from opus_pipelines.workflow.blocks.model import Call, For, UserTask
@@ -182,9 +184,10 @@ def findings(program: CoreProgram) -> list[Finding]:
     found = [*_names(program.steps), *(one for step in program.steps for one in _branches(step, steps))]
     if not any(step.kind == "terminal" for step in program.steps):
         found.append(Finding("no_terminal", "the program has no terminal step, so that no run can end", 1))
-    ahead = {key: [t for t in step.targets if t in steps] for key, step in steps.items()}
-    reached = _reachable([program.steps[0].key], ahead)
-    ending = _reachable([key for key, step in steps.items() if step.kind == "terminal"], _reversed(ahead))
+    ahead = nx.DiGraph({key: [t for t in step.targets if t in steps] for key, step in steps.items()})
+    reached = {program.steps[0].key} | nx.descendants(ahead, program.steps[0].key)
+    terminal = [key for key, step in steps.items() if step.kind == "terminal"]
+    ending = {key for layer in nx.bfs_layers(ahead.reverse(), terminal) for key in layer}
     for key, step in steps.items():
         if key not in reached:
             found.append(Finding("unreachable", f"no way leads to step {step.name!r}", step.line))
@@ -231,25 +234,6 @@ def _branches(step: CoreStep, steps: Mapping[str, CoreStep]) -> list[Finding]:
         if target.lower() not in steps:
             add("target", f"leads to {target!r}, which is no step")
     return found
-
-
-def _reachable(begin: Iterable[str], ahead: Mapping[str, list[str]]) -> set[str]:
-    seen = set(begin)
-    stack = list(seen)
-    while stack:
-        for target in ahead.get(stack.pop(), ()):
-            if target not in seen:
-                seen.add(target)
-                stack.append(target)
-    return seen
-
-
-def _reversed(ahead: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    back: dict[str, list[str]] = {}
-    for key, targets in ahead.items():
-        for target in targets:
-            back.setdefault(target, []).append(key)
-    return back
 
 
 END = "End of the flow."  # the instruction of a terminal step that does nothing
