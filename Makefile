@@ -29,7 +29,7 @@ help: ## this list
 run: .venv/.installed $(SAMPLE)/.written ## install, write the sample, rebuild, generate, show the ranked workflows
 	@$(OPUS) rebuild --history $(SAMPLE)/history
 	$(OPUS) generate --intakes $(SAMPLE)/intakes
-	$(OPUS) best
+	$(OPUS) best --top 1 --truth $(SAMPLE)/truth.json
 	echo "sample     $(abspath $(SAMPLE))"
 	echo "lake       $(abspath $(LAKE))"
 	echo "SQL views  $(abspath $(LAKE))/views.sql  (duckdb -init $(LAKE)/views.sql)"

@@ -148,7 +148,7 @@ def encoder() -> object:
 
 @pytest.fixture(scope="session")
 def sample_files(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The sample as `opus sample` writes it. Shared: copy what a test changes."""
+    """The five sources of the sample, without the harder contracts. Shared: copy what a test changes."""
     from opus_pipelines.quality.sample import write_sample
 
     return write_sample(tmp_path_factory.mktemp("sample") / "it")

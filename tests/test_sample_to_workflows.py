@@ -24,6 +24,7 @@ from opus_pipelines.language.embedding.cache import CachedEncoder
 from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.lwm.retrieval.routing import CaseRetriever
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
+from opus_pipelines.quality.sample.earnings import earnings
 from opus_pipelines.reporting.contract_tables import report_tables
 from opus_pipelines.reporting.views import connect, run, write_views_sql
 from opus_pipelines.reporting.workflows import read_workflow
@@ -550,7 +551,7 @@ def test_a_published_result_is_what_the_pointer_names(results: Any, lake: Any) -
     )
 
 
-def test_what_is_published_is_exported_audited_and_has_no_orphans(results: Any, lake: Any) -> None:
+def test_what_is_published_is_exported_audited_and_has_no_orphans(results: Any, lake: Any, sample: Any) -> None:
     for result in results.values():
         result.tables |= report_tables(result)
         publish_contract(lake, result, NOW)
@@ -567,6 +568,12 @@ def test_what_is_published_is_exported_audited_and_has_no_orphans(results: Any, 
     orphans = run(connection, "orphans")
     assert orphans.filter("orphans > 0").fetchall() == []
     assert orphans.filter("rows = 0").fetchall() == []
+    found = earnings(connection, sample.truth)  # claimed beside what the truth says
+    assert [one.work for one in found.values()] == [4, 4, 4, 4, 6, 4]
+    for one in found.values():
+        assert one.nearest < 0.7 * one.earned
+        assert one.earned == pytest.approx(one.possible, rel=0.03)
+        assert one.claimed == pytest.approx(one.earned, rel=0.03)
 
 
 def test_savings_are_the_same_sums_from_the_steps_to_the_shipped_queries(results: Any, lake: Any) -> None:

@@ -83,10 +83,23 @@ def scoped(command: Command) -> Command:
 @click.option(
     "--wide", is_flag=True, help="All columns: intervals, what figures rest on, cost and time in history, constraints."
 )
+@click.option(
+    "--truth",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="The truth.json of a sample: a second table says what rank 1 really earns.",
+)
 @show.format_option
 @click.pass_obj
 def best(
-    options: Options, client: str | None, contract: str | None, intake: str | None, top: int, wide: bool, form: str
+    options: Options,
+    client: str | None,
+    contract: str | None,
+    intake: str | None,
+    top: int,
+    wide: bool,
+    truth: Path | None,
+    form: str,
 ) -> None:
     """Show the ranked workflows of every intake.
 
@@ -100,12 +113,22 @@ def best(
     from opus_pipelines.reporting import best as query_best
     from opus_pipelines.reporting.views import connect
 
-    rows = query_best.ranked(connect(options.lake()), client, contract, intake, top)
+    connection = connect(options.lake())
+    rows = query_best.ranked(connection, client, contract, intake, top)
     if form != "table":
         show.relation(rows, form)
         return
     for title, columns, values in query_best.by_contract(rows, short=not wide):
         show.table(columns, values, title)
+    if truth is not None:
+        _earned(connection, truth)
+
+
+def _earned(connection: "duckdb.DuckDBPyConnection", truth: Path) -> None:
+    """Shows what rank 1 of each contract of a sample earns by its truth, and all of them together."""
+    from opus_pipelines.quality.sample.earnings import COLUMNS, earnings, table_rows
+
+    show.table(COLUMNS, table_rows(earnings(connection, truth)), "By the truth of the sample: USD for a piece of work")
 
 
 @click.command()

@@ -44,7 +44,7 @@ def sample(directory: Path, seed: int, incomplete: bool) -> None:
 
     if directory.is_dir() and any(directory.iterdir()):
         raise InputError(f"{directory} is not empty; name a new folder")
-    write_sample(directory, seed, incomplete)
+    write_sample(directory, seed, incomplete, harder=True)
     note(f"sample written: {directory}/history, {directory}/intakes, {directory}/truth.json")
 
 

@@ -216,14 +216,15 @@ def _source_of_steps(request: Request, procedure: ParsedProcedure) -> str:
 def _similar_cases(request: Request, context: GenerationContext) -> tuple[list[SimilarCase], Completeness]:
     """Returns the similar cases, most similar first, and what decides which tasks may be left out.
 
-    Where too few similar cases have a known outcome, cases are compared by their texts and attributes instead of Γ.
+    Where the intake states attributes that history knows, or too few similar cases have a known outcome, cases are
+    compared by their texts and attributes instead of Γ.
     """
     if Part.SIMILAR_CASES in context.without:
         return [], Completeness(SUPPORT, undecided_reason([], SUPPORT, None))
     intake, index, most = request.intake, context.index, context.settings.generation.near_cases
     has_gain = intake.gain_usd is not None
     cases = index.cases.near(request.intention.vector, intake.industry, most)
-    if cases and outcomes_decide(cases):
+    if cases and outcomes_decide(cases) and not index.cases_of(intake.industry).states_attributes(intake):
         at_start = StartOutcomes.of([c.success for c in cases], [c.weight for c in cases], "text")
         complete = _by_outcomes(cases, cases[0].similarity, index, has_gain)
         return cases, replace(complete, at_start=at_start, basis="text")

@@ -332,13 +332,14 @@ class IndustryCases:
         if self._text is not None:
             cosines = (self._text @ request).round(6)
             nearest = float(cosines.max())
-            weights = weights * weights_by_text(cosines)
             basis.append("text")
         attributes = self.attributes_of(intake)
         if (attributes or self._text is None) and self._proximity is not None:
             began = intake.received_at.timestamp() if intake.received_at else None
-            weights = weights * self._proximity.weights(attributes, began)
+            weights = self._proximity.weights(attributes, began)
             basis += ["attributes"] if attributes else []
+        if self._text is not None:
+            weights = weights_by_text(cosines, weights)
         at_start = self._at_start(weights, " and ".join(basis) or ALL_CASES)
         if self._text is None and (named := self.steps_named(intake)):
             weights = self._drawn_to(named, weights)
@@ -373,7 +374,11 @@ class IndustryCases:
 
         They come from intake.toml, else from lines `name: value` of the client's documents.
         """
-        known = {folded(name): name for name in sorted(self._features.known) if name not in WHOSE}
+        names = sorted(name for name in self._features.known if name not in WHOSE)
+        # a path in a record, as `claim.facts.severity`, is stated by its last part, where no other ends alike
+        ends = Counter(name.rpartition(".")[2] for name in names)
+        known = {folded(end): name for name in names if ends[end := name.rpartition(".")[2]] == 1}
+        known |= {folded(name): name for name in names}
         attributes = dict(_in_documents(intake.elements, known))
         whose = {"client": intake.client, "contract": intake.contract}
         attributes |= {
@@ -381,6 +386,10 @@ class IndustryCases:
         }
         attributes |= {name: v for k, v in intake.attributes.items() if (name := _known(k, known))}
         return self._with_amount(attributes, intake.elements)
+
+    def states_attributes(self, intake: Intake) -> bool:
+        """Return whether the intake states more than whose it is of what this history knows of its cases."""
+        return not self.attributes_of(intake).keys() <= set(WHOSE)
 
     def _with_amount(self, attributes: dict[str, str], elements: Sequence[Element]) -> dict[str, str]:
         """Return the attributes with the amount of money that the client's prose states.
@@ -510,11 +519,11 @@ def _heaviest(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return weights[order], order
 
 
-def weights_by_text(cosines: np.ndarray) -> np.ndarray:
-    """Return the weights [cases] of cases by the cosines of their requests; the largest is 1."""
-    weights = np.exp((cosines - cosines.max()) / TEXT_SHARPNESS)
+def weights_by_text(cosines: np.ndarray, others: np.ndarray | float = 1.0) -> np.ndarray:
+    """Return the weights [cases] of cases by the cosines of their requests, times `others`; the rest is 0."""
+    weights = np.exp((cosines - cosines.max()) / TEXT_SHARPNESS) * others
     if len(weights) > TEXT_CASES:
-        weights[cosines < np.partition(cosines, -TEXT_CASES)[-TEXT_CASES]] = 0.0
+        weights[weights < np.partition(weights, -TEXT_CASES)[-TEXT_CASES]] = 0.0
     return np.asarray(weights)
 
 

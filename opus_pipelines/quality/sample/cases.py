@@ -83,6 +83,10 @@ def draw_cases(seed: int, industry: Industry, contract: str, kind: Kind) -> list
 def _outcome(random: Random, kind: Kind, shortcut: bool, performed: list[Performed]) -> bool | None:
     """Returns whether the case is right at its end and not damaged, or None where the outcome was not recorded."""
     damaged = shortcut and kind.needed is not None and random.random() < kind.needed.damage
+    done = [step.task.name for step in performed]
+    for pair in kind.orders:
+        first, second = map(done.index, pair.tasks)
+        damaged |= random.random() < pair.damage and second < first
     return None if random.random() < UNKNOWN_OUTCOMES else performed[-1].right and not damaged
 
 

@@ -8,6 +8,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
 from typing import Any
@@ -186,7 +187,12 @@ def jsonl_claims(source: Source, cases: list[Case]) -> bytes:
 
 def _record(source: Source, case: Case) -> dict[str, Any]:
     return {
-        "claim": {"reference": case_id(case), "type": case.kind.title, "notice": case.description, "facts": case.facts},
+        "claim": {
+            "reference": case_id(case),
+            "type": case.kind.written_title,
+            "notice": case.description,
+            "facts": case.facts,
+        },
         "handling": {"procedure": case.kind.procedure, "steps": [_step(source, step) for step in case.performed]},
         "result": {"status": outcome(source, case)},
     }
@@ -235,6 +241,17 @@ def xes_visits(source: Source, cases: list[Case]) -> bytes:
     return _log(source, cases, "visit_type", "request", False)
 
 
+def xes_permits(source: Source, cases: list[Case]) -> bytes:
+    """Writes Eastmere's export, made when the last application arrived: what was not done then is not in it."""
+    exported = max(case.performed[0].start_ms for case in cases)
+    seen = []
+    for case in cases:
+        done = [step for step in case.performed if step.end_ms <= exported]
+        ended = len(done) == len(case.performed)
+        seen.append(replace(case, performed=done, success=case.success if ended else None))
+    return _log(source, [case for case in seen if case.performed], "application", "request", False)
+
+
 def _log(source: Source, cases: list[Case], title: str, description: str, scheduled: bool) -> bytes:
     parts = [_XES_HEADER]
     for case in cases:
@@ -249,9 +266,11 @@ def _log(source: Source, cases: list[Case], title: str, description: str, schedu
 def _trace(source: Source, case: Case, title: str, description: str) -> dict[str, _XesValue]:
     values: dict[str, _XesValue] = {
         "concept:name": case_id(case),
-        title: case.kind.title,
+        title: case.kind.written_title,
         description: case.description,
     }
+    if "risk_class" in case.facts:
+        values["risk_class"] = case.facts["risk_class"]
     if len(source.contracts) > 1:
         values |= {
             "contract": case.contract,

@@ -20,6 +20,7 @@ from opus_pipelines.quality.sample.model import (
     Kind,
     Maybe,
     Needed,
+    Ordered,
     Task,
     Together,
     code,
@@ -35,6 +36,7 @@ _STEPS: dict[str, Callable[..., Element]] = {
     "together": Together,
     "check": Check,
     "needed": Needed,
+    "ordered": lambda tasks, **more: Ordered(tuple(tasks), **more),
 }
 
 
@@ -53,7 +55,7 @@ def read_industry(name: str) -> IndustryKinds:
     data: dict[str, Any] = tomllib.loads(resource.read_text("utf-8"))
     tasks = {stated["name"]: _task(stated) for stated in data["tasks"]}
     industry = Industry(data["name"], data["usd_per_hour"], tasks)
-    return IndustryKinds(industry, _by_contract(data["kinds"]), _by_contract(data["unseen"]))
+    return IndustryKinds(industry, _by_contract(data.get("kinds", [])), _by_contract(data["unseen"]))
 
 
 def _task(stated: dict[str, Any]) -> Task:

@@ -129,7 +129,19 @@ class Needed:
     damage: float
 
 
-Element = Do | Maybe | Together | Check | Needed
+@dataclass(frozen=True)
+class Ordered:
+    """Two steps that every case executes; a share of cases does the second one first.
+
+    Such a case is damaged with probability `damage`: the second step rested on what the first had not settled yet.
+    """
+
+    tasks: tuple[str, str]
+    swapped: float
+    damage: float
+
+
+Element = Do | Maybe | Together | Check | Needed | Ordered
 
 
 @dataclass(frozen=True)
@@ -144,6 +156,11 @@ class Kind:
     cases: int
 
     @property
+    def written_title(self) -> str:
+        """The title as history has it: without what stands in brackets, which an attribute of the case says."""
+        return self.title.partition(" (")[0]
+
+    @property
     def needed(self) -> Needed | None:
         """The check that the shortcut skips, or None."""
         return next((e for e in self.every_needed if e.skipped), None)
@@ -152,6 +169,11 @@ class Kind:
     def every_needed(self) -> tuple[Needed, ...]:
         """All tasks without which a case is damaged, each independently of the others."""
         return tuple(e for e in self.flow if isinstance(e, Needed))
+
+    @property
+    def orders(self) -> tuple[Ordered, ...]:
+        """The pairs of steps whose order decides whether a case is damaged, each independently of the others."""
+        return tuple(e for e in self.flow if isinstance(e, Ordered))
 
     @property
     def always(self) -> tuple[str, ...]:
@@ -182,13 +204,15 @@ def tasks_of(element: Element) -> Iterator[str]:
     """Returns the tasks that an element of a flow names as its own."""
     if isinstance(element, Together):
         yield from element.weights
+    elif isinstance(element, Ordered):
+        yield from element.tasks
     else:
         yield element.task
 
 
 def normalise(name: str) -> str:
     """Returns a name as the normalised merge compares it: its words in lower case."""
-    return " ".join(re.findall(r"[a-z0-9]+", name.lower()))
+    return " ".join(re.findall(r"[^\W_]+", name.lower()))
 
 
 END = -1
@@ -231,6 +255,9 @@ def compile_chain(kind: Kind, skip: str | None = None) -> Chain:
     for group, element in reversed(list(enumerate(kind.flow))):
         if isinstance(element, Together):
             chain.start = _together(chain, element, group)
+        elif isinstance(element, Ordered):
+            first, second = (_in_order(chain, tasks) for tasks in (element.tasks, element.tasks[::-1]))
+            chain.start = [(first, 1 - element.swapped), (second, element.swapped)]
         elif isinstance(element, Maybe):
             node = chain.add(element.task, chain.start)
             chain.start = [(node, element.share)] + [(n, pr * (1 - element.share)) for n, pr in chain.start]
@@ -243,6 +270,14 @@ def compile_chain(kind: Kind, skip: str | None = None) -> Chain:
         target = chain.tasks.index(check.back_to)
         chain.wrong[node] = [(target, check.share)] + [(n, pr * (1 - check.share)) for n, pr in chain.right[node]]
     return chain
+
+
+def _in_order(chain: Chain, tasks: tuple[str, ...]) -> int:
+    """Adds nodes of tasks, one after the other, before what the chain starts with. Returns the first of them."""
+    following = chain.start
+    for task in reversed(tasks):
+        following = [(chain.add(task, following), 1.0)]
+    return following[0][0]
 
 
 def _together(chain: Chain, element: Together, group: int) -> Options:

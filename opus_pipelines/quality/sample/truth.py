@@ -1,6 +1,8 @@
 """Computes truth.json: the exact values of the generative model that the pipeline should find, not counts of cases."""
 
 from collections import defaultdict
+from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from opus_pipelines.quality.sample.model import (
@@ -25,7 +27,8 @@ RULE = (
     "new state. A case that never did its kind's needed task is damaged with probability `damage`, independently of "
     "everything else and "
     "without "
-    "a trace in its tasks. A case succeeds when it is right after its last task and not damaged. Ways are chosen by "
+    "a trace in its tasks. So is a case that did the second task of one of its kind's ordered pairs before the first. "
+    "A case succeeds when it is right after its last task and not damaged. Ways are chosen by "
     "share, independently. "
     "Durations and tokens are gamma distributed with the stated mean and coefficient of variation; people and "
     "programs cost time, "
@@ -33,17 +36,20 @@ RULE = (
 )
 
 
-def truth(seed: int) -> dict[str, Any]:
-    """Returns the whole of truth.json, without the intakes."""
-    industries = {source.industry.name: source.industry for source in SOURCES}
+def truth(seed: int, sources: Sequence[Source] = SOURCES) -> dict[str, Any]:
+    """Returns the whole of truth.json of these sources, without the intakes."""
+    industries = {source.industry.name: source.industry for source in sources}
     return {
         "seed": seed,
         "rule": RULE,
         "variation": VARIATION,
         "unknown_outcomes": UNKNOWN_OUTCOMES,
         "usd_per_million_tokens": dict(USD_PER_MILLION_TOKENS),
-        "industries": {name: _industry(industry) for name, industry in industries.items()},
-        "contracts": [_contract(source, contract) for source in SOURCES for contract in source.contracts],
+        "industries": {
+            name: _industry(industry, [s for s in sources if s.industry is industry])
+            for name, industry in industries.items()
+        },
+        "contracts": [_contract(source, contract) for source in sources for contract in source.contracts],
         "sources": [
             {
                 "source": s.name,
@@ -51,13 +57,13 @@ def truth(seed: int) -> dict[str, Any]:
                 "file": s.file,
                 "cases": sum(k.cases for c in s.contracts for k in c.kinds),
             }
-            for s in SOURCES
+            for s in sources
+            if s.has_history
         ],
     }
 
 
-def _industry(industry: Industry) -> dict[str, Any]:
-    sources = [s for s in SOURCES if s.industry is industry]
+def _industry(industry: Industry, sources: list[Source]) -> dict[str, Any]:
     kinds = [(s, c, k) for s in sources for c in s.contracts for k in c.kinds]
     per_kind = [
         (s, k, mixed([(share * k.cases, expected(chain, industry.tasks)) for share, chain, _ in variants(k)]))
@@ -90,8 +96,9 @@ def _task(industry: Industry, task: Task, sources: list[Source], whole: Expected
         "q": _rounded(task.q),
         "cost_usd_mean": _rounded(sum(w.share * industry.cost_usd(w) for w in task.modes)),
         "duration_ms_mean": _rounded(sum(w.share * w.duration_ms for w in task.modes)),
-        "expected_implementations": _rounded(whole.visits[task.name]),
-        "expected_after_wrong": _rounded(whole.after_wrong[task.name]),
+        **({"answer_hours_mean": task.answer_hours} if task.answer_hours else {}),
+        "expected_implementations": _rounded(whole.visits.get(task.name, 0.0)),
+        "expected_after_wrong": _rounded(whole.after_wrong.get(task.name, 0.0)),
         "ways": [
             {
                 "actor_kind": w.actor_kind,
@@ -144,7 +151,9 @@ def _edges(parts: list[tuple[Expected, Any]]) -> list[dict[str, Any]]:
 def _kind(industry: Industry, source: Source, contract: Contract, kind: Kind) -> dict[str, Any]:
     parts = {shortcut: (share, expected(chain, industry.tasks)) for share, chain, shortcut in variants(kind)}
     whole, needed, full = mixed(list(parts.values())), kind.needed, parts[False][1]
-    row = {
+    undamaged = prod(1 - pair.swapped * pair.damage for pair in kind.orders)
+    regular = {"success": _rounded(full.right * undamaged), "cost_usd_mean": _cost(industry, full)}
+    row: dict[str, Any] = {
         "kind": kind.title,
         "source": source.name,
         "client": contract.client,
@@ -154,14 +163,15 @@ def _kind(industry: Industry, source: Source, contract: Contract, kind: Kind) ->
         "start": _shares(whole.starts),
         "end": _shares(whole.ends),
         "edges": _edges([(whole, str)]),
-        "regular": {"share": parts[False][0], "success": _rounded(full.right), "cost_usd_mean": _cost(industry, full)},
+        "regular": {"share": parts[False][0], **regular},
         "needed": [{"task": n.task, "damage": n.damage, "skipped": n.skipped} for n in kind.every_needed],
+        **({"orders": [vars(pair) for pair in kind.orders]} if kind.orders else {}),
         "shortcut": None,
-        "success": _rounded(full.right),
+        "success": _rounded(full.right * undamaged),
     }
     if needed:
         share, short = parts[True]
-        success = short.right * (1 - needed.damage)
+        success = short.right * undamaged * (1 - needed.damage)
         row |= {
             "shortcut": {
                 "share": share,
@@ -169,7 +179,7 @@ def _kind(industry: Industry, source: Source, contract: Contract, kind: Kind) ->
                 "cost_usd_mean": _cost(industry, short),
                 "edges": [{"src": a, "dst": b} for a, b in sorted(short.transitions) if (a, b) not in full.transitions],
             },
-            "success": _rounded((1 - share) * full.right + share * success),
+            "success": _rounded((1 - share) * full.right * undamaged + share * success),
         }
     return row
 

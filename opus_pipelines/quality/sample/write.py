@@ -1,4 +1,4 @@
-"""Writes the sample: history of five sources, intakes of six contracts, settings, and the truth.
+"""Writes the sample: history of seven sources, intakes of ten contracts, settings, and the truth.
 
 The same seed gives the same bytes.
 """
@@ -13,15 +13,17 @@ from pathlib import Path
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.quality.sample import history_files
 from opus_pipelines.quality.sample.cases import Case, draw_cases
-from opus_pipelines.quality.sample.sources import SOURCES, ContractFiles, Source, all_contracts, by_mail
+from opus_pipelines.quality.sample.sources import HARDER, SOURCES, ContractFiles, Source, all_contracts, by_mail
 from opus_pipelines.quality.sample.truth import truth
 
 WRITERS: dict[str, Callable[[Source, list[Case]], bytes]] = {
     "brightwater_expenses": history_files.expenses,
     "brightwater_invoices": history_files.ledger,
     "castellan_household": history_files.jsonl_claims,
+    "eastmere_permits": history_files.xes_permits,
     "harbourline_claims": history_files.xes_claims,
     "meridian_coding": history_files.xes_visits,
+    "nordhafen_transport": history_files.jsonl_claims,
 }
 SETTINGS = """\
 # Settings of the sample. Every key is optional; docs/reference/settings.md lists them all.
@@ -55,20 +57,25 @@ class SampleSummary:
     files: int
 
 
-def write_sample(directory: Path, seed: int = 0, incomplete: bool = False) -> SampleSummary:
+def write_sample(directory: Path, seed: int = 0, incomplete: bool = False, harder: bool = False) -> SampleSummary:
     """Writes history/, intakes/, opus.toml and truth.json into `directory`, over files of the same names.
 
     `incomplete`: whether incomplete and mixed intakes are written, too, each contract's in a contract of their own.
+    `harder`: whether the contracts of `HARDER` are written, too; the files of the others do not depend on it.
     Raises InputError where that is not possible.
     """
     with _writing_to(directory):
         directory.mkdir(parents=True, exist_ok=True)
-    contracts = all_contracts()
+    every = (*SOURCES, *HARDER) if harder else SOURCES
+    sources = [source for source in every if source.has_history]
+    contracts = all_contracts(every)
     if incomplete:
         contracts += [by_mail(files) for files in contracts]
-    drawn = {s.name: _cases(seed, s) for s in SOURCES}
-    contents = {"opus.toml": SETTINGS.encode(), "truth.json": _truth(seed, contracts)}
-    for source in SOURCES:
+    drawn = {s.name: _cases(seed, s) for s in sources}
+    told = truth(seed, every) | {"intakes": _intakes(contracts)}
+    told_json = json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+    contents = {"opus.toml": SETTINGS.encode(), "truth.json": told_json.encode()}
+    for source in sources:
         contents[f"history/{source.name}/source.toml"] = source.settings.encode()
         contents[f"history/{source.name}/{source.file}"] = _packed(
             source.file, WRITERS[source.name](source, drawn[source.name])
@@ -83,10 +90,10 @@ def write_sample(directory: Path, seed: int = 0, incomplete: bool = False) -> Sa
         directory / "history",
         directory / "intakes",
         directory / "truth.json",
-        clients=len({c.client for s in SOURCES for c in s.contracts}),
-        industries=len({s.industry.name for s in SOURCES}),
+        clients=len({c.client for s in every for c in s.contracts}),
+        industries=len({s.industry.name for s in every}),
         contracts=len(contracts),
-        sources=len(SOURCES),
+        sources=len(sources),
         cases=len(cases),
         task_implementations=sum(len(c.performed) for c in cases),
         intakes=sum(len(files.kinds) for files in contracts),
@@ -100,8 +107,8 @@ def _cases(seed: int, source: Source) -> list[Case]:
     return sorted(cases, key=lambda case: case.performed[0].ready_ms)
 
 
-def _truth(seed: int, contracts: list[ContractFiles]) -> bytes:
-    intakes = [
+def _intakes(contracts: list[ContractFiles]) -> list[dict[str, object]]:
+    return [
         {
             "client": f.contract.client,
             "contract": f.contract.name,
@@ -113,7 +120,6 @@ def _truth(seed: int, contracts: list[ContractFiles]) -> bytes:
         for f in contracts
         for name, kinds in f.kinds.items()
     ]
-    return (json.dumps(truth(seed) | {"intakes": intakes}, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def _packed(name: str, data: bytes) -> bytes:

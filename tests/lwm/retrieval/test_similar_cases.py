@@ -89,6 +89,27 @@ def test_a_name_with_a_colon_is_found() -> None:
     assert found.consensus.tasks == ("a", "b")
 
 
+def test_the_end_of_a_path_in_a_record_states_its_attribute_where_no_other_ends_alike() -> None:
+    rows = [
+        case(n, "ab", {"claim.facts.severity": "high" if n % 2 else "low", "a.id": str(n % 3), "b.id": str(n % 4)})
+        for n in range(60)
+    ]
+    history = scope(rows)
+    assert history.attributes_of(intake("severity: high\nid: 2")) == {"claim.facts.severity": "high"}
+    assert history.states_attributes(intake("severity: high"))
+    assert not history.states_attributes(intake("it is severe"))
+
+
+def test_an_attribute_decides_among_many_cases_with_like_texts() -> None:
+    """Two hundred cases have nearly the text; those of the nearest sixty are nearly all of the other class."""
+    rows = [case(n, "aeb" if n % 4 == 0 else "ab", {"risk": "B" if n % 4 == 0 else "A"}) for n in range(200)]
+    cosines = [0.99 - (0.02 if n % 4 == 0 else 0.0) for n in range(200)]
+    vectors = {f"i{n:04d}": np.array([c, np.sqrt(1 - c * c)]) for n, c in enumerate(cosines)}
+    found = scope(rows, vectors).similar(intake("risk: B"), np.array([1.0, 0.0]))
+    assert (found.basis, found.consensus.tasks) == ("text and attributes", ("a", "e", "b"))
+    assert found.consensus.support["e"] > 0.9
+
+
 def test_with_neither_text_nor_attributes_all_cases_count() -> None:
     found = scope([case(n, "ab", started_at=None) for n in range(8)]).similar(intake("a case"), np.zeros(3))
     assert (found.basis, found.consensus.tasks, found.consensus.cases) == ("all cases", ("a", "b"), 8.0)

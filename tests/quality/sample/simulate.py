@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.quality.sample.model import normalise
+from opus_pipelines.quality.sample.earned import PlannedStep, Step, earned_usd, kind_of, step_of, way_of
 from opus_pipelines.workflow.model import OutputNode, TaskNode, Workflow
 
-Step = tuple[str, str, str | None]
+__all__ = ["Step", "expected_reward", "kind_of", "simulate_chain", "simulate_workflow", "step_of", "way_of"]
 
 
 @dataclass(frozen=True)
@@ -105,15 +105,15 @@ def expected_reward(
 
     Raises InputError as it does.
     """
-    right, cost, tasks = 1.0, 0.0, {task.id: task for task in workflow.tasks}
+    tasks = {task.id: task for task in workflow.tasks}
+    steps = []
     for name in _by_start(workflow, start_ms):
-        p, q, spent = _means(truth, industry, tasks[name])
-        right, cost = p * right + q * (1 - right), cost + spent
-    done = [step_of(truth, industry, t.title) for t in workflow.tasks if not t.is_review]
-    for needed in kind_of(truth, industry, done, kind)["needed"]:
-        if needed["task"] not in done:
-            right *= 1 - needed["damage"]
-    return sum(map(_gain_usd, workflow.outputs)) * right - cost
+        node = tasks[name]
+        _known_way(truth, industry, node)
+        mode = (str(node.actor_kind), node.model)
+        starts, ends = start_ms[name], start_ms[name] + (node.duration_ms or 0.0)
+        steps.append(PlannedStep(node.title, mode, starts, ends, node.is_review, node.p, node.q, node.cost_usd))
+    return earned_usd(truth, industry, kind, sum(map(_gain_usd, workflow.outputs)), steps)
 
 
 def _gain_usd(output: OutputNode) -> float:
@@ -146,12 +146,6 @@ def _done(
     return (way["p"], way["q"], *_spend(truth, way, random, runs))
 
 
-def _means(truth: dict[str, Any], industry: str, node: TaskNode) -> tuple[float, float, float]:
-    """p, q and the mean dollars."""
-    way = _known_way(truth, industry, node)
-    return (node.p, node.q, node.cost_usd) if way is None else (way["p"], way["q"], way["cost_usd_mean"])
-
-
 def _known_way(truth: dict[str, Any], industry: str, node: TaskNode) -> dict[str, Any] | None:
     """The truth's way of doing a node's task, None of a review that it does not know; raises InputError of
     any other.
@@ -162,47 +156,6 @@ def _known_way(truth: dict[str, Any], industry: str, node: TaskNode) -> dict[str
         if not node.is_review:
             raise
         return None
-
-
-def step_of(truth: dict[str, Any], industry: str, title_or_key: str) -> str:
-    """The canonical task behind a title or any source's raw key; raises InputError."""
-    wanted = normalise(title_or_key)
-    tasks = _industry(truth, industry)["tasks"]
-    for task in tasks:
-        if wanted == normalise(task["task"]) or wanted in task["nodes"]:
-            return str(task["task"])
-    known = ", ".join(t["task"] for t in tasks)
-    raise InputError(f"{title_or_key!r} is no task of {industry} in the truth; it has {known}")
-
-
-def way_of(truth: dict[str, Any], industry: str, task: str, actor_kind: str, model: str | None) -> dict[str, Any]:
-    """The way of a canonical task by kind of actor and model; raises InputError naming the ways there are."""
-    ways = next(t for t in _industry(truth, industry)["tasks"] if t["task"] == task)["ways"]
-    for way in ways:
-        if (way["actor_kind"], way["model"]) == (actor_kind, model):
-            return dict(way)
-    known = ", ".join(" ".join(filter(None, (w["actor_kind"], w["model"]))) for w in ways)
-    raise InputError(f"{task} is never done by {actor_kind} {model or ''}; its ways are: {known}")
-
-
-def kind_of(truth: dict[str, Any], industry: str, tasks: Sequence[str], kind: str | None = None) -> dict[str, Any]:
-    """The named kind of case, or of history's the one whose regular tasks overlap most (Jaccard) with `tasks`; raises
-    InputError.
-    """
-    kinds = _industry(truth, industry)["kinds"]
-    if kind is None:
-        seen, done = [k for k in kinds if k["cases"]], set(tasks)
-        return dict(max(seen, key=lambda k: len(set(k["always"]) & done) / len(set(k["always"]) | done)))
-    found = [k for k in kinds if k["kind"] == kind]
-    if not found:
-        raise InputError(f"{kind!r} is no kind of case of {industry}; it has {', '.join(k['kind'] for k in kinds)}")
-    return dict(found[0])
-
-
-def _industry(truth: dict[str, Any], industry: str) -> dict[str, Any]:
-    if industry not in truth["industries"]:
-        raise InputError(f"{industry!r} is no industry of the truth; it has {', '.join(truth['industries'])}")
-    return dict(truth["industries"][industry])
 
 
 def _spend(
