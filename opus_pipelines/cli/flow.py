@@ -154,7 +154,8 @@ def page(file: Path, prior: Path | None, utterance: str, retrieved: Path | None,
     Example:
       opus flow page after.bpmn --prior before.bpmn -o after.html
     """
-    from opus_pipelines.reporting.pages.flows import FlowPage, flow_page, read_retrieved
+    from opus_pipelines.reporting.pages.flows import FlowPage, read_retrieved
+    from opus_pipelines.reporting.pages.render import flow_page
     from opus_pipelines.workflow.blocks.formats.registry import read_flow
 
     try:

@@ -29,11 +29,13 @@ from opus_pipelines.reporting.pages.contract import (
     paired,
     total,
 )
-from opus_pipelines.reporting.pages.flows import FlowPage, Retrieved, flow_page
+from opus_pipelines.reporting.pages.flows import FlowPage, Retrieved, difference_svg, flow_svg, flow_text
 from opus_pipelines.reporting.tasks import Row
+from opus_pipelines.workflow.blocks.difference import difference
+from opus_pipelines.workflow.blocks.edits import described
 from opus_pipelines.workflow.blocks.formats.bpmn_reader import read_bpmn
 from opus_pipelines.workflow.blocks.formats.python_ir import parse_ir
-from opus_pipelines.workflow.blocks.model import Flow
+from opus_pipelines.workflow.blocks.model import Flow, activities, identified
 
 _OWN = "opus_pipelines.reporting.pages"  # the package of the templates and of what they include
 FLOW_LIST = "flows.html"
@@ -107,6 +109,7 @@ def environment() -> Environment:
         "hours": formatting.hours,
         "number": formatting.number,
         "shown": _shown,
+        "printable": lambda text: "".join(c if c in "\n\t" or c.isprintable() else "\ufffd" for c in text),
         "paired_with": paired,
         "decision": decision_text,
         "slug": slug,
@@ -193,6 +196,24 @@ def render_flows(rows: Sequence[Row]) -> dict[str, str]:
         rows=listed, most=_MOST_ROWS, is_cut=len(rows) == _MOST_ROWS, number=formatting.number, **inline()
     )
     return {FLOW_LIST: text, **pages}
+
+
+def flow_page(page: FlowPage) -> str:
+    """Returns the HTML of the page of a flow; equal pages give equal texts."""
+    operations = difference(identified(page.prior), page.flow) if page.prior else ()
+    return (
+        environment()
+        .get_template("flow.html")
+        .render(
+            page=page,
+            picture=Markup(difference_svg(page.prior, page.flow) if page.prior else flow_svg(page.flow)),
+            operations=[described(each) for each in operations],
+            text=flow_text(page.flow),
+            text_before=flow_text(page.prior) if page.prior else "",
+            used=set(activities(page.flow)),
+            **inline(),
+        )
+    )
 
 
 def flow_page_of(row: Row) -> str:
