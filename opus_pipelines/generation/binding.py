@@ -6,6 +6,7 @@ do it, and a step that it rules out is in none though they did. What differs fro
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 from opus_pipelines.generation.records import GenerationContext, Request, Retrieved
 from opus_pipelines.generation.refusals import wanted_hours
@@ -16,6 +17,7 @@ from opus_pipelines.lwm.precedence import Pair
 from opus_pipelines.lwm.retrieval.completeness import CRITICAL_SUPPORT
 from opus_pipelines.lwm.retrieval.named_rules import REPLACED, REQUESTED, NamedRule, named_rules, requested_steps_of
 from opus_pipelines.lwm.retrieval.rule_constraints import IN_FORCE, IntakeStatements, ResolvedRule, RuleConstraints
+from opus_pipelines.lwm.retrieval.unknown_steps import UnknownStep
 from opus_pipelines.lwm.stitching import IndustryCounts
 from opus_pipelines.wkg.graph import WorkGraph
 
@@ -70,11 +72,16 @@ NOTHING_BOUND = Bound()
 
 
 def bound_rules(
-    request: Request, cases: Sequence[SimilarCase], critical: Iterable[frozenset[str]], context: GenerationContext
+    request: Request,
+    cases: Sequence[SimilarCase],
+    critical: Iterable[frozenset[str]],
+    unknown: Sequence[UnknownStep],
+    context: GenerationContext,
 ) -> Bound:
     """Returns the rules of the intake's procedures that name steps and hold for the request.
 
-    A step whose condition the request does not state stays where most similar cases did it, or outcomes need it.
+    The steps that history lacks are demanded. A step whose condition the request does not state stays where most
+    similar cases did it, or outcomes need it.
     """
     intake = request.intake
     if intake.industry is None:
@@ -88,6 +95,7 @@ def bound_rules(
     if context.catalogue is not None:
         tools = context.catalogue.resolved(intake.industry).by_name.values()
         titles |= {tool.task_id: tool.title for tool in tools if not tool.is_known}
+    titles |= {step.task.task_id: step.task.title for step in unknown}
     times = {task: tasks[task].implementations for task in titles if task in tasks}
     inputs = None if request.is_only else [sentence.text for sentence in request.intention.decoded.inputs]
     asked = IntakeStatements.of(intake, inputs).request_text
@@ -96,6 +104,7 @@ def bound_rules(
     named = {rule.tasks[0] for rule in wanted}
     found = [
         *wanted,
+        *(step.rule for step in unknown),
         *(
             r
             for r in named_rules(intake.elements, titles, asked, times)
@@ -134,17 +143,22 @@ def _shares(cases: Sequence[SimilarCase]) -> dict[str, float]:
 
 
 def with_bound(
-    written: Sequence[TaskSequence], bound: Bound, counts: IndustryCounts, graph: WorkGraph
+    written: Sequence[TaskSequence], bound: Bound, counts: IndustryCounts, graph: WorkGraph, like: Mapping[str, str]
 ) -> list[TaskSequence]:
     """Returns the sequences with a version of each that keeps the rules, where it does not keep them itself.
 
-    Of a step that no successful case did, the edges of the graph tell what it follows.
+    Of a step that no successful case did, the edges of the graph tell what it follows. A step that history lacks goes
+    where the known task goes that is `like` it, and several such steps in the order of their sentences.
     """
     if not bound.rules:
         return list(written)
     gone, unknown = bound.ruled_out(counts), bound.demanded - set(counts.tasks)
     before = dict(counts.before)
     before |= {pair: edge.transitions for pair, edge in graph.edges.items() if not unknown.isdisjoint(pair)}
+    for new, old in like.items():
+        before |= {(a, new): n for (a, b), n in counts.before.items() if b == old}
+        before |= {(new, b): n for (a, b), n in counts.before.items() if a == old}
+    before |= dict.fromkeys(combinations(like, 2), 1)
     known = {sequence.tasks for sequence in written}
     repaired: dict[tuple[str, ...], TaskSequence] = {}
     for sequence in written:

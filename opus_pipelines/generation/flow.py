@@ -81,9 +81,10 @@ def draft(retrieved: Retrieved, context: GenerationContext) -> Drafted:
     )
     written = context.model.generate(asked)
     usage = context.model.usage(asked)
-    bound = Bound(retrieved.named)
+    bound, unknown = Bound(retrieved.named), {step.task.task_id: step for step in retrieved.unknown}
+    alike = {task: step.like for task, step in unknown.items()}
     if bound.rules:
-        written = with_bound(written, bound, counts_of(index, request.intake.industry), graph)
+        written = with_bound(written, bound, counts_of(index, request.intake.industry), graph, alike)
     written = with_chosen(written, evidence.decided, subgraphs)
     sequences = {make_id("q", request.intention_id, s.subgraph, s.tasks): s for s in written}
     wfg = workflow_graph({name: _dag(s.tasks, retrieved.stitched) for name, s in sequences.items()}, graph)
@@ -97,8 +98,9 @@ def draft(retrieved: Retrieved, context: GenerationContext) -> Drafted:
     declared = context.history(industry).resolved.declared(asked_for)
     new = [step for step in steps if step.task_id not in declared]
     nearest = nearest_tasks(new, graph, index.index, like, context.encoder)
-    whole = with_new_steps(graph, new, nearest)
-    whole = replace(whole, tasks=whole.tasks | declared) if declared else whole
+    whole, nearest = with_new_steps(graph, new, nearest), nearest | alike
+    added = declared | {task: step.task for task, step in unknown.items()}
+    whole = replace(whole, tasks=whole.tasks | added) if added else whole
     return Drafted(retrieved, sequences, wfg, whole, nearest, usage, frozenset(declared))
 
 

@@ -31,6 +31,7 @@ from opus_pipelines.lwm.retrieval.requested_steps import History, required_group
 from opus_pipelines.lwm.retrieval.routing import Routed
 from opus_pipelines.lwm.retrieval.similar_cases import StartOutcomes
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
+from opus_pipelines.lwm.retrieval.unknown_steps import UnknownStep
 from opus_pipelines.lwm.stitching import Stitched, critical_groups
 from opus_pipelines.lwm.workflow_graph import WFG
 from opus_pipelines.wkg.graph import WorkGraph
@@ -152,6 +153,7 @@ class Retrieved:
         unlike: why no case of history is like the request; None where one is.
         stitched: the plan that joins the processes; None where the intake asks for one.
         named: the rules of the intake's procedures that name their steps and hold for the request.
+        unknown: the steps that the procedures of a client without history ask for and that history lacks.
     """
 
     request: Request
@@ -164,6 +166,7 @@ class Retrieved:
     unlike: str | None = None
     stitched: Stitched | None = None
     named: tuple[NamedRule, ...] = ()
+    unknown: tuple[UnknownStep, ...] = ()
 
     @property
     def critical(self) -> list[frozenset[str]]:

@@ -41,6 +41,7 @@ from opus_pipelines.lwm.retrieval.routing import Routed, Router, subgraphs_of
 from opus_pipelines.lwm.retrieval.similar_cases import StartOutcomes
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.lwm.retrieval.task_names import refuse_misspelt_tasks, unknown_demands
+from opus_pipelines.lwm.retrieval.unknown_steps import UnknownStep, unknown_steps
 from opus_pipelines.lwm.stitching import (
     Stitched,
     combined_precedence,
@@ -85,8 +86,10 @@ def retrieve(request: Request, context: GenerationContext) -> Retrieved:
         raise Refused("nothing in the Work Knowledge Graph is near this intake: neither a task nor a case of history")
     procedure = _procedure(request, context)
     steps = procedure.steps if procedure else ()
+    unknown = _unknown_steps(request, context)
+    completeness = replace(completeness, undecided_reason=_doubt_of(unknown) or completeness.undecided_reason)
     titles = [t.title for t in tasks.values() if intake.industry is None or intake.industry in t.industries]
-    _check_stated(request, titles, [step.name for step in steps], context)
+    _check_stated(request, titles, [*(s.name for s in steps), *(s.task.title for s in unknown)], context)
     alone = expected if by_input or are_few(cases) else None
     critical = _critical_tasks(cases, completeness, request, context)
     first = ProcessDemand(cases, alone.critical(critical) if alone else critical)
@@ -110,7 +113,8 @@ def retrieve(request: Request, context: GenerationContext) -> Retrieved:
         alone.joined(critical_groups(processes), context.index.graph) if alone else (),
         unlike,
         plan,
-        bound_rules(request, cases, critical, context).rules,
+        bound_rules(request, cases, critical, unknown, context).rules,
+        unknown,
     )
 
 
@@ -316,6 +320,23 @@ def _procedure(request: Request, context: GenerationContext) -> ParsedProcedure 
     return with_unanimous_steps(
         read, history.procedures.successes(part, industry) if part else (), context.index.graph.tasks
     )
+
+
+def _unknown_steps(request: Request, context: GenerationContext) -> tuple[UnknownStep, ...]:
+    """Returns the steps that a client without history asks for and that history lacks; a catalogue names all there are.
+
+    Of several Intentions none tells which of them a procedure is for.
+    """
+    if Part.PROCEDURE in context.without or context.catalogue is not None or not request.is_only:
+        return ()
+    return unknown_steps(request.intake, context.index, context.encoder)
+
+
+def _doubt_of(unknown: Sequence[UnknownStep]) -> str | None:
+    if not unknown:
+        return None
+    names = ", ".join(repr(step.task.title) for step in unknown)
+    return f"history has no case of this client, and none that did what its own procedure asks for: {names}"
 
 
 def _critical_tasks(

@@ -39,7 +39,7 @@ NO_GRAPH = WorkGraph.of([], [])
 def test_what_is_demanded_stands_where_history_has_it_and_what_is_ruled_out_is_gone() -> None:
     bound = Bound((rule("must_contain", "f"), rule("must_not_contain", "w"), rule("before", "p", "c")))
     assert keeping("abcp", bound, {("a", "f"): 9, ("f", "c"): 9, ("f", "p"): 9, ("b", "f"): 9}) == tuple("abfpc")
-    made = with_bound([TaskSequence(0, tuple("awp"), 1.0, "history")], bound, counts("awp", "afp"), NO_GRAPH)
+    made = with_bound([TaskSequence(0, tuple("awp"), 1.0, "history")], bound, counts("awp", "afp"), NO_GRAPH, {})
     assert [(s.tasks, s.source) for s in made] == [(tuple("awp"), "history"), (tuple("afp"), "procedure")]
 
 

@@ -53,6 +53,11 @@ def is_third_person(word: str) -> bool:
     )
 
 
+def lemma_of(word: str) -> str:
+    """Return the base form of a verb: "inspect" of "inspected"; a word that is no verb as it is."""
+    return min(_lemmas(word), key=lambda lemma: (lemma == word, len(lemma), lemma), default=word)
+
+
 def may_be_third_person(word: str) -> bool:
     """Return whether the word may be a verb's third person: "checks"."""
     return word.endswith("s") and any(word in getInflection(lemma, tag="VBZ") for lemma in _lemmas(word))

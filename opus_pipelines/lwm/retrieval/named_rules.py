@@ -364,6 +364,13 @@ def named_rules(
     ]
 
 
+def holds_for(sentence: Sentence, request: str) -> bool:
+    """Tells whether an English sentence has no condition, or one that the request states."""
+    condition = _grammar(ENGLISH).condition(sentence.text, sentence.shape)
+    rarity = _rarity([sentence], NamedTasks({}))
+    return not condition or RequestText(request).holds(condition, rarity, ENGLISH) is True
+
+
 def requested_steps_of(elements: Iterable[Element], titles: Mapping[str, str]) -> list[NamedRule]:
     """Returns the steps that a request names by their titles, and the order of those that it lists.
 

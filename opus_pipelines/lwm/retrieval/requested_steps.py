@@ -212,26 +212,33 @@ def _task(step: ProcedureStep, like: Task | None) -> Task:
         description=None,
         instructions=step.instructions,
         implementations=0,
-        p_basis=_as_estimate(like.p, like.p_basis),
+        p_basis=as_estimate(like.p, like.p_basis),
         p_n=0,
-        q_basis=_as_estimate(like.q, like.q_basis),
+        q_basis=as_estimate(like.q, like.q_basis),
         q_n=0,
-        execution_modes=tuple(_as_new_mode(mode) for mode in like.execution_modes[:1]),
+        execution_modes=tuple(estimated_mode(mode) for mode in like.execution_modes[:1]),
     )
 
 
-def _as_estimate(value: float | None, basis: str | None) -> str | None:
+def as_estimate(value: float | None, basis: str | None) -> str | None:
     """Return the basis of a figure that is taken over from another task; a prior stays a prior."""
     return None if value is None else "prior" if basis == "prior" else "estimated"
 
 
-def _as_new_mode(like: ExecutionMode) -> ExecutionMode:
+def estimated_mode(like: ExecutionMode) -> ExecutionMode:
+    """Return an execution mode with the figures of another task's; their intervals are as wide as those of priors."""
     return replace(
         like,
         implementations=0,
         instructions=(),
+        p_lower=None,
+        p_upper=None,
+        q_lower=None,
+        q_upper=None,
         p_n=0,
         q_n=0,
+        duration_n=0,
+        cost_n=0,
         basis="estimated",
         duration_basis="estimated",
         cost_basis="estimated",

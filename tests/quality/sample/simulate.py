@@ -13,6 +13,7 @@ from opus_pipelines.quality.sample.earned import PlannedStep, Step, earned_usd, 
 from opus_pipelines.workflow.model import OutputNode, TaskNode, Workflow
 
 __all__ = ["Step", "expected_reward", "kind_of", "simulate_chain", "simulate_workflow", "step_of", "way_of"]
+ESTIMATED = "estimated"  # the basis of the figures of a step that history lacks
 
 
 @dataclass(frozen=True)
@@ -70,12 +71,13 @@ def simulate_workflow(
 
     A task is done right with the truth's p where all its parents are right, else with q; `parents` puts others in place
     of the workflow's own, as where work in parallel is seen as done one after the other. A review that the truth does
-    not know has the figures of its node. Raises InputError for any other task or way unknown.
+    not know has the figures of its node. A step whose figures are estimates is one that history lacks: where the truth
+    has no such task or way, it corrects nothing. Raises InputError for any other task or way unknown.
     """
     random = np.random.default_rng(seed)
     above = parents or {node.id: workflow.predecessors(node.id) for node in workflow.nodes}
     whole = np.ones(runs, bool)
-    done = [step_of(truth, industry, t.title) for t in workflow.tasks if not t.is_review]
+    done = [name for t in workflow.tasks if not t.is_review and (name := _task_of(truth, industry, t)) is not None]
     for needed in kind_of(truth, industry, done, kind)["needed"]:
         if needed["task"] not in done:
             whole &= random.random(runs) >= needed["damage"]
@@ -142,7 +144,7 @@ def _done(
     """p, q, and the dollars and milliseconds of each run."""
     way = _known_way(truth, industry, node)
     if way is None:
-        return node.p, node.q, node.cost_usd, node.duration_ms
+        return node.p, node.q if node.is_review else 0.0, node.cost_usd, node.duration_ms
     return (way["p"], way["q"], *_spend(truth, way, random, runs))
 
 
@@ -153,7 +155,17 @@ def _known_way(truth: dict[str, Any], industry: str, node: TaskNode) -> dict[str
     try:
         return way_of(truth, industry, step_of(truth, industry, node.title), str(node.actor_kind), node.model)
     except InputError:
-        if not node.is_review:
+        if not (node.is_review or node.p_basis == ESTIMATED):
+            raise
+        return None
+
+
+def _task_of(truth: dict[str, Any], industry: str, node: TaskNode) -> str | None:
+    """The canonical task of a node, None of a step that neither history nor the truth has."""
+    try:
+        return step_of(truth, industry, node.title)
+    except InputError:
+        if node.p_basis != ESTIMATED:
             raise
         return None
 
