@@ -20,10 +20,10 @@ ALGORITHM_VERSIONS: dict[str, int] = {
     "wkg": 7,
     "requirements": 8,  # documents to Intention, goals, rules and constraints (generation/intentions)
     # routing, similar cases, critical tasks of the intake, SWKG (generation/neighbours, generation/subgraph_*)
-    "retrieval": 24,
+    "retrieval": 25,
     "lwm": 4,  # the history backend of the Large Work Model (generation/sequences); part of the model version
     # Workflow Graph, search, reviews, evaluation, ranking, confidence (generation/wfg_*, workflows/optimized)
-    "planning": 14,
+    "planning": 15,
     "generation": 11,  # the chain from an intake to its rows, and all tables of a result that no other stage makes
     "reporting": 3,  # reports/cost and reports/reward
 }

@@ -104,7 +104,7 @@ def bound_rules(
     named = {rule.tasks[0] for rule in wanted}
     found = [
         *wanted,
-        *(step.rule for step in unknown),
+        *(rule for step in unknown for rule in step.rules),
         *(
             r
             for r in named_rules(intake.elements, titles, asked, times)

@@ -15,7 +15,16 @@ from opus_pipelines.generation.decisions import all_rejected, with_chosen
 from opus_pipelines.generation.planning.candidates import NEEDED, plan_candidates, rank_candidates
 from opus_pipelines.generation.planning.context import Candidate, Draft, RankingContext, Requirements
 from opus_pipelines.generation.planning.prices import LeadTimes, Prices
-from opus_pipelines.generation.records import Drafted, GenerationContext, Planned, Ranked, Refused, Request, Retrieved
+from opus_pipelines.generation.records import (
+    Drafted,
+    GenerationContext,
+    Part,
+    Planned,
+    Ranked,
+    Refused,
+    Request,
+    Retrieved,
+)
 from opus_pipelines.generation.refusals import elsewhere, missing_data
 from opus_pipelines.generation.retrieve import retrieve
 from opus_pipelines.generation.search.costs import Baseline, baseline, task_baselines
@@ -40,7 +49,14 @@ from opus_pipelines.lwm.retrieval.rule_constraints import (
 )
 from opus_pipelines.lwm.retrieval.task_names import TaskMatcher
 from opus_pipelines.lwm.stitching import Stitched, counts_of
-from opus_pipelines.lwm.workflow_graph import Dag, chain, join_components, linear_extensions, workflow_graph
+from opus_pipelines.lwm.workflow_graph import (
+    ALGORITHM_1,
+    Dag,
+    chain,
+    join_components,
+    linear_extensions,
+    workflow_graph,
+)
 from opus_pipelines.workflow.evaluation.calendar import Calendar
 from opus_pipelines.workflow.files import Weights
 
@@ -88,7 +104,10 @@ def draft(retrieved: Retrieved, context: GenerationContext) -> Drafted:
     written = with_chosen(written, evidence.decided, subgraphs)
     sequences = {make_id("q", request.intention_id, s.subgraph, s.tasks): s for s in written}
     wfg = workflow_graph({name: _dag(s.tasks, retrieved.stitched) for name, s in sequences.items()}, graph)
-    wfg = join_components(wfg, graph, index.task_similarity)
+    if Part.ALGORITHM_1 in context.without:
+        wfg = replace(wfg, edges={pair: edge for pair, edge in wfg.edges.items() if edge.origin != ALGORITHM_1})
+    if Part.ALGORITHM_2 not in context.without:
+        wfg = join_components(wfg, graph, index.task_similarity)
     industry = request.intake.industry
     like = None if index.unknown_industry_reason(industry) else industry  # no task of an unknown industry is known
     if industry is None and retrieved.unlike:

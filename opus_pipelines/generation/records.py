@@ -76,6 +76,10 @@ class Part(StrEnum):
     ROUTING = "routing"
     CRITICAL_TASKS = "critical tasks"
     COMPOSITION = "composition"
+    UNKNOWN_STEPS = "steps that history lacks"
+    SUBGRAPHS = "SWKG"
+    ALGORITHM_1 = "Algorithm 1"
+    ALGORITHM_2 = "Algorithm 2"
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from opus_pipelines.intakes.requirements.intention import missing_part
 from opus_pipelines.lwm.interface import ProcessDemand, SimilarCase
 from opus_pipelines.lwm.retrieval.case_memory import encoded_requests, request_of
 from opus_pipelines.lwm.retrieval.completeness import (
+    LEAST_COSINE,
     OUTCOMES,
     SUPPORT,
     Completeness,
@@ -37,7 +38,7 @@ from opus_pipelines.lwm.retrieval.requested_steps import (
     requested_steps,
     with_unanimous_steps,
 )
-from opus_pipelines.lwm.retrieval.routing import Routed, Router, subgraphs_of
+from opus_pipelines.lwm.retrieval.routing import Routed, Router, subgraphs_of, whole_of
 from opus_pipelines.lwm.retrieval.similar_cases import StartOutcomes
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.lwm.retrieval.task_names import refuse_misspelt_tasks, unknown_demands
@@ -46,6 +47,7 @@ from opus_pipelines.lwm.stitching import (
     Stitched,
     combined_precedence,
     combined_processes,
+    counts_of,
     critical_groups,
     demanded_tasks,
     stitch,
@@ -80,7 +82,10 @@ def retrieve(request: Request, context: GenerationContext) -> Retrieved:
     completeness = agreed_with(completeness, cases)
     expected = _expected_work(given if by_input else request, by_input, context)
     routed = [] if Part.ROUTING in context.without else _routed(request, expected, context)
-    found = subgraphs_of(context.index.graph, routed, cases)
+    graph = context.index.graph
+    found = (
+        [whole_of(graph, intake.industry)] if Part.SUBGRAPHS in context.without else subgraphs_of(graph, routed, cases)
+    )
     subgraphs = [_named(subgraph, request, n) for n, subgraph in enumerate(found)]
     if not subgraphs:
         raise Refused("nothing in the Work Knowledge Graph is near this intake: neither a task nor a case of history")
@@ -119,9 +124,13 @@ def retrieve(request: Request, context: GenerationContext) -> Retrieved:
 
 
 def _check_stated(request: Request, titles: Collection[str], new: Sequence[str], context: GenerationContext) -> None:
-    """Raises SettingsError for misspelt names in stated constraints, and Refused for demands that cannot be met."""
+    """Raises SettingsError for misspelt names in stated constraints, and Refused for demands that cannot be met.
+
+    A name that history does not have is no mistake where history has no case of the client: it has names of its own.
+    """
     constraints, names = request.intake.constraints, context.index.names
-    refuse_misspelt_tasks(constraints, names, titles, new)
+    if not context.index.is_new_client(request.intake.client, request.intake.industry):
+        refuse_misspelt_tasks(constraints, names, titles, new)
     if reason := unknown_demands(constraints, names, titles, new):
         raise Refused(reason)
 
@@ -327,9 +336,11 @@ def _unknown_steps(request: Request, context: GenerationContext) -> tuple[Unknow
 
     Of several Intentions none tells which of them a procedure is for.
     """
-    if Part.PROCEDURE in context.without or context.catalogue is not None or not request.is_only:
+    intake, index = request.intake, context.index
+    is_asked = context.catalogue is None and request.is_only and index.is_new_client(intake.client, intake.industry)
+    if not is_asked or not context.without.isdisjoint({Part.PROCEDURE, Part.UNKNOWN_STEPS}):
         return ()
-    return unknown_steps(request.intake, context.index, context.encoder)
+    return unknown_steps(intake, index, context.encoder)
 
 
 def _doubt_of(unknown: Sequence[UnknownStep]) -> str | None:
@@ -348,9 +359,11 @@ def _critical_tasks(
     if completeness.rule != OUTCOMES:
         return completeness.critical
     intake, index = request.intake, context.index
-    groups = critical_tasks(
-        cases, index.critical_task_rows(intake.industry), intake.client, context.settings.generation
-    )
+    settings, usual = context.settings.generation, None
+    if cases and cases[0].similarity < LEAST_COSINE and index.is_new_client(intake.client, intake.industry):
+        counts = counts_of(index, intake.industry)
+        usual = {t for t, share in zip(counts.tasks, counts.of_all, strict=True) if share > settings.usual_share}
+    groups = critical_tasks(cases, index.critical_task_rows(intake.industry), intake.client, settings, usual)
     return [steps for group in groups if (steps := group - index.passive)]
 
 

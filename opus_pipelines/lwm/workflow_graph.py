@@ -17,6 +17,8 @@ from opus_pipelines.core.errors import WorkflowError
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.workflow.model import INPUT, OUTPUT
 
+ALGORITHM_1 = "algorithm1"  # the origin of the edges of the WKG between dags
+
 
 @dataclass(frozen=True)
 class Dag:
@@ -127,7 +129,7 @@ def workflow_graph(dags: Mapping[str, Dag], graph: WorkGraph, origin: str = "his
         ends = [(INPUT, n) for n in dag.first] + [(n, OUTPUT) for n in dag.last]
         _add(edges, [*dag.edges, *ends], sequence)
     crossing = {pair for pair in _crossing(dags, graph) if pair not in edges}
-    origins = {pair: "algorithm1" if pair in crossing else origin for pair in sorted(crossing | edges.keys())}
+    origins = {pair: ALGORITHM_1 if pair in crossing else origin for pair in sorted(crossing | edges.keys())}
     return WFG(
         {n: _node(n, graph, origin, nodes[n]) for n in sorted(nodes)},
         {pair: _edge(pair, graph, kind, edges.get(pair, set())) for pair, kind in origins.items()},

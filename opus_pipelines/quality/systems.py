@@ -17,6 +17,7 @@ from opus_pipelines.core.ids import digest, make_id
 from opus_pipelines.generation.flow import rank_workflows, read_requests
 from opus_pipelines.generation.records import GenerationContext, Part, Ranked, Refused, Request
 from opus_pipelines.intakes.catalogues.entries import Catalogue, DeclaredTask
+from opus_pipelines.intakes.contract_settings import Review
 from opus_pipelines.intakes.elements import Element
 from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.language.embedding.texts import plain, unit
@@ -164,6 +165,10 @@ def _without(part: Part) -> Callable[[GenerationContext], GenerationContext]:
     return lambda context: replace(context, without=context.without | {part})
 
 
+def _no_reviews(context: GenerationContext) -> GenerationContext:
+    return replace(context, terms=replace(context.terms, review=Review()))
+
+
 def _no_walks(context: GenerationContext) -> GenerationContext:
     model = context.model
     return replace(context, model=model.without_walks() if isinstance(model, HistoryBackend) else model)
@@ -198,6 +203,15 @@ ABLATIONS: dict[str, Ablation] = {
         Ablation(
             "no critical tasks", "no task is required because cases failed without it", _without(Part.CRITICAL_TASKS)
         ),
+        Ablation(
+            "no unknown steps",
+            "a new client's procedure asks for no step that history lacks",
+            _without(Part.UNKNOWN_STEPS),
+        ),
+        Ablation("no SWKG", "the LWM writes in the whole graph of the industry", _without(Part.SUBGRAPHS)),
+        Ablation("no Algorithm 1", "no edge of the graph joins two sequences", _without(Part.ALGORITHM_1)),
+        Ablation("no Algorithm 2", "components of the Workflow Graph stay apart", _without(Part.ALGORITHM_2)),
+        Ablation("no reviews", "no review is placed", _no_reviews),
         Ablation("no composition", "an intake demands one process only", _without(Part.COMPOSITION)),
     )
 }

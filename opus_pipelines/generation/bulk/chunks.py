@@ -45,6 +45,7 @@ from opus_pipelines.lwm.retrieval.intentions import likeness_of
 from opus_pipelines.lwm.retrieval.requested_steps import texts_to_encode
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.lwm.retrieval.task_names import refuse_unknown_prices
+from opus_pipelines.lwm.retrieval.unknown_steps import texts_to_align
 from opus_pipelines.wkg.snapshot import Snapshot, brought
 
 if TYPE_CHECKING:
@@ -242,6 +243,8 @@ class WorkerState:
             if industry is not None and self.model.serves(industry):
                 texts |= dict.fromkeys(texts_of([request_of(intake.elements)]))
                 texts |= dict.fromkeys(catalogue.texts_to_encode(intake.elements, industry))
+            if not inherited.catalogue and self.index.is_new_client(intake.client, intake.industry):
+                texts |= dict.fromkeys(texts_to_align(intake))
             texts |= dict.fromkeys(texts_to_write(intake.elements, intake.industry, self.model, self.index))
         own = [element for element in intake.elements if element.role != INHERITED]
         return replace(intake, elements=own), None, list(texts)

@@ -10,7 +10,7 @@ two orders of the same steps, the one with the higher expected F1 of its consecu
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -148,19 +148,26 @@ ALTERNATIVE_MARGIN = 0.1  # most by which the success rate with an alternative m
 
 
 def critical_tasks(
-    cases: Sequence[SimilarCase], needs: Iterable[Mapping[str, Any]], client: str | None, settings: Generation
+    cases: Sequence[SimilarCase],
+    needs: Iterable[Mapping[str, Any]],
+    client: str | None,
+    settings: Generation,
+    usual: Collection[str] | None = None,
 ) -> list[frozenset[str]]:
     """Return groups of tasks, in order of their ids; a workflow must do at least one task of each group.
 
-    `needs` are rows of wkg/needs.
+    `needs` are rows of wkg/needs. `usual`: the tasks that most cases of the industry did, where the similar cases are
+    of other work, so that what is usual among these alone counts for nothing; None where they are of this work.
     """
     taught = [c for c in cases if c.is_informative and c.tasks]
     if sum(c.weight for c in taught if c.success) >= MIN_SUCCESSES:
-        return _groups_by_cases(taught, settings)
+        return _groups_by_cases(taught, settings, usual)
     return _groups_by_kind(cases, needs, client)
 
 
-def _groups_by_cases(cases: list[SimilarCase], settings: Generation) -> list[frozenset[str]]:
+def _groups_by_cases(
+    cases: list[SimilarCase], settings: Generation, usual: Collection[str] | None
+) -> list[frozenset[str]]:
     """Return the groups by forward selection.
 
     The first is the task with the surest lift, the next the surest among the cases that did it, and so on. A test
@@ -171,8 +178,8 @@ def _groups_by_cases(cases: list[SimilarCase], settings: Generation) -> list[fro
     while task := _most_certain(remaining, frozenset().union(*groups)):
         groups.append(_with_alternatives(task, remaining))
         remaining = remaining.where(lambda c, group=groups[-1]: not group.isdisjoint(c.tasks))  # type: ignore[misc]
-    usual = _usual_tasks(remaining, frozenset().union(*groups), settings)
-    return sorted([*groups, *(frozenset({t}) for t in usual)], key=sorted)
+    often = _usual_tasks(remaining, frozenset().union(*groups), settings)
+    return sorted([*groups, *(frozenset({t}) for t in often if usual is None or t in usual)], key=sorted)
 
 
 def tasks_done(cases: Sequence[SimilarCase]) -> tuple[list[str], np.ndarray, np.ndarray]:

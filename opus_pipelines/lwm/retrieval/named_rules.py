@@ -364,11 +364,12 @@ def named_rules(
     ]
 
 
-def holds_for(sentence: Sentence, request: str) -> bool:
-    """Tells whether an English sentence has no condition, or one that the request states."""
+def without_condition(sentence: Sentence, request: str) -> str | None:
+    """Returns an English sentence without its condition, None where the request does not state the condition."""
     condition = _grammar(ENGLISH).condition(sentence.text, sentence.shape)
-    rarity = _rarity([sentence], NamedTasks({}))
-    return not condition or RequestText(request).holds(condition, rarity, ENGLISH) is True
+    if condition and not RequestText(request).holds(condition, _rarity([sentence], NamedTasks({})), ENGLISH):
+        return None
+    return _main(sentence.text, condition).strip(" ,")
 
 
 def requested_steps_of(elements: Iterable[Element], titles: Mapping[str, str]) -> list[NamedRule]:

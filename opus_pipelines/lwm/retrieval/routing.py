@@ -247,3 +247,11 @@ def subgraphs_of(graph: WorkGraph, routed: Sequence[Routed], cases: Sequence[Sim
             seeds.setdefault(task, min([r.similarity for r in routed], default=0.0))
     near = neighbourhoods(graph, sorted(seeds.items()))
     return [steiner(graph, n.terminals, n.tasks) for n in near]
+
+
+def whole_of(graph: WorkGraph, industry: str | None) -> SubWKG:
+    """Return all tasks of an industry with their edges, as an evaluation has them in place of the SWKGs."""
+    tasks = [task for task, known in sorted(graph.tasks.items()) if industry is None or industry in known.industries]
+    inside = set(tasks)
+    edges = tuple(edge for pair, edge in graph.edges.items() if inside.issuperset(pair))
+    return SubWKG(dict.fromkeys(tasks, "terminal"), edges)

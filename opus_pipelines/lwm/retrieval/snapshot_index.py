@@ -217,6 +217,13 @@ class SnapshotIndex:
         """Return the rows of wkg/needs of an industry."""
         return self._needs.get(industry, [])
 
+    def is_new_client(self, client: str | None, industry: str | None) -> bool:
+        """Return whether history has cases of the industry, and all of them are of other clients."""
+        if client is None or industry is None:
+            return False
+        clients = self.cases.table["client"].take(pa.array(self.cases.rows_of(industry)))
+        return len(clients) > 0 and not pc.any(pc.fill_null(pc.equal(clients, client), True)).as_py()
+
     def is_known_variant(self, tasks: tuple[str, ...]) -> bool:
         """Return whether a case of history followed exactly this sequence."""
         return tasks in self._variants

@@ -19,6 +19,7 @@ from opus_pipelines.core.errors import SettingsError
 from opus_pipelines.core.ids import SameObject
 from opus_pipelines.core.settings import Cost
 from opus_pipelines.intakes.procedures.names import rarity_among
+from opus_pipelines.language.embedding.texts import plain
 from opus_pipelines.language.word_stems import same, stems, within
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.workflow.constraints import Constraints, folded
@@ -60,6 +61,7 @@ class TaskNames:
     def __init__(self, graph: WorkGraph, aliases: Iterable[Mapping[str, Any]]) -> None:
         self._graph = graph
         self._tasks: dict[str, set[str]] = defaultdict(set)
+        self._by_words: dict[str, set[str]] = defaultdict(set)
         self._names: dict[str, set[str]] = defaultdict(set)
         self._stems: dict[str, tuple[tuple[str, ...], ...]] = {}
         for task in graph.tasks.values():
@@ -71,11 +73,15 @@ class TaskNames:
 
     def _add(self, name: str, task: str) -> None:
         self._tasks[folded(name)].add(task)
+        self._by_words[plain(name)].add(task)
         self._names[task].add(folded(name))
 
     def tasks(self, name: str) -> frozenset[str]:
-        """Return the ids of the tasks with this name."""
-        return frozenset(self._tasks.get(folded(name), ()))
+        """Return the ids of the tasks with this name; where no name is written so, of those with the same words.
+
+        A new client writes "Verify Coverage" where another one's history has `verify_coverage`.
+        """
+        return frozenset(self._tasks.get(folded(name), ())) or frozenset(self._by_words.get(plain(name), ()))
 
     def titles(self, name: str) -> list[str]:
         """Return the titles of the tasks with this name, sorted."""

@@ -15,20 +15,18 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean
 from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
 
 from opus_pipelines.core.ids import make_id
-from opus_pipelines.intakes.elements import Element
 from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.intakes.requirements.rules import Sentence, sentences_of
 from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.language.embedding.texts import plain
 from opus_pipelines.language.grammar.modality import (
     MUST,
+    PAST,
     coordinated,
     forbids,
     is_finite,
@@ -40,7 +38,7 @@ from opus_pipelines.language.grammar.modality import (
 )
 from opus_pipelines.language.reading.languages import ENGLISH, language_of
 from opus_pipelines.language.word_stems import stem_set, stems, word_set
-from opus_pipelines.lwm.retrieval.named_rules import NamedRule, NamedTasks, holds_for
+from opus_pipelines.lwm.retrieval.named_rules import NamedRule, NamedTasks, without_condition
 from opus_pipelines.lwm.retrieval.requested_steps import as_estimate, estimated_mode
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.wkg.graph import ExecutionMode, Task
@@ -52,6 +50,7 @@ _BEHIND = re.compile(
     r",|\b(?:before|after|until|when|once|while|because|so that|since|unless|if|where|whether|which|that|who|what|how"
     r"|all the same|at the same time|at once)\b"
 )
+_THEN = re.compile(r"\bbefore (?P<then>(?:(?!\b(?:if|when|unless|while)\b)[^,])+)")
 _OBJECT_ENDS = re.compile(
     r"\b(?:of|on|in|by|with|for|from|to|at|as|into|against|over|between|within|without|during|through|via|per|item by"
     r" item|one by one|above|below|under|again|first|then|also|both|together|immediately|promptly|directly"
@@ -72,6 +71,7 @@ _ACTOR = re.compile(r"^(?:the|an?|each|every|one|two|our|somebody|someone)\b")
 
 LEAST_KNOWN = 1.0  # cosine and share of words from which a clause means a task of history
 _PERSON = "human"
+_SOFTNESS = 0.25  # score that makes a known task count e times as much
 _FIGURES = ("p", "q", "duration_ms_mean", "cost_usd_mean", "cost_compute_usd", "cost_model_usd", "cost_human_usd")
 
 
@@ -80,61 +80,60 @@ class UnknownStep:
     """A step that no case of history did.
 
     `like`: the known task that is most like it, from which it takes its place. `task`: what is estimated of it.
+    `then`: the known task that its sentence says comes behind it.
     """
 
     task: Task
     like: str
     sentence: Sentence
     document: str
+    then: str | None = None
 
     @property
-    def rule(self) -> NamedRule:
-        """The rule that demands the step."""
-        return NamedRule("must_contain", (self.task.task_id,), self.sentence, self.document, UNKNOWN)
+    def rules(self) -> list[NamedRule]:
+        """The rules that demand the step, and say before which other one it comes."""
+        task = self.task.task_id
+        order = [NamedRule("before", (task, self.then), self.sentence, self.document)] if self.then else []
+        return [NamedRule("must_contain", (task,), self.sentence, self.document, UNKNOWN), *order]
 
 
 @dataclass(frozen=True)
 class _Clause:
     """What a clause asks for: a step titled as history titles tasks, "Inspect vehicle".
 
-    `is_sure`: it obliges, orders or tells who does it.
+    `is_sure`: it obliges, orders or tells who does it. `then`: what it says comes behind the step, "" where nothing.
     """
 
     text: str
     title: str
     is_sure: bool
+    then: str
 
 
-def is_new_client(intake: Intake, index: SnapshotIndex) -> bool:
-    """Tells whether history has no case of the intake's client in its industry."""
-    cases = index.cases.table
-    own = pc.and_(pc.equal(cases["client"], intake.client or ""), pc.equal(cases["industry"], intake.industry or ""))
-    return not pc.any(own).as_py()
-
-
-def texts_to_align(elements: Sequence[Element]) -> list[str]:
+def texts_to_align(intake: Intake) -> list[str]:
     """Returns every text whose vector `unknown_steps` asks for."""
-    return [clause.text for _, _, clause in _clauses(elements)]
+    return [text for *_, clause in _clauses(intake) for text in (clause.text, clause.then) if text]
 
 
 def unknown_steps(intake: Intake, index: SnapshotIndex, encoder: TextEncoder) -> tuple[UnknownStep, ...]:
-    """Returns the steps, in the order of the documents; none where history has cases of the client."""
-    request = "\n".join([intake.title or "", *(e.text or "" for e in intake.elements if e.role == "input")])
+    """Returns the steps, in the order of the documents."""
     graph, passive = index.snapshot.graph, index.passive
     known = {t: k for t, k in graph.tasks.items() if intake.industry in k.industries and t not in passive}
-    asked = [c for c in _clauses(intake.elements) if _counts(c[2], intake) and holds_for(c[1], request)]
-    if not known or not asked or not is_new_client(intake, index):
+    asked = [found for found in _clauses(intake) if _counts(found[2], intake)]
+    if not known or not asked:
         return ()
     names = NamedTasks({task: known[task].title for task in known})
-    likeness = _Likeness(known, index)
-    vectors = encoder.encode([clause.text for *_, clause in asked])
+    texts = texts_to_align(intake)
+    likeness = _Likeness(known, index, dict(zip(texts, encoder.encode(texts), strict=True)))
     found: dict[str, UnknownStep] = {}
-    for (document, sentence, clause), vector in zip(asked, vectors, strict=True):
+    for document, sentence, clause in asked:
         task_id = make_id("t", "new", intake.industry or "", plain(clause.title))
-        score, like = likeness.best(clause.text, vector)
-        if task_id not in found and score < LEAST_KNOWN and not names.named(clause.title):
-            task = _estimated(task_id, clause.title, known[like], list(known.values()))
-            found[task_id] = UnknownStep(task, like, sentence, document)
+        scores = likeness.scores(clause.text)
+        like = max(scores, key=lambda task: scores[task])
+        if task_id not in found and scores[like] < LEAST_KNOWN and not names.named(clause.title):
+            task = _estimated(task_id, clause.title, known, scores)
+            then = likeness.means(clause.then) if clause.then else None
+            found[task_id] = UnknownStep(task, like, sentence, document, then)
     return tuple(found.values())
 
 
@@ -147,19 +146,25 @@ def _counts(clause: _Clause, intake: Intake) -> bool:
 class _Likeness:
     """How like known tasks a clause is: by vectors, and by its words in all that history says of a task."""
 
-    def __init__(self, known: Mapping[str, Task], index: SnapshotIndex) -> None:
+    def __init__(self, known: Mapping[str, Task], index: SnapshotIndex, vectors: Mapping[str, np.ndarray]) -> None:
         self._tasks = sorted(task for task in known if task in index.task_vectors)
-        self._vectors = np.stack([index.task_vectors[task] for task in self._tasks])
+        self._of_tasks, self._of_texts = np.stack([index.task_vectors[task] for task in self._tasks]), vectors
         self._words = [_words_of(known[task]) for task in self._tasks]
         self._times = Counter(word for words in self._words for word in words)
 
-    def best(self, text: str, vector: np.ndarray) -> tuple[float, str]:
-        """Returns the score of the task that is most like a clause, and that task."""
+    def scores(self, text: str) -> dict[str, float]:
+        """Returns by task how like it a clause is."""
         weights = {word: math.log((1 + len(self._words)) / (self._times[word] + 0.5)) for word in stems(text)}
         whole = sum(weights.values()) or 1.0
         shares = [sum(weight for word, weight in weights.items() if word in own) / whole for own in self._words]
-        scores = (self._vectors @ vector + np.array(shares)).round(6)
-        return float(scores.max()), self._tasks[int(scores.argmax())]
+        scores = self._of_tasks @ self._of_texts[text] + np.array(shares)
+        return dict(zip(self._tasks, scores.round(6).tolist(), strict=True))
+
+    def means(self, text: str) -> str | None:
+        """Returns the task that a clause means, None where it means none."""
+        scores = self.scores(text)
+        best = max(scores, key=lambda task: scores[task])
+        return best if scores[best] >= LEAST_KNOWN else None
 
 
 def _words_of(task: Task) -> frozenset[str]:
@@ -168,53 +173,51 @@ def _words_of(task: Task) -> frozenset[str]:
     )
 
 
-def _estimated(task_id: str, title: str, like: Task, known: Sequence[Task]) -> Task:
+def _estimated(task_id: str, title: str, known: Mapping[str, Task], scores: Mapping[str, float]) -> Task:
     """Returns a new task with estimated figures.
 
-    A person does it where people do such work: nobody knows that a program could. Its figures are those of the people
-    who do the task that is like it, else the mean of all people's; else it takes those of the task that is like it.
+    A person does it where people do such work: nobody knows that a program could. Its figures are the means over the
+    known tasks in the execution modes of people, else in their most frequent modes; the more like the new task one is,
+    the more it counts.
     """
-    by_people = [mode for mode in like.execution_modes if mode.actor_kind == _PERSON]
-    modes = by_people or [m for task in known for m in task.execution_modes if m.actor_kind == _PERSON]
-    modes = modes or list(like.execution_modes[:1])
-    means: dict[str, Any] = {name: _mean([getattr(mode, name) for mode in modes]) for name in _FIGURES}
-    mode = estimated_mode(replace(modes[0], **means) if modes else ExecutionMode())
-    p, q = (mode.p, mode.q) if mode.p is not None else (like.p, like.q)
-    return Task(
-        task_id,
-        title,
-        industries=like.industries,
-        p=p,
-        p_basis=as_estimate(p, mode.basis),
-        q=q,
-        q_basis=as_estimate(q, mode.basis),
-        execution_modes=(replace(mode, actor_group=None, clients=()),),
-    )
+    usual = {task: one.execution_modes for task, one in known.items() if one.execution_modes}
+    by_people = {t: [m for m in modes if m.actor_kind == _PERSON] for t, modes in usual.items()}
+    modes = [(t, m) for t, found in by_people.items() for m in found] or [(t, modes[0]) for t, modes in usual.items()]
+    weights = [math.exp(scores.get(task, 0.0) / _SOFTNESS) for task, _ in modes]
+    means: dict[str, Any] = {name: _mean([getattr(m, name) for _, m in modes], weights) for name in _FIGURES}
+    like = max(modes, key=lambda mode: scores.get(mode[0], 0.0))[1] if modes else ExecutionMode()
+    mode = estimated_mode(replace(like, actor_group=None, clients=(), **means))
+    p_basis, q_basis = as_estimate(mode.p, like.basis), as_estimate(mode.q, like.basis)
+    return Task(task_id, title, p=mode.p, p_basis=p_basis, q=mode.q, q_basis=q_basis, execution_modes=(mode,))
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fmean(known) if known else None
+def _mean(values: Sequence[float | None], weights: Sequence[float]) -> float | None:
+    known = [(value, weight) for value, weight in zip(values, weights, strict=True) if value is not None]
+    return sum(value * weight for value, weight in known) / sum(weight for _, weight in known) if known else None
 
 
-def _clauses(elements: Sequence[Element]) -> Iterator[tuple[str, Sentence, _Clause]]:
-    """Yields the clauses of an intake's own procedures that may ask for a step, with their documents and sentences."""
-    for element in elements:
+def _clauses(intake: Intake) -> Iterator[tuple[str, Sentence, _Clause]]:
+    """Yields the clauses of an intake's own procedures that may ask for a step, with their documents and sentences.
+
+    A sentence with a condition counts where the title or the client input states it.
+    """
+    request = "\n".join([intake.title or "", *(e.text or "" for e in intake.elements if e.role == "input")])
+    for element in intake.elements:
         if element.role == "process" and element.text and language_of(element.text) in (ENGLISH, None):
             for sentence in sentences_of(element):
-                if sentence.shape in ("prose", "item"):
-                    for clause in _asking(sentence.text):
-                        yield f"{element.role}/{element.name}", sentence, clause
+                text = without_condition(sentence, request) if sentence.shape in ("prose", "item") else None
+                for clause in _asking(text or ""):
+                    yield f"{element.role}/{element.name}", sentence, clause
 
 
 def _asking(text: str) -> Iterator[_Clause]:
     for piece in _BREAKS.split(text.strip().rstrip(".!")):
         clause = " ".join(piece.casefold().split())
-        for part in () if tells_only(clause) or forbids(clause) else coordinated(clause):
-            main = _BEHIND.split(part)[0].strip()
+        for part in () if tells_only(clause) or forbids(clause) or PAST.search(clause) else coordinated(clause):
+            main, then = _BEHIND.split(part)[0].strip(), _THEN.search(part)
             found = _verb_and_object(main)
             if found is not None and (title := _title(*found[:2])):
-                yield _Clause(main, title, found[2])
+                yield _Clause(main, title, found[2], then["then"].strip() if then else "")
 
 
 def _verb_and_object(clause: str) -> tuple[str, str, bool] | None:
