@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ablations import Asked, Bench  # beside this file
 from near_cases import print_row
+from parts import Asked, Bench  # beside this file
 
 from opus_pipelines.generation.flow import generate
 from opus_pipelines.generation.records import Ranked, Refused

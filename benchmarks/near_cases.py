@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ablations import Asked, Bench, simulated_reward  # type: ignore[import-not-found]  # beside this file
+from parts import Asked, Bench, simulated_reward  # type: ignore[import-not-found]  # beside this file
 
 from opus_pipelines.generation.flow import generate
 from opus_pipelines.generation.records import Part, Ranked, Refused
