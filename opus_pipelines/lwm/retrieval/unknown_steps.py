@@ -67,9 +67,7 @@ _PASSIVE = re.compile(
 )
 _HAVE_DONE = re.compile(r"^(?:have|get)\s(?P<what>(?:the|an?|each|every|its|their)\s.+?)\s(?P<verb>[a-z-]+ed|[a-z]+)$")
 _ACTOR = re.compile(r"^(?:the|an?|each|every|one|two|our|somebody|someone)\b")
-
-
-LEAST_KNOWN = 1.0  # cosine and share of words from which a clause means a task of history
+SURELY_KNOWN = 1.0  # cosine and share of words from which a clause means a task of history
 _PERSON = "human"
 _SOFTNESS = 0.25  # score that makes a known task count e times as much
 _FIGURES = ("p", "q", "duration_ms_mean", "cost_usd_mean", "cost_compute_usd", "cost_model_usd", "cost_human_usd")
@@ -130,7 +128,7 @@ def unknown_steps(intake: Intake, index: SnapshotIndex, encoder: TextEncoder) ->
         task_id = make_id("t", "new", intake.industry or "", plain(clause.title))
         scores = likeness.scores(clause.text)
         like = max(scores, key=lambda task: scores[task])
-        if task_id not in found and scores[like] < LEAST_KNOWN and not names.named(clause.title):
+        if task_id not in found and scores[like] < SURELY_KNOWN and not names.named(clause.title):
             task = _estimated(task_id, clause.title, known, scores)
             then = likeness.means(clause.then) if clause.then else None
             found[task_id] = UnknownStep(task, like, sentence, document, then)
@@ -164,7 +162,7 @@ class _Likeness:
         """Returns the task that a clause means, None where it means none."""
         scores = self.scores(text)
         best = max(scores, key=lambda task: scores[task])
-        return best if scores[best] >= LEAST_KNOWN else None
+        return best if scores[best] >= SURELY_KNOWN else None
 
 
 def _words_of(task: Task) -> frozenset[str]:
