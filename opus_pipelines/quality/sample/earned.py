@@ -24,6 +24,7 @@ class PlannedStep:
         start_ms, finish_ms: when it is done; steps in parallel overlap.
         is_review: whether it only looks at what another step left.
         p, q, cost_usd: of the plan.
+        is_estimated: whether history lacks the step, so that the plan may have a way that the truth does not know.
     """
 
     title: str
@@ -34,6 +35,7 @@ class PlannedStep:
     p: float = 1.0
     q: float = 0.0
     cost_usd: float = 0.0
+    is_estimated: bool = False
 
 
 def earned_usd(truth: Truth, industry: str, kind: str, gain_usd: float, steps: Sequence[PlannedStep]) -> float:
@@ -45,7 +47,7 @@ def earned_usd(truth: Truth, industry: str, kind: str, gain_usd: float, steps: S
     done: dict[str, PlannedStep] = {}
     for step in steps:
         task = None if step.is_review else found_task(known, step.title)
-        p, q, spent = (step.p, step.q, step.cost_usd) if task is None else _means(truth, industry, task, step.mode)
+        p, q, spent = (step.p, step.q, step.cost_usd) if task is None else _means(truth, industry, task, step)
         right, cost = p * right + q * (1 - right), cost + spent
         if task is not None:
             done.setdefault(task["task"], step)
@@ -64,13 +66,13 @@ def _undamaged(kind: Mapping[str, Any], done: Mapping[str, PlannedStep]) -> floa
     return left
 
 
-def _means(
-    truth: Truth, industry: str, task: Mapping[str, Any], mode: tuple[str, str | None] | None
-) -> tuple[float, float, float]:
-    """Returns p, q and the mean dollars of a task in this mode; of all its ways by their shares where there is none."""
-    if mode is None:
+def _means(truth: Truth, industry: str, task: Mapping[str, Any], step: PlannedStep) -> tuple[float, float, float]:
+    """Returns p, q and the mean dollars of a task in the step's mode; of all ways by their shares where it has none."""
+    if step.mode is None:
         return task["p"], task["q"], task["cost_usd_mean"]
-    way = way_of(truth, industry, task["task"], *mode)
+    if step.is_estimated and not any((way["actor_kind"], way["model"]) == step.mode for way in task["ways"]):
+        return step.p, 0.0, step.cost_usd
+    way = way_of(truth, industry, task["task"], *step.mode)
     return way["p"], way["q"], way["cost_usd_mean"]
 
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 _WORKFLOWS = """
 SELECT i.client, i.contract, i.folder, n.intention_id, o.reward_usd,
     list({'title': t.title, 'actor_kind': t.actor_kind, 'model': t.model, 'start_ms': t.start_ms,
-          'finish_ms': t.finish_ms, 'is_review': t.kind = 'review', 'p': t.p, 'q': t.q, 'cost_usd': t.cost_usd}
+          'finish_ms': t.finish_ms, 'is_review': t.kind = 'review', 'p': t.p, 'q': t.q, 'cost_usd': t.cost_usd,
+          'is_estimated': t.p_basis = 'estimated'}
          ORDER BY t.start_ms, t.position) AS steps
 FROM generation_intakes i
 JOIN generation_intentions n USING (intake_id)
@@ -125,4 +126,6 @@ def _planned(step: Mapping[str, Any]) -> PlannedStep:
     kind, model = step["actor_kind"], step["model"]
     mode = None if kind is None else (kind, model)
     values = {name: step[name] or 0.0 for name in ("start_ms", "finish_ms", "p", "q", "cost_usd")}
-    return PlannedStep(step["title"], mode, is_review=step["is_review"], **values)
+    return PlannedStep(
+        step["title"], mode, is_review=step["is_review"], is_estimated=bool(step["is_estimated"]), **values
+    )

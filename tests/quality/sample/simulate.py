@@ -114,7 +114,8 @@ def expected_reward(
         _known_way(truth, industry, node)
         mode = (str(node.actor_kind), node.model)
         starts, ends = start_ms[name], start_ms[name] + (node.duration_ms or 0.0)
-        steps.append(PlannedStep(node.title, mode, starts, ends, node.is_review, node.p, node.q, node.cost_usd))
+        figures = node.p, node.q, node.cost_usd, node.p_basis == ESTIMATED
+        steps.append(PlannedStep(node.title, mode, starts, ends, node.is_review, *figures))
     return earned_usd(truth, industry, kind, sum(map(_gain_usd, workflow.outputs)), steps)
 
 

@@ -77,6 +77,13 @@ def test_an_unknown_way_of_a_known_task_is_refused() -> None:
         earned_usd(TRUTH, "permits", "extension", 100.0, [PlannedStep("Sign", ("code", None))])
 
 
+def test_a_step_that_history_lacks_has_its_own_figures_where_the_truth_has_no_such_way_and_corrects_nothing() -> None:
+    wrong = PlannedStep("Unknown", ("human", None), p=0.0)
+    step = PlannedStep("Sign", ("code", None), p=0.5, q=0.9, cost_usd=3.0, is_estimated=True)
+    alone, behind = (earned_usd(TRUTH, "permits", "extension", 100.0, steps) for steps in ([step], [wrong, step]))
+    assert (alone, behind) == (pytest.approx(100 * 0.5 - 3.0), pytest.approx(-3.0))
+
+
 def test_the_second_step_before_the_first_damages_as_often_as_the_truth_says() -> None:
     permits = read_industry("permits")
     cases = draw_cases(0, permits.industry, "Building Permits", permits.kinds["permits"][0])
