@@ -303,8 +303,6 @@ def programs(run: Run) -> None:
                 "program",
                 "improve",
                 "--method",
-                "random edits",
-                "--method",
                 "random programs",
                 "--calls",
                 30,

@@ -99,8 +99,8 @@ def run(options: Options, /, file: Path, texts: tuple[str, ...], tasks_file: Pat
     "--method",
     "methods",
     multiple=True,
-    type=click.Choice(["policy gradient", "random edits", "random programs"]),
-    help="How programs are proposed; may be repeated. Default: the first two.",
+    type=click.Choice(["policy gradient", "random programs"]),
+    help="How programs are proposed; may be repeated. Default: both.",
 )
 @click.option(
     "--interpreter",
@@ -123,7 +123,7 @@ def run(options: Options, /, file: Path, texts: tuple[str, ...], tasks_file: Pat
 @click.option("-o", "--output", type=FILE, help="Write the program that is best on the tasks to select on.")
 @click.pass_obj
 def improve(options: Options, /, file: Path | None, output: Path | None, **how: Any) -> None:
-    """Improve the program in FILE by reward on the planning set, beside controls with the same number of calls.
+    """Improve the program in FILE by reward on the planning set, beside a control with the same number of calls.
 
     Without FILE the search begins at the manual program of the set. Tasks are split by their ids: rewards of one half
     select, the other half is asked for once, at the end. The table has the mean over seeds with its 95 % interval.
@@ -133,7 +133,7 @@ def improve(options: Options, /, file: Path | None, output: Path | None, **how: 
     Example:
       opus program improve plan.core --calls 500 --seeds 3 -o better.core
       opus program improve --generator causal_lm --interpreter causal_lm --calls 20 --seeds 1 --most-tasks 10
-      opus program improve --method "policy gradient" --method "random edits" --interpreter exact --interpreter similar
+      opus program improve --method "random programs" --interpreter exact --interpreter similar
       opus query programs
     """
     from opus_pipelines.flows.programs.drafts import program_of

@@ -1,15 +1,13 @@
-"""Drafts: programs made of a bank of phrases and models, and the edit operators that lead from one to another.
+"""Drafts: programs made of a bank of phrases and models. Every draft is a valid program.
 
-Every draft is a valid program, whatever edits led to it: the policy over edits is constrained by the grammar. An item
-uses a model always, or where the task mentions a phrase. An alternative takes the place of the items behind it, up to
-the first that is none: if, else if, else. A repeat goes back to the item before it while a phrase is mentioned, which
-is a back edge (and may never end: the limit of rounds ends such a run).
+An item uses a model always, or where the task mentions a phrase. An alternative takes the place of the items behind it,
+up to the first that is none: if, else if, else. A repeat goes back to the item before it while a phrase is mentioned,
+which is a back edge (and may never end: the limit of rounds ends such a run).
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
@@ -17,9 +15,6 @@ from opus_pipelines.core.errors import InputError
 from opus_pipelines.workflow.blocks.formats.core_program import NEXT, CoreProgram, CoreStep
 
 ALWAYS = ""  # the phrase of an item without a decision
-Operator = Literal["add", "alternative", "remove", "replace", "rewrite", "swap", "repeat"]
-EDIT_OPERATORS: tuple[Operator, ...] = ("add", "alternative", "remove", "replace", "rewrite", "swap", "repeat")
-PRIOR = (0.3, 0.2, 0.15, 0.15, 0.05, 0.1, 0.05)  # of the operators, for every method and control
 MOST_ITEMS = 30
 _ASK = re.compile(r'call \w+ = mentions\(task=task, phrase="([^"]*)"\)')
 _USE = re.compile(r'call plan = add_model\(plan=plan, model="([^"]*)"\)')
@@ -57,39 +52,6 @@ class Item:
 
 
 Draft = tuple[Item, ...]
-
-
-@dataclass(frozen=True)
-class Edit:
-    """One edit: its operator, the place, and the phrase and the model that it brings."""
-
-    operator: Operator
-    place: int
-    phrase: str = ALWAYS
-    model: str = ""
-
-
-def applied(draft: Draft, edit: Edit) -> Draft:
-    """Returns the draft after an edit; one that does not fit the draft changes nothing."""
-    items = list(draft)
-    at = edit.place
-    if edit.operator in ("add", "alternative") and len(items) < MOST_ITEMS:
-        instead = edit.operator == "alternative" and edit.phrase != ALWAYS
-        items.insert(min(at, len(items)), Item(edit.phrase, edit.model, instead=instead))
-    elif edit.operator == "repeat" and items and len(items) < MOST_ITEMS:
-        items.insert(min(at, len(items)), Item(edit.phrase, "", 1))
-    elif at < len(items):
-        if edit.operator == "remove":
-            del items[at]
-        elif edit.operator == "replace":
-            items[at] = Item(edit.phrase, edit.model, instead=items[at].instead and edit.phrase != ALWAYS)
-        elif edit.operator == "rewrite":
-            instead = items[at].instead and edit.phrase != ALWAYS
-            items[at] = Item(edit.phrase, items[at].model, items[at].back, instead)
-        elif edit.operator == "swap" and len(items) > 1:
-            other = (at + 1) % len(items)
-            items[at], items[other] = items[other], items[at]
-    return tuple(items)
 
 
 def typed(draft: Draft, bank: Bank) -> Draft:
@@ -164,13 +126,6 @@ def _numbered(program: CoreProgram) -> list[tuple[str, str, list[tuple[str, int]
         for step in program.steps
         if step.kind != "terminal"
     ]
-
-
-def random_edit(draft: Draft, bank: Bank, generator: np.random.Generator) -> Edit:
-    """Returns an edit: the operator by the prior; its place, phrase and model drawn evenly."""
-    operator = EDIT_OPERATORS[int(generator.choice(len(EDIT_OPERATORS), p=PRIOR))]
-    place = int(generator.integers(len(draft) + 1))
-    return Edit(operator, place, _drawn(bank.phrases, generator), _drawn(bank.models, generator))
 
 
 def random_draft(bank: Bank, generator: np.random.Generator) -> Draft:

@@ -44,7 +44,7 @@ class Plan:
     `most_tasks`: of each half at most so many tasks, because a language model takes long; None: all.
     """
 
-    methods: Sequence[str] = ("policy gradient", "random edits")
+    methods: Sequence[str] = METHODS
     interpreters: Sequence[str] = ("exact",)
     seeds: Sequence[int] = tuple(range(10))
     calls: int = 2_000

@@ -1,4 +1,4 @@
-"""Searches for a better program by reward (AutoFlow 1.4 and 1.5), beside two controls with the same number of calls.
+"""Searches for a better program by reward (AutoFlow 1.4 and 1.5), beside a control with the same number of calls.
 
 Programs are proposed by a policy that REINFORCE trains (Williams 1992; AutoFlow 1.5, 1.9).
 
@@ -6,17 +6,15 @@ Every method sees rewards of the tasks to select on only. The best program by th
 held out by their ids; nothing is chosen by that figure. A reward belongs to the very program that earned it: nothing
 repairs a program between the choice and the run.
 
-All methods share one plan for their calls. The first half is the method's own: programs drawn by the policy, or several
-walks that begin at the same program, of which the better half goes on (successive halving, Jamieson and Talwalkar
-2016); a walk may take a piece of another walk's best program (crossover). Then a coordinate search tries every single
-change: another model for a phrase, a phrase with a model added to those of its kind, an item taken out or moved. Half
-of what is left is the method's again, and so on.
+Both methods share one plan for their calls. The first half is the method's own: programs drawn by the policy, or
+drawn anew. Then a coordinate search tries every single change of the best of them: another model for a phrase, a
+phrase with a model added to those of its kind, an item taken out or moved. Half of what is left is the method's again,
+and so on.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +28,8 @@ from opus_pipelines.flows.programs.drafts import (
     Item,
     program_of,
     random_draft,
-    random_edit,
     typed,
 )
-from opus_pipelines.flows.programs.drafts import applied as edited
 from opus_pipelines.flows.programs.executors import ToolExecutor
 from opus_pipelines.flows.programs.rewards import INVALID, BudgetSpent, Harness
 from opus_pipelines.workflow.blocks.formats.core_program import CoreProgram
@@ -241,14 +237,9 @@ def climb(draft: Draft, score: Score, bank: Bank, generator: np.random.Generator
     return draft
 
 
-SEARCH_VERSION = 3
-HEAT, LAST_HEAT = 0.005, 0.002  # mean loss of the reward that is taken at the first call of a walk, and of the last one
-STAGES = ((4, 7 / 60), (2, 5 / 60))  # walks, and the share of their calls that each of them has
+SEARCH_VERSION = 4
 _OWN = 0.5  # share of the calls that are left which the method has, before a coordinate search has the others
-TASK_POLICY = "policy gradient"
-CROSSOVERS = 0.15  # share of the proposals that are crossovers, where there are other walks
-LONGEST_PIECE = 4  # items that a crossover inserts at most
-LENGTH = 0.001  # of the reward that an item must earn to be worth its place in the walk
+TASK_POLICY, RANDOM_PROGRAMS = METHODS = ("policy gradient", "random programs")
 MOST_IDLE = 3_000  # proposals in a row that were scored before: nothing new is left
 
 
@@ -312,23 +303,6 @@ class Searched:
     curve: list[tuple[int, float]]
 
 
-def _random_edits(best: Draft, bank: Bank, generator: np.random.Generator) -> Draft:
-    """Returns the draft after one or two edits that are drawn evenly."""
-    for _ in range(int(generator.integers(1, 3))):
-        best = edited(best, random_edit(best, bank, generator))
-    return best
-
-
-def _random_program(best: Draft, bank: Bank, generator: np.random.Generator) -> Draft:
-    """Returns a draft that is drawn anew."""
-    return random_draft(bank, generator)
-
-
-_RANDOM_EDITS = "random edits"
-_CONTROLS = {_RANDOM_EDITS: _random_edits, "random programs": _random_program}
-METHODS = (TASK_POLICY, *_CONTROLS)
-
-
 def improve(method: str, bank: Bank, begin: Draft, harness: Harness, seed: int) -> SearchRun:
     """Returns what a method found within the calls of the harness, beginning at a draft.
 
@@ -338,12 +312,7 @@ def improve(method: str, bank: Bank, begin: Draft, harness: Harness, seed: int) 
         raise InputError("a search needs a limit of calls")
     first = harness.score(program_of(begin))
     found, generator = SearchRun(method, seed, begin, first, first), np.random.default_rng([seed, 1])
-    search: _Search
-    if method == TASK_POLICY:
-        search = _PolicySearch(bank, harness, generator, found)
-    else:
-        drawn = partial(_CONTROLS[method], bank=bank, generator=np.random.default_rng(seed))
-        search = _WalkSearch(bank, harness, generator, found, drawn, method == _RANDOM_EDITS)
+    search = (_PolicySearch if method == TASK_POLICY else _RandomSearch)(bank, harness, generator, found)
     with suppress(BudgetSpent):
         search.run()
     return found
@@ -411,74 +380,20 @@ class _PolicySearch(_Search):
         return best[1]
 
 
-@dataclass
-class _Walk:
-    """A walk: where it stands, and the best draft that it found."""
-
-    current: Draft
-    worth: float
-    best: Draft
-    reward: float
-
-
-@dataclass
-class _WalkSearch(_Search):
-    """Walks by simulated annealing, which share the calls. `crosses`: whether they exchange pieces."""
-
-    propose: Callable[[Draft], Draft]
-    crosses: bool
+class _RandomSearch(_Search):
+    """Programs that are drawn anew, evenly."""
 
     def phase(self, calls: int) -> Draft:
-        """Walks from the best program: at first several times, then once."""
-        begin, first = self.found.best, self.found.reward
-        if self.found.proposals:
-            walk = _Walk(begin, first, begin, first)
-            self._walk(walk, calls, (), LAST_HEAT)
-            return walk.current if walk.best == begin else walk.best
+        """Draws, and returns the best program of this phase."""
         start = self.harness.calls
-        walks = [_Walk(begin, first, begin, first) for _ in range(STAGES[0][0])]
-        others: list[Draft] = []
-        for number, share in STAGES:
-            elites = [walk.best for walk in walks] if others else []
-            walks = sorted(walks, key=lambda walk: -walk.reward)[:number]
-            for walk in walks:
-                self._walk(walk, round(share * calls), elites, HEAT)
-            others = [walk.best for walk in walks]
-        last = max(walks, key=lambda walk: walk.reward)
-        self._walk(last, calls - (self.harness.calls - start), others, LAST_HEAT)
-        return last.best
-
-    def _walk(self, walk: _Walk, calls: int, elites: Sequence[Draft], heat: float) -> None:
-        """Walks by simulated annealing from the walk's best draft.
-
-        A draft that is worse than the one before is taken with a probability that falls to 0 at the last call: a
-        program with a default step cannot be improved by single edits that all help. A reward that is equal takes the
-        shorter program.
-        """
-        walk.current, walk.worth = walk.best, walk.reward
-        harness, start, idle = self.harness, self.harness.calls, 0
-        others = [draft for draft in elites if draft != walk.best] if self.crosses else []
-        while harness.calls - start < calls and idle < MOST_IDLE:
-            before = harness.calls
-            is_crossed = bool(others) and self.generator.random() < CROSSOVERS
-            draft = self._crossed(walk.current, others) if is_crossed else self.propose(walk.current)
-            reward = self.tried(draft)
-            idle = idle + 1 if harness.calls == before else 0
-            if is_better((reward, draft), (walk.reward, walk.best)):
-                walk.best, walk.reward = draft, reward
-            loss = heat * (1 - (harness.calls - start) / calls) * self.generator.exponential()
-            least = walk.worth - LENGTH * len(walk.current) - loss
-            if reward - LENGTH * len(draft) > least:
-                walk.current, walk.worth = draft, reward
-
-    def _crossed(self, draft: Draft, others: Sequence[Draft]) -> Draft:
-        """Returns the draft with the end of another one, or with a piece of it inserted."""
-        other = others[int(self.generator.integers(len(others)))]
-        place, cut = int(self.generator.integers(len(draft) + 1)), int(self.generator.integers(len(other) + 1))
-        if self.generator.random() < 0.5:
-            return (*draft[:place], *other[cut:])[:MOST_ITEMS]
-        piece = other[cut : cut + int(self.generator.integers(1, LONGEST_PIECE + 1))]
-        return (*draft[:place], *piece, *draft[place:])[:MOST_ITEMS]
+        best: tuple[float, Draft] = -np.inf, ()
+        for _ in range(MOST_IDLE):
+            draft = random_draft(self.bank, self.generator)
+            tried = self.tried(draft), draft
+            best = tried if is_better(tried, best) else best
+            if self.harness.calls - start >= calls:
+                break
+        return best[1]
 
 
 def is_better(one: tuple[float, Draft], other: tuple[float, Draft]) -> bool:

@@ -101,7 +101,7 @@ def test_the_command_searches_with_a_model_that_writes_programs(tmp_path: Path) 
 @pytest.mark.long
 @pytest.mark.filterwarnings("default")
 def test_learning_curves_are_in_mlflow(tmp_path: Path) -> None:
-    plan = Plan(("random edits",), ("exact",), (0, 1), 8, most_tasks=5)
+    plan = Plan(("random programs",), ("exact",), (0, 1), 8, most_tasks=5)
     done = experiment(program_of(MANUAL), plan)
     tracking = Tracking(Lake(tmp_path / "lake"), MLflow())
     log_curves(tracking, plan, done)
@@ -116,5 +116,5 @@ def test_learning_curves_are_in_mlflow(tmp_path: Path) -> None:
     }
     wanted = {seed: [p["best"] for p in done.curves if p["seed"] == seed] for seed in (0, 1)}
     assert curves == wanted
-    assert {run.data.params["method"] for run in runs} == {"random edits"}
+    assert {run.data.params["method"] for run in runs} == {"random programs"}
     assert all(run.data.metrics["best_report"] > 0 for run in runs)

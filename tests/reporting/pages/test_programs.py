@@ -50,7 +50,7 @@ def test_a_curve_is_drawn_from_the_first_call_to_the_last() -> None:
 @pytest.mark.long
 def test_the_page_shows_the_search_that_was_best_where_it_selected(lake: Lake) -> None:
     assert program_page(connect(lake)) is None
-    done = experiment(program_of(MANUAL), Plan(("random edits",), ("exact",), (0, 1, 2), 15))
+    done = experiment(program_of(MANUAL), Plan(("random programs",), ("exact",), (0, 1, 2), 15))
     with lake.lock():
         publish_experiment(lake, done)
     page = program_page(connect(lake))
