@@ -4,7 +4,7 @@ Which column has which meaning is stated by `[columns]` in source.toml, else tol
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import pyarrow as pa
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import canonical
 from opus_pipelines.history.columns.cases import Maps
-from opus_pipelines.history.columns.flat_log import ColumnLog, FlatLog, only_one_attribute_each
+from opus_pipelines.history.columns.flat_log import FlatLog, only_one_attribute_each
 from opus_pipelines.history.columns.flat_rows import RowReader, Rows, as_texts, coded_texts, plain_values
 from opus_pipelines.history.columns.values import UnusualError
 from opus_pipelines.history.records import values
@@ -196,7 +196,6 @@ def _guess(pattern: str, free: list[str]) -> str:
 
 _IN_MEMORY = 1 << 28  # bytes of the events that are collected, before they are stored on disk
 _EVENT = 2_400  # bytes of an event without its texts
-ColumnLogOf = Callable[["TableLog"], ColumnLog | None]
 _STATED = object()  # the value of a field that is stored on disk
 
 
@@ -253,25 +252,18 @@ class TableLog:
         self.is_whole = True  # it gets all rows of the file
         self._left_out = 0  # rows that [rows] leaves out, of those that are read by columns
 
-    def by_columns(self, is_whole: bool = True) -> FlatLog | None:
-        """Returns the reading of the same file by columns, or None if its settings need the reading by records.
-
-        `is_whole`: it gets all rows of the file.
-        """
-        reader = self.row_reader(is_whole=is_whole)
-        return None if reader is None else FlatLog(reader, self._some_rows, self._in_memory)
-
-    def row_reader(self, encodes_cases: bool = True, is_whole: bool = True) -> RowReader | None:
-        """Returns the reading of the columns of rows, or None if the settings need the reading by records."""
+    def by_columns(self) -> FlatLog | None:
+        """Returns the reading of the same file by columns, or None if its settings need the reading by records."""
         maps = Maps(
             CaseMap({"case": self._case_key}, None, self._sink.money), self._own_map, self._events, self._case_key
         )
         if self._steps or self._is_of_cases or not only_one_attribute_each([*self.header, *self._added], maps):
             return None
         try:
-            return RowReader(maps, self._settings, self._sink, encodes_cases, is_whole)
+            reader = RowReader(maps, self._settings, self._sink)
         except UnusualError:
             return None
+        return FlatLog(reader, self._some_rows, self._in_memory)
 
     def _some_rows(self) -> "TableLog":
         table = TableLog(self.header, self._settings, self._sink, self._in_memory)

@@ -506,9 +506,12 @@ def day_comes_first(values: Iterable[str]) -> bool | None:
 
 def _numeric(value: str) -> tuple[int, int] | None:
     """Returns the two numbers before the year of a date such as 03/04/2020 or 03042020."""
-    if match := _DIGITS_YEAR_LAST.fullmatch(value.strip()):
+    value = value.strip()
+    if value[4:5] == "-" and value[:4].isdigit():  # as programs write, which need no look at words
+        return None
+    if match := _DIGITS_YEAR_LAST.fullmatch(value):
         return int(match[1]), int(match[2])
-    match = _NUMERIC.fullmatch(as_programs_write(value.strip()))
+    match = _NUMERIC.fullmatch(as_programs_write(value))
     return None if match is None else (int(match[1]), int(match[3]))
 
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 from pathlib import Path
 from unicodedata import combining, normalize
@@ -146,7 +146,7 @@ ROWS = 100_000  # looked at; more do not change what a column means
 _HEAD = 1 << 16
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # looked up by identity in the caches below
 class Column:
     """One column: its values in the order of the rows, as text, "" where a row has none."""
 
@@ -304,6 +304,7 @@ class TimeValues:
     states_zone: bool = True
 
 
+@lru_cache(64)
 def time_values(column: Column, day_first_usual: bool = True) -> TimeValues:
     """Returns how the times of a column are written.
 
@@ -319,6 +320,7 @@ def time_values(column: Column, day_first_usual: bool = True) -> TimeValues:
     return _times_of(values, day_first_usual)
 
 
+@lru_cache(64)
 def moments_of(column: Column, seen: TimeValues) -> list[int | None]:
     """Returns the time of each row in microseconds, None where it has none that can be read."""
     parse = TimeParser("UTC", seen.formats, day_comes_first(column.counts))
