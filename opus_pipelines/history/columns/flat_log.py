@@ -281,6 +281,9 @@ class FlatLog:
         self._blocks.add(traces, Level(len(rows), columns, flat), moments, has_work)
 
 
+MakeLog = Callable[[RowReader, Callable[[], Records], int], FlatLog]
+
+
 @dataclass(frozen=True)
 class _Texts:
     """The distinct texts of all columns, and where those of each column begin."""

@@ -7,7 +7,7 @@ line of counts and the most frequent tasks and edges.
 import tempfile
 import tomllib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
@@ -15,23 +15,42 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.settings import parse
+from opus_pipelines.history.columns.flat_log import FlatLog, Records, Refusal
+from opus_pipelines.history.columns.flat_rows import RowReader, Rows, coded_texts
+from opus_pipelines.history.columns.values import NO_TIME
+from opus_pipelines.history.formats import csv_log, parquet_log
+from opus_pipelines.history.formats.table_log import tell_columns
 from opus_pipelines.history.ingestion.onboarding.layouts import arranged
 from opus_pipelines.history.ingestion.onboarding.propose import first_draft, kind_of
 from opus_pipelines.history.ingestion.onboarding.report import ASSUMED_ZONE, Stated, source_text
 from opus_pipelines.history.ingestion.onboarding.trial import reading
-from opus_pipelines.history.records.arrow_arrays import Longs, array, consecutive, numbers
+from opus_pipelines.history.records.arrow_arrays import (
+    Ints,
+    Longs,
+    array,
+    begins_anew,
+    consecutive,
+    distinct,
+    numbered,
+    numbers,
+    numbers_or,
+    packed,
+    strings,
+    text_hashes,
+)
 from opus_pipelines.history.records.assembler import Assembler, LogFile, OtherFiles, Outlets
 from opus_pipelines.history.records.files import open_data
-from opus_pipelines.history.records.formats import Format
+from opus_pipelines.history.records.formats import Format, format_of
 from opus_pipelines.history.records.raw import COUNT_COLUMNS, Counts, Reject
 from opus_pipelines.history.records.redaction import mask_texts
-from opus_pipelines.history.records.source_settings import SourceSettings
+from opus_pipelines.history.records.source_settings import Columns, SourceSettings
 
 COUNTED_COLUMNS = (
     "weight",
@@ -52,27 +71,33 @@ class Tally:
         """Adds the implementations of a batch."""
         steps = pc.list_flatten(batch["tasks"])
         coded = pc.struct_field(steps, "task_key").dictionary_encode()
-        names, code = coded.dictionary, numbers(coded.indices, np.int32)
+        seen = pc.coalesce(pc.struct_field(steps, "started_at"), pc.struct_field(steps, "ended_at"))
+        self.add_steps(
+            numbers(pc.list_value_length(batch["tasks"]), np.int32).astype(np.int64),
+            numbers(batch["weight"].cast(pa.int64()), np.int64),
+            coded,
+            seen,
+            pc.struct_field(steps, "predecessors"),
+        )
+
+    def add_steps(self, lengths: Longs, weight: Longs, task: pa.Array, seen: pa.Array, stated: pa.Array) -> None:
+        """Adds the steps of whole cases in execution order: the task and the time of each.
+
+        `lengths` and `weight` are the number of steps and the weight of each case, `stated` is as in `consecutive`.
+        """
+        names, code = task.dictionary, numbers(task.indices, np.int32)
         if self._masks and len(names):
             masked = mask_texts(names, self._names).dictionary_encode()
             names, code = masked.dictionary, numbers(masked.indices, np.int32)[code]
-        lengths = numbers(pc.list_value_length(batch["tasks"]), np.int32).astype(np.int64)
         case = np.repeat(np.arange(len(lengths)), lengths)
-        weight = numbers(batch["weight"].cast(pa.int64()), np.int64)[case]
-        seen = pc.coalesce(pc.struct_field(steps, "started_at"), pc.struct_field(steps, "ended_at"))
         places, filled = np.cumsum(lengths), lengths > 0
-        starts, ends = np.zeros_like(weight), np.zeros_like(weight)
-        starts[(places - lengths)[filled]] = weight[(places - lengths)[filled]]
-        ends[places[filled] - 1] = weight[places[filled] - 1]
-        columns = {"task": array(code, pa.int32()), "case": array(case, pa.int64()), "seen": seen}
-        columns |= {name: array(one, pa.int64()) for name, one in (("n", weight), ("starts", starts), ("ends", ends))}
-        self._tasks.append(_counted(pa.table(columns), {"task": names}, ["starts", "ends"]))
-        before, after = consecutive(lengths, pc.struct_field(steps, "predecessors"))
-        pairs: dict[str, Longs] = {"case": case[after], "n": weight[after]}
-        columns = {"src": array(code[before], pa.int32()), "dst": array(code[after], pa.int32())}
-        columns |= {name: array(one, pa.int64()) for name, one in pairs.items()}
-        columns["seen"] = seen.take(array(after, pa.int64()))
-        self._edges.append(_counted(pa.table(columns), {"src": names, "dst": names}))
+        starts, ends = np.zeros(len(case), np.int64), np.zeros(len(case), np.int64)
+        starts[(places - lengths)[filled]] = ends[places[filled] - 1] = weight[filled]
+        moments = numbers_or(seen.cast(pa.int64()), np.int64, NO_TIME)
+        self._tasks.append(_counted({"task": code}, names, (case, weight, moments), {"starts": starts, "ends": ends}))
+        before, after = consecutive(lengths, stated)
+        pairs = {"src": code[before], "dst": code[after]}
+        self._edges.append(_counted(pairs, names, (case[after], weight, moments[after]), {}))
 
     def edges(self) -> pa.Table:
         """Returns a row for each pair of tasks, sorted by the names of both."""
@@ -84,18 +109,27 @@ class Tally:
         return _summed(self._tasks, ["task"], counts)
 
 
-def _counted(rows: pa.Table, names: Mapping[str, pa.Array], more: Sequence[str] = ()) -> pa.Table:
-    """Returns a row for each key of `names`: how often, in how many cases, and when first and last it occurs."""
-    keys, counts = list(names), ["n", *more]
-    sums, seen = [(name, "sum") for name in counts], [("seen", "min"), ("seen", "max")]
-    in_cases = rows.group_by([*keys, "case"]).aggregate([*sums, ("n", "max"), *seen])
-    sums = [(f"{name}_sum", "sum") for name in counts]
-    whole = in_cases.group_by(keys).aggregate([*sums, ("n_max", "sum"), ("seen_min", "min"), ("seen_max", "max")])
-    columns = {key: texts.take(whole[key].combine_chunks()) for key, texts in names.items()}
-    columns |= {name: whole[f"{name}_sum_sum"] for name in counts}
-    return pa.table(
-        columns | {"cases": whole["n_max_sum"], "seen_min": whole["seen_min_min"], "seen_max": whole["seen_max_max"]}
-    )
+def _counted(
+    keys: Mapping[str, Ints], names: pa.Array, rows: tuple[Longs, Longs, Longs], more: Mapping[str, Longs]
+) -> pa.Table:
+    """Returns how often, in how many cases, and when first and last each combination of the keys occurs.
+
+    `rows` are the case of each row, the weight of each case, and the time of each row. `more` is added up, too.
+    """
+    case, weight, seen = rows
+    number, place = numbered(packed(*((codes, len(names)) for codes in keys.values())))
+    size, known = len(place), seen != NO_TIME
+    cells = distinct(case * size + number)
+    sums = {"n": np.bincount(number, weight[case], size)}
+    sums |= {name: np.bincount(number, one, size) for name, one in more.items()}
+    sums["cases"] = np.bincount(cells % max(1, size), weight[cells // max(1, size)], size)
+    first, last = np.full(size, np.iinfo(np.int64).max), np.full(size, NO_TIME)
+    np.minimum.at(first, number[known], seen[known])
+    np.maximum.at(last, number[known], seen[known])
+    columns = {key: names.take(array(codes[place], pa.int32())) for key, codes in keys.items()}
+    columns |= {name: array(one.astype(np.int64), pa.int64()) for name, one in sums.items()}
+    moments = (("seen_min", first), ("seen_max", last))
+    return pa.table(columns | {name: array(one, pa.timestamp("us", "UTC"), last != NO_TIME) for name, one in moments})
 
 
 def _summed(parts: list[pa.Table], keys: list[str], counts: Mapping[str, str]) -> pa.Table:
@@ -139,8 +173,17 @@ def discover(place: Path, usd_per_unit: Mapping[str, float]) -> Discovered:
 def discover_file(file: Path, kind: Format, settings: SourceSettings) -> Discovered:
     """Returns what one file shows, with the settings of its source. Raises InputError if it cannot be read.
 
-    Its implementations are counted and then forgotten.
+    A flat log of plain events is counted by its columns, of others the implementations are counted and then forgotten.
     """
+    if kind.name in _BY_COLUMNS and settings.events.repeated == "keep" and isinstance(settings.weight, int):
+        try:
+            return _discovered(file, kind, settings, is_plain=True)
+        except NotPlain:
+            pass  # the ordinary reading tells what is unusual
+    return _discovered(file, kind, settings, is_plain=False)
+
+
+def _discovered(file: Path, kind: Format, settings: SourceSettings, is_plain: bool) -> Discovered:
     tally, rejects = Tally(settings.redact.mask_text, settings.redact.mask_names), Counter[tuple[str, str]]()
 
     def count_reject(reject: Reject) -> None:
@@ -149,11 +192,78 @@ def discover_file(file: Path, kind: Format, settings: SourceSettings) -> Discove
     with tempfile.TemporaryDirectory(prefix="opus-discover-") as folder:
         outlets = Outlets(tally.add, count_reject, folder=Path(folder), are_kept=False)
         sink = Assembler(LogFile(file.name, file.name, kind), settings, OtherFiles(), outlets)
-        kind.reader()(partial(open_data, file), settings, sink)
+        opened = partial(open_data, file)
+        if is_plain:
+            _BY_COLUMNS[kind.name](opened, settings, sink, make_log=partial(PlainLog, tally, settings.weight))
+        else:
+            kind.reader()(opened, settings, sink)
         sink.finish()
     return Discovered(tally.edges(), tally.tasks(), sink.counts, rejects)
 
 
+class NotPlain(Exception):
+    """The log has more than plain events, which its columns do not tell."""
+
+
+class PlainLog(FlatLog):
+    """Counts the events of a flat log. Raises NotPlain where one has no time, a value to reject, or a life cycle."""
+
+    def __init__(
+        self, tally: Tally, weight: int, reader: RowReader, records: Callable[[], Records], in_memory: int
+    ) -> None:
+        super().__init__(reader, records, in_memory)
+        self._tally, self._weight = tally, weight
+        self._names: dict[str, int] = {}
+        self._kept: list[tuple[npt.NDArray[np.uint64], Ints, Longs]] = []
+
+    def add(self, rows: Rows) -> None:
+        """Adds rows of the file."""
+        if not len(rows.positions):
+            return
+        part = self._reader.read(rows)
+        columns, keys, times = part.rows.columns, self._events.keys, part.moments.get("time")
+        if part.bad.any() or self._events.interval or times is None or (times == NO_TIME).any():
+            raise NotPlain
+        if keys["transition"] in columns and coded_texts(columns[keys["transition"]]).codes.max() >= 0:
+            raise NotPlain
+        case, activity = (coded_texts(columns[key]) for key in (self._maps.id_key, keys["activity"]))
+        names = [self._names.setdefault(name, len(self._names)) for name in activity.values.to_pylist()]
+        code = np.array(names, np.int32)[activity.codes]
+        self._kept.append((text_hashes(case.values)[0][case.codes], code, times))
+
+    def refuse(self, refusal: Refusal) -> None:
+        """Refuses the log: the ordinary reading rejects the row."""
+        raise NotPlain
+
+    def finish(self) -> None:
+        """Counts the events of each case in the order of their times, and of the file where these are equal."""
+        if not self._kept:
+            raise NotPlain
+        case, code, times = (np.concatenate(column) for column in zip(*self._kept, strict=True))
+        order = np.argsort(times, kind="stable")
+        order = order[np.argsort(case[order], kind="stable")]
+        lengths = np.diff(np.append(np.flatnonzero(begins_anew(case[order])), len(order)))
+        names, last = strings(list(self._names)), np.cumsum(lengths)
+        for first in range(0, len(lengths), _CASES):
+            some = lengths[first : first + _CASES]
+            rows = order[last[first] - lengths[first] : last[first + len(some) - 1]]
+            self._tally.add_steps(
+                some,
+                np.full(len(some), self._weight),
+                pa.DictionaryArray.from_arrays(array(code[rows], pa.int32()), names),
+                array(times[rows], pa.timestamp("us", "UTC")),
+                pa.nulls(len(rows), pa.list_(pa.int32())),
+            )
+        counts = self._sink.counts
+        counts.records = counts.used = counts.task_implementations = len(order)
+        counts.implementations = len(lengths)
+
+
+_CASES = 100_000  # that are counted at once
+_BY_COLUMNS: Mapping[str, Callable[..., bool]] = {
+    "csv": csv_log.read_by_columns,
+    "parquet": parquet_log.read_by_columns,
+}
 _EPOCH, _MICROS_A_DAY = date(1970, 1, 1).toordinal(), 86_400_000_000
 Table = tuple[str, list[str], list[list[Any]]]
 
@@ -199,11 +309,17 @@ def _table(title: str, rows: pa.Table, by: str, names: list[str], top: int) -> T
     return title + of, columns, [list(row.values()) for row in shown.select(columns).to_pylist()]
 
 
+_NO_ZONE = f"timezone {ASSUMED_ZONE}: assumed; the times state no zone"
+
+
 def settings_of_file(file: Path, stated: Stated) -> tuple[SourceSettings, list[str]]:
     """Returns the settings with which a file can be read, and a line for each that is assumed.
 
     Raises InputError if it cannot be told which column is what.
     """
+    named = format_of(file.name)
+    if named is not None and named.name == "parquet" and (found := _of_usual_names(file, stated)) is not None:
+        return found
     kind = kind_of(file)
     _, _, sample, stated = arranged([file], [kind], stated)
     draft = first_draft([file], [kind], sample, stated)
@@ -211,3 +327,19 @@ def settings_of_file(file: Path, stated: Stated) -> tuple[SourceSettings, list[s
     notes = [f"{key} {draft.plain.get(key, '')}: {why}" for key, why in draft.notes.items() if "assumed" in why]
     zone = settings.timezone or stated.timezone or ASSUMED_ZONE
     return settings.model_copy(update={"timezone": zone, "format": kind}), notes
+
+
+def _of_usual_names(file: Path, stated: Stated) -> tuple[SourceSettings, list[str]] | None:
+    """Returns the settings of a Parquet file whose columns have usual names, and whose times are typed."""
+    schema = pq.read_schema(file)
+    columns = parse(Columns, dict(stated.columns), "the options")
+    try:
+        names = tell_columns(schema.names, columns)
+    except InputError:
+        return None
+    times = [schema.field(names[role]).type for role in ("time", "start", "end") if role in names]
+    if not times or not all(pa.types.is_timestamp(kind) for kind in times):
+        return None
+    settings = SourceSettings(columns=columns, timezone=stated.timezone or ASSUMED_ZONE, format="parquet")
+    is_assumed = stated.timezone is None and any(kind.tz is None for kind in times)
+    return settings, [_NO_ZONE] if is_assumed else []

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.history.columns.csv_blocks import CsvColumns, CsvSplitter, Row, rows_of
-from opus_pipelines.history.columns.flat_log import FlatLog, Refusal
+from opus_pipelines.history.columns.flat_log import FlatLog, MakeLog, Refusal
 from opus_pipelines.history.columns.flat_rows import Rows
 from opus_pipelines.history.columns.values import UnusualError
 from opus_pipelines.history.formats.encoding_detection import Encoding, detect_encoding, table_head
@@ -167,6 +167,7 @@ def read_by_columns(
     settings: SourceSettings,
     sink: Assembler,
     sizes: tuple[int, int] = (FEW_BYTES, BLOCK),
+    make_log: MakeLog = FlatLog,
 ) -> bool:
     """Does what `read` does, and returns whether it was done by columns.
 
@@ -185,7 +186,7 @@ def read_by_columns(
     table.times.day_first = _day_first(open_file, text, table.time_columns, sink)
     reader = _RowReader(table, text, delimiter, sink)
     header_lines = 0 if first is None else first.position + first.lines - 1
-    if first is not None and _by_columns(open_file, reader, table.by_columns(), header_lines, sizes):
+    if first is not None and _by_columns(open_file, reader, table.by_columns(make_log), header_lines, sizes):
         return True
     with open_file() as file:
         for number, row in enumerate(text.rows(file)):

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.history.columns.flat_log import FlatLog
+from opus_pipelines.history.columns.flat_log import FlatLog, MakeLog
 from opus_pipelines.history.columns.flat_rows import Rows, plain_values
 from opus_pipelines.history.columns.values import UnusualError
 from opus_pipelines.history.formats.table_log import TableLog, column_names
@@ -40,6 +40,7 @@ def read_by_columns(
     settings: SourceSettings,
     sink: Assembler,
     few: int = FEW_ROWS,
+    make_log: MakeLog = FlatLog,
 ) -> bool:
     """Does what `read` does, and returns whether it was done by columns.
 
@@ -48,7 +49,7 @@ def read_by_columns(
     with open_file() as file:
         seekable = file if file.seekable() else _in_memory(file)
         try:
-            return _read(seekable, settings, sink, few)
+            return _read(seekable, settings, sink, few, make_log)
         except (pa.ArrowException, OSError) as error:
             raise InputError(
                 f"the Parquet file is broken or cut off ({' '.join(str(error).split())[:200]}); fetch it again"
@@ -64,7 +65,7 @@ def _in_memory(file: BinaryIO) -> BinaryIO:
     return io.BytesIO(content)
 
 
-def _read(file: BinaryIO, settings: SourceSettings, sink: Assembler, few: int) -> bool:
+def _read(file: BinaryIO, settings: SourceSettings, sink: Assembler, few: int, make_log: MakeLog) -> bool:
     size = file.seek(0, io.SEEK_END)
     file.seek(0)
     parquet = _opened(file)
@@ -75,7 +76,7 @@ def _read(file: BinaryIO, settings: SourceSettings, sink: Assembler, few: int) -
         )
     limit = max(BOMB_BYTES, BOMB_BYTES_RATIO * size)
     table = TableLog(column_names(parquet.schema_arrow.names, "column ({})"), settings, sink)
-    log = table.by_columns() if parquet.metadata.num_rows >= few else None
+    log = table.by_columns(make_log) if parquet.metadata.num_rows >= few else None
     if log is not None and _by_columns(parquet, table, log, sink, limit):
         return True
     for position, fields in enumerate(_rows(parquet, table.header, limit), start=1):

@@ -13,7 +13,7 @@ import pyarrow as pa
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import canonical
 from opus_pipelines.history.columns.cases import Maps
-from opus_pipelines.history.columns.flat_log import FlatLog, only_one_attribute_each
+from opus_pipelines.history.columns.flat_log import FlatLog, MakeLog, only_one_attribute_each
 from opus_pipelines.history.columns.flat_rows import RowReader, Rows, as_texts, coded_texts, plain_values
 from opus_pipelines.history.columns.values import UnusualError
 from opus_pipelines.history.records import values
@@ -252,7 +252,7 @@ class TableLog:
         self.is_whole = True  # it gets all rows of the file
         self._left_out = 0  # rows that [rows] leaves out, of those that are read by columns
 
-    def by_columns(self) -> FlatLog | None:
+    def by_columns(self, make_log: MakeLog = FlatLog) -> FlatLog | None:
         """Returns the reading of the same file by columns, or None if its settings need the reading by records."""
         maps = Maps(
             CaseMap({"case": self._case_key}, None, self._sink.money), self._own_map, self._events, self._case_key
@@ -263,7 +263,7 @@ class TableLog:
             reader = RowReader(maps, self._settings, self._sink)
         except UnusualError:
             return None
-        return FlatLog(reader, self._some_rows, self._in_memory)
+        return make_log(reader, self._some_rows, self._in_memory)
 
     def _some_rows(self) -> "TableLog":
         table = TableLog(self.header, self._settings, self._sink, self._in_memory)
