@@ -11,7 +11,7 @@ import dagster as dg
 import opus_pipelines.core.checkout  # noqa: F401  in a wheel, the imports below need it
 
 # isort: split
-from assets import experiments, flows, forecasts, generation, history, inputs, training, wkg
+from assets import flows, forecasts, generation, history, inputs, training, wkg
 from assets.specs import key, spec
 from jobs import nightly_contracts, sensors, stages
 from opus_pipelines.core.settings import Settings
@@ -51,8 +51,6 @@ def build_defs(
             forecasts.forecasts,
             contracts,
             training.train_pointer,
-            experiments.programs,
-            experiments.compare_flows,
             flows.write_flows,
             spec("ops/runs", "ops"),
         ],

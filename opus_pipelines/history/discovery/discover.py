@@ -177,13 +177,14 @@ def discover_file(file: Path, kind: Format, settings: SourceSettings) -> Discove
     """
     if kind.name in _BY_COLUMNS and settings.events.repeated == "keep" and isinstance(settings.weight, int):
         try:
-            return _discovered(file, kind, settings, is_plain=True)
+            return _discovered(file, kind, settings, settings.weight)
         except NotPlain:
             pass  # the ordinary reading tells what is unusual
-    return _discovered(file, kind, settings, is_plain=False)
+    return _discovered(file, kind, settings)
 
 
-def _discovered(file: Path, kind: Format, settings: SourceSettings, is_plain: bool) -> Discovered:
+def _discovered(file: Path, kind: Format, settings: SourceSettings, weight: int | None = None) -> Discovered:
+    """Returns what one file shows. `weight` is that of all cases of a log that is expected to be plain."""
     tally, rejects = Tally(settings.redact.mask_text, settings.redact.mask_names), Counter[tuple[str, str]]()
 
     def count_reject(reject: Reject) -> None:
@@ -193,8 +194,8 @@ def _discovered(file: Path, kind: Format, settings: SourceSettings, is_plain: bo
         outlets = Outlets(tally.add, count_reject, folder=Path(folder), are_kept=False)
         sink = Assembler(LogFile(file.name, file.name, kind), settings, OtherFiles(), outlets)
         opened = partial(open_data, file)
-        if is_plain:
-            _BY_COLUMNS[kind.name](opened, settings, sink, make_log=partial(PlainLog, tally, settings.weight))
+        if weight is not None:
+            _BY_COLUMNS[kind.name](opened, settings, sink, make_log=partial(PlainLog, tally, weight))
         else:
             kind.reader()(opened, settings, sink)
         sink.finish()
