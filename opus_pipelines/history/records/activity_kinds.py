@@ -16,7 +16,7 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 from pathlib import Path
 from typing import Literal
@@ -184,25 +184,25 @@ _REQUIRED_SUPPORT = {
 
 @dataclass(frozen=True)
 class Evidence:
-    """Counts of one activity in one source. `COUNTS` explains each count."""
+    """Counts of one activity in one source."""
 
-    occurrences: int = 0
-    executed: int = 0
-    first: int = 0
-    last: int = 0
-    followed: int = 0
-    repeat_follows: int = 0
-    named: int = 0
-    automatic: int = 0
-    timed: int = 0
-    instant: int = 0
-    waited: int = 0
-    no_wait: int = 0
-    dated: int = 0
-    whole_hour: int = 0
-    cases: int = 0
-    cases_known: int = 0
-    cases_succeeded: int = 0
+    occurrences: int = 0  # events of this activity
+    executed: int = 0  # of these, in cases that were carried out (not in a process model)
+    first: int = 0  # of the executed, at the start of their case
+    last: int = 0  # of the executed, at the end of their case
+    followed: int = 0  # of the executed, with another activity after them in the same case
+    repeat_follows: int = 0  # of the followed, where the next activity had already been done in this case
+    named: int = 0  # of the executed, with a resource that names a person, team or role
+    automatic: int = 0  # of the executed, done by a resource that names a system, or by a program
+    timed: int = 0  # of the executed, with a known working time
+    instant: int = 0  # of the timed, with a working time of zero
+    waited: int = 0  # of the executed, with a known waiting time before them
+    no_wait: int = 0  # of the waited, with a waiting time of zero
+    dated: int = 0  # of the executed, with a known time
+    whole_hour: int = 0  # of the dated, at a whole hour: typical for a date that was written without a time of day
+    cases: int = 0  # executed cases that hold the activity
+    cases_known: int = 0  # of these, with a known outcome
+    cases_succeeded: int = 0  # of the cases_known, that succeeded
 
     def __add__(self, other: "Evidence") -> "Evidence":
         return Evidence(*(getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__))
@@ -381,28 +381,7 @@ def _listed(names: Sequence[str], most: int = 12) -> str:
 
 _TEXT, _COUNT = pa.string(), pa.int64()
 KEY = ("industry", "task_key")
-COUNTS = {
-    "occurrences": "events of this activity",
-    "executed": "of these, in cases that were carried out (not in a process model)",
-    "first": "of the executed, at the start of their case",
-    "last": "of the executed, at the end of their case",
-    "followed": "of the executed, with another activity after them in the same case",
-    "repeat_follows": "of the followed, where the next activity had already been done in this case",
-    "named": "of the executed, with a resource that names a person, team or role",
-    "automatic": "of the executed, done by a resource that names a system, or by a program",
-    "timed": "of the executed, with a known working time",
-    "instant": "of the timed, with a working time of zero",
-    "waited": "of the executed, with a known waiting time before them",
-    "no_wait": "of the waited, with a waiting time of zero",
-    "dated": "of the executed, with a known time",
-    "whole_hour": (
-        "of the dated, at a whole hour (no minutes, no seconds): typical for a date that was written "
-        "without a time of day"
-    ),
-    "cases": "executed cases that hold the activity",
-    "cases_known": "of these, with a known outcome",
-    "cases_succeeded": "of the cases_known, that succeeded",
-}
+COUNTS = tuple(one.name for one in fields(Evidence))
 EVIDENCE = pa.schema([(name, _TEXT) for name in KEY] + [(name, _COUNT) for name in COUNTS])
 
 _STEP = ("task_key", "actor", "actor_kind", "started_at", "ended_at", "duration_ms", "wait_ms")
