@@ -8,9 +8,9 @@ own texts and from annotated flows; what it returns is always an entry of the ca
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Protocol
 
 from opus_pipelines.flows.enterprise.catalogue import USERS, Catalogue
@@ -150,84 +150,32 @@ _ASSIGNS = re.compile(
 _EACH = re.compile(r"\b(?:each|every) (?!of|one)|\beach (?:of|one)\b|\bevery one\b|\ball of them\b", re.IGNORECASE)
 
 
-class OutlineComposer:
-    """Writes outlines without a language model. It can only name steps that the catalogue has."""
+@dataclass
+class _Node:
+    """A step or flow logic with the words that it comes from and what it holds."""
 
-    def __init__(self, catalogue: Catalogue, choice: StepChoice) -> None:
-        self.catalogue, self._choice = catalogue, choice
-        self._words = CatalogueWords(catalogue)
-        self._triggers = TriggerChoice(self._words)
+    definition: str
+    text: str = ""
+    inside: list["_Node"] = field(default_factory=list)
 
-    def outline(self, requirement: str) -> FlowDocument:
-        """Returns the outline of a requirement. Raises FlowDocumentError where the requirement has no word."""
-        spans = spans_of(requirement, self)
-        if not spans:
-            raise FlowDocumentError("the requirement is empty; say when the flow starts and what it does")
-        steps = _Nesting(self._step, self._needs_look_up, self._changes_a_record)
-        for span in spans[1:]:
-            if span.kind != STEP or not _NOT_DONE.search(span.said):
-                steps.add(span)
-        trigger = spans[0].text.strip(" ,;:")
-        start = Trigger(self._triggers.kind(trigger), (), trigger)
-        return with_categories(FlowDocument((start,), steps.components()), self.catalogue)
-
-    def asks_for_step(self, text: str) -> bool:
-        """Returns whether a text asks for a step. One that only names columns and values says more of another step."""
-        if self._choice.begins_step(text):
-            return True
-        if any(self._choice.begins_step(match[1]) for match in _TO_BE_DONE.finditer(text)):
-            return True
-        return self._choice.evidence(text) >= LEAST_EVIDENCE and not self._words.is_stated_value(text)
-
-    def is_value(self, text: str) -> bool:
-        """Returns whether a text is the name of a value and nothing more."""
-        return self._words.is_value(text)
-
-    def is_event(self, text: str) -> bool:
-        """Returns whether a text says when a flow starts."""
-        return self._triggers.is_event(text)
-
-    def _step(self, clause: Span) -> str:
-        """The step that the words ask for, without those that say to how many records it is done."""
-        own = clause.text if self._choice.evidence(clause.text) >= LEAST_EVIDENCE else clause.said
-        head = _EVERY.split(own)[0]
-        asked = head if head.strip() and self._choice.begins_step(head) else own
-        chosen = self._choice.ranked(asked)[0][0]
-        if _ASSIGNS.match(asked) and "assign" not in chosen and "update" not in chosen:
-            chosen = "update_record" if "update_record" in self.catalogue.actions else chosen
-        if chosen.startswith("look_up") and asked is not own and LIST in self.catalogue.actions:
-            return LIST
-        return chosen
-
-    def _changes_a_record(self, definition: str) -> bool:
-        """Whether a step takes a record and changes it, so that it is done to each one of several."""
-        entry = self.catalogue.actions.get(definition)
-        takes = entry is not None and any(
-            slot.type == "record" and slot.name == "record" for slot in entry.inputs.values()
-        )
-        return takes and definition.startswith(("update", "delete", "close", "set", "add", "assign"))
-
-    def _needs_look_up(self, clause: Span) -> bool:
-        """Whether a clause does something to every record of a table: the records must be looked up first."""
-        every = _EVERY.search(clause.said)
-        return every is not None and bool(self._words.tables(clause.said[every.end() :]))
+    @property
+    def logic(self) -> str:
+        """The name of the flow logic; "" for a step."""
+        return self.definition if self.definition in LOGIC else ""
 
 
 class _Nesting:
     """Puts clauses into blocks: what each flow logic holds, and where its block ends."""
 
-    def __init__(
-        self, step: Callable[[Span], str], needs_look_up: Callable[[Span], bool], changes: Callable[[str], bool]
-    ) -> None:
-        self._step, self._needs_look_up, self._changes = step, needs_look_up, changes
-        self._found: list[Component] = []
-        self._around: list[Component] = []
-        self._together = False
+    def __init__(self, composer: "Composer") -> None:
+        self._composer = composer
+        self._around = [_Node("")]
+        self._last, self._listed, self._together = "", False, False
 
     def add(self, clause: Span) -> None:
         """Adds one clause."""
         kind = IF if clause.kind == ELSE and not self._follows_if() else clause.kind
-        if kind == CATCH and self._found and not any(c.name == TRY for c in self._around):
+        if kind == CATCH and not self._is_in(TRY):
             self._wrap(TRY, clause)
         if kind in (ELSE, ELSEIF, CATCH):
             self._close_to(*((IF, ELSEIF) if kind != CATCH else (TRY,)))
@@ -237,16 +185,10 @@ class _Nesting:
             self._open(PARALLEL, clause)
         self._together = clause.together
         if kind == STEP:
-            if self._needs_look_up(clause) and self._is_bulk(clause):
-                every = _EVERY.search(clause.text)
-                self._append(LIST, replace(clause, text=clause.text[every.start() :]) if every else clause)
-                self._open(FOREACH, clause)
-            elif self._is_each(clause):
-                self._open(FOREACH, clause)
-            self._append(self._step(clause), clause)
-        elif kind in (IF, DOUNTIL) and clause.behind and self._found:
+            self._add_step(clause)
+        elif kind in (IF, DOUNTIL) and clause.behind:
             self._wrap(kind, clause)
-        elif kind == FOREACH and not self._has_list():
+        elif kind == FOREACH and not self._listed:
             self._append(LIST, clause)
             self._open(FOREACH, clause)
         else:
@@ -254,21 +196,36 @@ class _Nesting:
 
     def components(self) -> tuple[Component, ...]:
         """Returns the components in order; flow logic that holds nothing is left out, with what depends on it."""
-        for place in range(1, len(self._found) - 1):
-            before, around = self._found[place - 1], self._found[place]
-            held = sum(c.block == around.order for c in self._found)
-            if around.name == PARALLEL and held == 1 and not before.is_logic and before.block == around.block:
-                # "page the team and at the same time open a meeting"
-                first, then = replace(around, order=before.order), replace(before, order=around.order)
-                self._found[place - 1 : place + 1] = first, replace(then, block=first.order)
-                self._found[place + 1] = replace(self._found[place + 1], block=first.order)
-        return _sound_blocks(self._found)
+        found: list[Component] = []
 
-    def _append(self, definition: str, clause: Span) -> Component:
-        category = FLOW_LOGIC if definition in LOGIC else ACTION
-        block = self._around[-1].order if self._around else None
-        made = Component(definition, len(self._found) + 1, category, block, (), clause.text)
-        self._found.append(made)
+        def number(nodes: Sequence[_Node], block: int | None) -> None:
+            for node in nodes:
+                order = len(found) + 1
+                category = FLOW_LOGIC if node.logic else ACTION
+                found.append(Component(node.definition, order, category, block, (), node.text))
+                number(node.inside, order)
+
+        number(_sound(self._around[0].inside), None)
+        return tuple(found)
+
+    def _add_step(self, clause: Span) -> None:
+        chosen = self._composer.step(clause.text, clause.said)
+        every = _EVERY.search(clause.said)
+        looks_up = chosen.startswith(("look_up", "update_multiple", "get_")) or self._is_in(FOREACH)
+        if every and self._composer.names_table(clause.said[every.end() :]) and not looks_up:
+            records = _EVERY.search(clause.text)
+            self._append(LIST, replace(clause, text=clause.text[records.start() :]) if records else clause)
+            self._open(FOREACH, clause)
+        elif self._listed and not self._is_in(FOREACH):
+            them = self._last == LIST and _THEM.search(clause.said) and self._composer.changes_a_record(chosen)
+            if _EACH.search(clause.said) or them:
+                self._open(FOREACH, clause)
+        self._append(chosen, clause)
+
+    def _append(self, definition: str, clause: Span) -> _Node:
+        made = _Node(definition, clause.text)
+        self._around[-1].inside.append(made)
+        self._last, self._listed = definition, self._listed or definition == LIST
         return made
 
     def _open(self, kind: str, clause: Span) -> None:
@@ -276,100 +233,48 @@ class _Nesting:
 
     def _wrap(self, kind: str, clause: Span) -> None:
         """Puts logic that is said behind a step around it."""
-        last = self._found.pop()
-        around = self._append(kind, clause)
-        self._found.append(replace(last, order=len(self._found) + 1, block=around.order))
+        here = self._around[-1].inside
+        last = [here.pop()] if here else []
+        self._append(kind, clause).inside += last
+
+    def _is_in(self, kind: str) -> bool:
+        return any(node.logic == kind for node in self._around)
 
     def _close_to(self, *kinds: str) -> None:
         """Closes blocks until the last one of these kinds is closed; without one nothing is closed."""
-        places = [n for n, c in enumerate(self._around) if c.name in kinds]
+        places = [n for n, node in enumerate(self._around) if node.logic in kinds]
         if places:
             del self._around[places[-1] :]
 
     def _close_sentence(self) -> None:
         """A new sentence ends branches, unless the branch has no step yet; a loop goes on."""
-        while self._around and self._around[-1].name != FOREACH:
-            if not any(c.block == self._around[-1].order for c in self._found):
-                break
+        while len(self._around) > 1 and self._around[-1].logic != FOREACH and self._around[-1].inside:
             self._around.pop()
 
     def _follows_if(self) -> bool:
         """Whether an IF is open, or was closed right before."""
-        here = self._around[-1].order if self._around else None
-        last = next((c for c in reversed(self._found) if c.block == here), None)
-        return any(c.name in (IF, ELSEIF) for c in self._around) or (last is not None and last.name in (IF, ELSEIF))
-
-    def _is_each(self, clause: Span) -> bool:
-        """Whether a clause does something to each of the records that were looked up before."""
-        if any(c.name == FOREACH for c in self._around) or not self._has_list():
-            return False
-        last = self._found[-1].definition == LIST
-        return bool(_EACH.search(clause.said)) or (
-            last and bool(_THEM.search(clause.said)) and self._changes(self._step(clause))
-        )
-
-    def _has_list(self) -> bool:
-        return any(c.definition == LIST for c in self._found)
-
-    def _is_bulk(self, clause: Span) -> bool:
-        """Whether the clause's own step is not the search for the records itself."""
-        chosen = self._step(clause)
-        return not chosen.startswith(("look_up", "update_multiple", "get_")) and not any(
-            c.name == FOREACH for c in self._around
-        )
+        last = self._around[-1].inside[-1:]
+        return any(node.logic in (IF, ELSEIF) for node in (*self._around, *last))
 
 
-def _sound_blocks(components: Sequence[Component]) -> tuple[Component, ...]:
-    """Returns the components, numbered from 1, without flow logic that is empty or incomplete.
-
-    Steps of a block that goes stand in the block around it. Orders must be unique, and a block must come before what it
-    holds.
-    """
-    by_order = {c.order: c for c in components}
-    left = list(components)
-    while True:
-        sizes = Counter(c.block for c in left)
-        sound: list[Component] = []
-        before: dict[int | None, str] = {}
-        for component in left:
-            last, size = before.get(component.block, ""), sizes[component.order]
-            empty = component.is_logic and size < (2 if component.name == PARALLEL else 1)
-            lost = component.name in (ELSE, ELSEIF) and last not in (IF, ELSEIF)
-            lost = lost or (component.name == CATCH and last != TRY)
-            if not empty and not (component.is_logic and lost):
-                sound.append(component)
-                before[component.block] = component.name if component.is_logic else ""
-        sound = _paired(sound)
-        orders = {c.order for c in sound}
-        done = len(sound) == len(left)
-        left = [replace(c, block=_holder(c.block, orders, by_order)) for c in sound]
-        if done:
-            return _renumbered(left)
+_FOLLOWS = {ELSE: (IF, ELSEIF), ELSEIF: (IF, ELSEIF), CATCH: (TRY,)}
 
 
-def _holder(block: int | None, orders: set[int], by_order: dict[int, Component]) -> int | None:
-    """The nearest block around that is still there."""
-    while block is not None and block not in orders:
-        block = by_order[block].block
-    return block
-
-
-def _paired(components: list[Component]) -> list[Component]:
-    """Leaves a TRY out that no CATCH follows."""
-    following: dict[int, str] = {}
-    last: dict[int | None, Component] = {}
-    for component in components:
-        if component.block in last:
-            following[last[component.block].order] = component.name if component.is_logic else ""
-        last[component.block] = component
-    return [c for c in components if not (c.is_logic and c.name == TRY and following.get(c.order) != CATCH)]
-
-
-def _renumbered(components: list[Component]) -> tuple[Component, ...]:
-    number = {c.order: n for n, c in enumerate(components, 1)}
-    return tuple(
-        replace(c, order=number[c.order], block=None if c.block is None else number[c.block]) for c in components
-    )
+def _sound(nodes: Sequence[_Node]) -> list[_Node]:
+    """Returns nodes without flow logic that is empty or incomplete; what it holds stands in its place."""
+    sound: list[_Node] = []
+    for node in nodes:
+        node.inside = _sound(node.inside)
+        before = sound[-1] if sound else None
+        beside = node.logic == PARALLEL and len(node.inside) == 1 and before is not None and not before.logic
+        if beside:  # "page the team and at the same time open a meeting"
+            node.inside.insert(0, sound.pop())
+        is_lost = node.logic in _FOLLOWS and (before is None or before.logic not in _FOLLOWS[node.logic])
+        is_empty = bool(node.logic) and len(node.inside) < (2 if node.logic == PARALLEL else 1)
+        sound += node.inside if is_lost or is_empty else [node]
+    after = [node.logic for node in sound[1:]]
+    caught = [node.logic != TRY or then == CATCH for node, then in zip_longest(sound, after)]
+    return [each for node, whole in zip(sound, caught, strict=True) for each in ([node] if whole else node.inside)]
 
 
 def with_categories(flow: FlowDocument, catalogue: Catalogue) -> FlowDocument:
@@ -394,18 +299,73 @@ class DocumentWriter(Protocol):
 
 
 class Composer:
-    """Writes flows within a catalogue, without a language model."""
+    """Writes flows within a catalogue, without a language model. It can only name steps that the catalogue has."""
 
     def __init__(self, catalogue: Catalogue, flows: Iterable[FlowDocument] = (), name: str = "composer") -> None:
         """Learns from annotated flows; without any, the catalogue's own texts are all that is known of a step."""
-        self.name = name
-        self._outlines = OutlineComposer(catalogue, learnt(catalogue, flows))
-        self._inputs = InputComposer(catalogue)
-
-    def outline(self, requirement: str) -> FlowDocument:
-        """Returns trigger and steps with their annotations, without inputs."""
-        return self._outlines.outline(requirement)
+        self.catalogue, self.name = catalogue, name
+        self._choice, self._words = learnt(catalogue, flows), CatalogueWords(catalogue)
+        self._triggers, self._inputs = TriggerChoice(self._words), InputComposer(catalogue)
 
     def flow(self, requirement: str) -> FlowDocument:
         """Returns the flow with its inputs. Raises FlowDocumentError where the requirement is empty."""
         return self._inputs.populate(self.outline(requirement))
+
+    def outline(self, requirement: str) -> FlowDocument:
+        """Returns trigger and steps with their annotations, without inputs.
+
+        Raises FlowDocumentError where the requirement has no word.
+        """
+        spans = spans_of(requirement, self)
+        if not spans:
+            raise FlowDocumentError("the requirement is empty; say when the flow starts and what it does")
+        steps = _Nesting(self)
+        for span in spans[1:]:
+            if span.kind != STEP or not _NOT_DONE.search(span.said):
+                steps.add(span)
+        trigger = spans[0].text.strip(" ,;:")
+        start = Trigger(self._triggers.kind(trigger), (), trigger)
+        return with_categories(FlowDocument((start,), steps.components()), self.catalogue)
+
+    def asks_for_step(self, text: str) -> bool:
+        """Returns whether a text asks for a step. One that only names columns and values says more of another step."""
+        if self._choice.begins_step(text):
+            return True
+        if any(self._choice.begins_step(match[1]) for match in _TO_BE_DONE.finditer(text)):
+            return True
+        return self._choice.evidence(text) >= LEAST_EVIDENCE and not self._words.is_stated_value(text)
+
+    def is_value(self, text: str) -> bool:
+        """Returns whether a text is the name of a value and nothing more."""
+        return self._words.is_value(text)
+
+    def is_event(self, text: str) -> bool:
+        """Returns whether a text says when a flow starts."""
+        return self._triggers.is_event(text)
+
+    def names_table(self, text: str) -> bool:
+        """Returns whether a text names a table."""
+        return bool(self._words.tables(text))
+
+    def step(self, text: str, said: str) -> str:
+        """Returns the step that words ask for, without those that say to how many records it is done.
+
+        `said` is the text as the reader of utterances writes it, which counts where the text alone says little.
+        """
+        own = text if self._choice.evidence(text) >= LEAST_EVIDENCE else said
+        head = _EVERY.split(own)[0]
+        asked = head if head.strip() and self._choice.begins_step(head) else own
+        chosen = self._choice.ranked(asked)[0][0]
+        if _ASSIGNS.match(asked) and "assign" not in chosen and "update" not in chosen:
+            chosen = "update_record" if "update_record" in self.catalogue.actions else chosen
+        if chosen.startswith("look_up") and asked is not own and LIST in self.catalogue.actions:
+            return LIST
+        return chosen
+
+    def changes_a_record(self, definition: str) -> bool:
+        """Returns whether a step takes a record and changes it, so that it is done to each one of several."""
+        entry = self.catalogue.actions.get(definition)
+        takes = entry is not None and any(
+            slot.type == "record" and slot.name == "record" for slot in entry.inputs.values()
+        )
+        return takes and definition.startswith(("update", "delete", "close", "set", "add", "assign"))
