@@ -10,13 +10,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from opus_pipelines.core.errors import CheckResult
 from opus_pipelines.core.schemas import EDGES, TASKS, Dataset
 from opus_pipelines.core.settings import Checks
 from opus_pipelines.lake.layout import dataset_folder, read_table
+from opus_pipelines.wkg.upkeep.changes import run_sql
 
 MOVERS = 10
 _Pair = tuple[str, str]
@@ -91,26 +89,26 @@ def compare(before: Path, after: Path, movers: int = MOVERS) -> Drift:
     edges in both snapshots, weighted by their transitions in both.
     """
     old, new = _tasks(before), _tasks(after)
-    joined = _joined(before, after)
-    counts = [pc.fill_null(joined[f"transitions_{side}"], 0).to_pylist() for side in ("before", "after")]
-    pairs = list(zip(joined["src"].to_pylist(), joined["dst"].to_pylist(), strict=True))
-    total = sum(counts[0]), sum(counts[1])
-    alone = sum(b + a for b, a in zip(*counts, strict=True) if not b or not a)
+    columns = ["src", "dst", "transitions", "probability"]
+    tables = (read_table(EDGES, dataset_folder(folder, EDGES), columns=columns) for folder in (before, after))
+    edges = run_sql("drift", dict(zip(("old_edges", "new_edges"), tables, strict=True))).to_pylist()
+    total = sum(edge["before"] for edge in edges), sum(edge["after"] for edge in edges)
+    alone = sum(edge["before"] + edge["after"] for edge in edges if not edge["before"] or not edge["after"])
     titles = {task: row["title"] for tasks in (old, new) for task, row in tasks.items()}
     both = sorted(set(old) & set(new))
-    moved, found = _moves(joined, pairs, counts, titles)
+    found = _moves(edges, titles)
     return Drift(
         tasks=(len(old), len(new)),
-        edges=(sum(1 for n in counts[0] if n), sum(1 for n in counts[1] if n)),
+        edges=(sum(1 for edge in edges if edge["before"]), sum(1 for edge in edges if edge["after"])),
         transitions=total,
         tasks_added=tuple(sorted(set(new) - set(old))),
         tasks_removed=tuple(sorted(set(old) - set(new))),
         tasks_renamed=tuple((t, old[t]["title"], new[t]["title"]) for t in both if old[t]["title"] != new[t]["title"]),
-        edges_added=tuple(pair for pair, n in zip(pairs, counts[0], strict=True) if not n),
-        edges_removed=tuple(pair for pair, n in zip(pairs, counts[1], strict=True) if not n),
+        edges_added=tuple((edge["src"], edge["dst"]) for edge in edges if not edge["before"]),
+        edges_removed=tuple((edge["src"], edge["dst"]) for edge in edges if not edge["after"]),
         edge_share=alone / sum(total) if sum(total) else 0.0,
-        moved=moved,
-        movers=found[:movers],
+        moved=math.fsum(move.effect for move in found) / 2,
+        movers=tuple(found[:movers]),
         industries_gone=_gone(old, new, "industries"),
         sources_gone=_gone(old, new, "sources"),
     )
@@ -121,38 +119,17 @@ def _tasks(folder: Path) -> dict[str, dict[str, Any]]:
     return {row["task_id"]: row for row in table.to_pylist()}
 
 
-def _joined(before: Path, after: Path) -> pa.Table:
-    """Returns every edge of either snapshot, sorted by src and dst.
-
-    The other columns are transitions and probability before and after, NULL where the edge does not exist.
-    """
-    columns = ["src", "dst", "transitions", "probability"]
-    sides = [read_table(EDGES, dataset_folder(folder, EDGES), columns=columns) for folder in (before, after)]
-    keys = ["src", "dst"]
-    joined = sides[0].join(
-        sides[1], keys=keys, join_type="full outer", left_suffix="_before", right_suffix="_after", coalesce_keys=True
-    )
-    return joined.sort_by([(key, "ascending") for key in keys])
-
-
-def _moves(
-    joined: pa.Table, pairs: list[_Pair], counts: list[list[int]], titles: Mapping[str, str | None]
-) -> tuple[float, tuple[Move, ...]]:
-    """Returns the mean distance and every edge whose share changed, the largest effect first."""
-    leaving: tuple[dict[str, int], dict[str, int]] = {}, {}
-    for side, out in zip(counts, leaving, strict=True):
-        for (src, _), n in zip(pairs, side, strict=True):
-            out[src] = out.get(src, 0) + n
-    weights = {src: leaving[0][src] + leaving[1][src] for src in leaving[0] if leaving[0][src] and leaving[1][src]}
-    whole = sum(weights.values())
-    shares = [pc.fill_null(joined[f"probability_{side}"], 0.0).to_pylist() for side in ("before", "after")]
-    moves = [
-        Move(src, dst, (titles.get(src) or src, titles.get(dst) or dst), b, a, abs(a - b) * weights[src] / whole)
-        for (src, dst), b, a in zip(pairs, *shares, strict=True)
-        if src in weights and abs(a - b) > 1e-9
-    ]
-    moves.sort(key=lambda move: (-move.effect, move.src, move.dst))
-    return math.fsum(move.effect for move in moves) / 2, tuple(moves)
+def _moves(edges: list[dict[str, Any]], titles: Mapping[str, str | None]) -> list[Move]:
+    """Returns every edge whose share changed, the largest effect first; `edges` are rows of `sql/changes/drift.sql`."""
+    whole = sum({edge["src"]: edge["weight"] or 0 for edge in edges}.values())
+    moves = []
+    for edge in edges:
+        change = abs(edge["share_before"] - edge["share_after"])
+        if edge["weight"] and change > 1e-9:
+            ends, shares = (edge["src"], edge["dst"]), (edge["share_before"], edge["share_after"])
+            names = (titles.get(ends[0]) or ends[0], titles.get(ends[1]) or ends[1])
+            moves.append(Move(*ends, names, *shares, change * edge["weight"] / whole))
+    return sorted(moves, key=lambda move: (-move.effect, move.src, move.dst))
 
 
 def _gone(old: Mapping[str, dict[str, Any]], new: Mapping[str, dict[str, Any]], column: str) -> tuple[str, ...]:
