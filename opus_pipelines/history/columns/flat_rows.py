@@ -424,7 +424,7 @@ class RowReader:
         self._checks = RowChecks(settings, maps, sink)
         keys = self.events.keys
         self.times = {name: keys[name] for name in _TIMES if keys[name]}
-        self._compared = {keys["activity"], keys["transition"], keys["instance"], maps.id_key}
+        self.compared = {keys["activity"], keys["transition"], keys["instance"], maps.id_key}
         self._zero_is_missing = {keys["transition"], keys["instance"], keys["task_title"]}
         self._good = self._bad = 0
         self.refused = 0
@@ -477,7 +477,7 @@ class RowReader:
 
     def texts(self, name: str, column: pa.Array) -> pa.Array:
         """Returns a column as texts."""
-        return as_texts(column, name in self._zero_is_missing, name in self._compared)
+        return as_texts(column, name in self._zero_is_missing, name in self.compared)
 
     def _check_that_it_is_a_log(self, bad: Bools) -> None:
         """Raises UnusualError if the reading by records might find that hardly a row can be used."""

@@ -221,6 +221,7 @@ class PlainLog(FlatLog):
         self, tally: Tally, weight: int, reader: RowReader, records: Callable[[], Records], in_memory: int
     ) -> None:
         super().__init__(reader, records, in_memory)
+        reader.compared.discard(reader.maps.id_key)  # hashes tell cases apart
         self._tally, self._weight = tally, weight
         self._names: dict[str, int] = {}
         self._kept: list[tuple[Hashes, Ints, Longs]] = []

@@ -77,7 +77,7 @@ def _read(file: BinaryIO, settings: SourceSettings, sink: Assembler, few: int, m
     limit = max(BOMB_BYTES, BOMB_BYTES_RATIO * size)
     table = TableLog(column_names(parquet.schema_arrow.names, "column ({})"), settings, sink)
     log = table.by_columns(make_log) if parquet.metadata.num_rows >= few else None
-    if log is not None and _by_columns(parquet, table, log, sink, limit):
+    if log is not None and _by_columns(_opened(file, table.case_key), table, log, sink, limit):
         return True
     for position, fields in enumerate(_rows(parquet, table.header, limit), start=1):
         table.row(position, fields)
@@ -86,10 +86,10 @@ def _read(file: BinaryIO, settings: SourceSettings, sink: Assembler, few: int, m
     return False
 
 
-def _opened(file: BinaryIO) -> pq.ParquetFile:
-    """Opens the file so that repeated texts are stored once."""
+def _opened(file: BinaryIO, case: str | None = None) -> pq.ParquetFile:
+    """Opens the file so that repeated texts are stored once, but for the ids of cases, most of which differ."""
     plain = pq.ParquetFile(file)
-    texts = [field.name for field in plain.schema_arrow if pa.types.is_string(field.type)]
+    texts = [field.name for field in plain.schema_arrow if pa.types.is_string(field.type) and field.name != case]
     return pq.ParquetFile(file, metadata=plain.metadata, read_dictionary=texts)
 
 

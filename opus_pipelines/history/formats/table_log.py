@@ -230,7 +230,7 @@ class TableLog:
         for_event = {k: v for k, v in names.items() if k in EventNames.model_fields}
         self._joined = {name: pair for name, pair in settings.columns.joined_times.items() if {*pair} <= {*header}}
         parts = [column for pair in self._joined.values() for column in pair]
-        self._case_key = for_case.pop("case")
+        self.case_key = for_case.pop("case")
         case_map = CaseMap(for_case, settings.columns.attributes, sink.money)
         self._settings, self._own_map = settings, case_map
         self.header = header
@@ -238,9 +238,9 @@ class TableLog:
         times = [for_event[name] for name in _TIMES if name in for_event]
         days = [self._joined.get(name, (name,))[0] for name in times]
         self.time_columns = [header.index(name) for name in [*days, *self._steps] if name in header]
-        self._case_column = [*header, *self._added].index(self._case_key)
+        self._case_column = [*header, *self._added].index(self.case_key)
         known = dict(zip((f"part {n}" for n in range(len(parts))), parts, strict=True))  # they are no attributes
-        self._events = EventMap(for_event | known | {"case": self._case_key}, case_map, settings, self.times)
+        self._events = EventMap(for_event | known | {"case": self.case_key}, case_map, settings, self.times)
         self._cases: dict[str, Case] = {}
         self._bytes, self._in_memory = 0, in_memory
         self._stored = CaseBuckets[Case](sink.folder)
@@ -255,7 +255,7 @@ class TableLog:
     def by_columns(self, make_log: MakeLog = FlatLog) -> FlatLog | None:
         """Returns the reading of the same file by columns, or None if its settings need the reading by records."""
         maps = Maps(
-            CaseMap({"case": self._case_key}, None, self._sink.money), self._own_map, self._events, self._case_key
+            CaseMap({"case": self.case_key}, None, self._sink.money), self._own_map, self._events, self.case_key
         )
         if self._steps or self._is_of_cases or not only_one_attribute_each([*self.header, *self._added], maps):
             return None
@@ -307,8 +307,8 @@ class TableLog:
         activity, moment = self._events.keys["activity"], self._events.keys["time"]
         for name, time in done:
             raw = self._sink.redactor.flat(own | {activity: name, moment: time})
-            if self._case_key not in raw:  # a row is a case, also where it has no id
-                raw[self._case_key] = f"{self._sink.path}#{position}"
+            if self.case_key not in raw:  # a row is a case, also where it has no id
+                raw[self.case_key] = f"{self._sink.path}#{position}"
             self._row(position, raw)
         if not done:
             self._sink.not_work(1)
@@ -356,24 +356,24 @@ class TableLog:
     def case_of(self, fields: list[str]) -> str | None:
         """Returns the case of a row that could not be read, by its case column, or None."""
         value = fields[self._case_column] if self._case_column < len(fields) else ""
-        case_id = self._sink.redactor.flat(values.telling({self._case_key: value})).get(self._case_key)
+        case_id = self._sink.redactor.flat(values.telling({self.case_key: value})).get(self.case_key)
         return case_id if isinstance(case_id, str) and case_id.strip() and len(case_id) <= values.LONGEST_NAME else None
 
     def _own_values(self, raw: dict[str, Any]) -> dict[str, Any]:
         fields: dict[str, Any] = {}
         self._own_map.collect(fields, raw)
-        self._own_map.collect_attributes(fields, {name: raw[name] for name in raw if name != self._case_key})
+        self._own_map.collect_attributes(fields, {name: raw[name] for name in raw if name != self.case_key})
         return fields
 
     def _case_id(self, raw: dict[str, Any]) -> str:
-        value = raw.get(self._case_key)
+        value = raw.get(self.case_key)
         case_id = "" if value is None else values.name(value)
         if not case_id.strip():
-            raise BadValueError("no_case", f"{self._case_key} is empty")
+            raise BadValueError("no_case", f"{self.case_key} is empty")
         if re.fullmatch(values.ROUNDED_ID, case_id):
             raise BadValueError(
                 "rounded_id",
-                f"{self._case_key}: {values.shown(case_id)} was rounded by a spreadsheet, so that different cases have "
+                f"{self.case_key}: {values.shown(case_id)} was rounded by a spreadsheet, so that different cases have "
                 "one id; export the column as text",
             )
         return case_id
