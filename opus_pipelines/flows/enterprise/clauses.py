@@ -8,13 +8,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import pairwise
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from opus_pipelines.flows.enterprise.documents import CATCH, DOUNTIL, ELSE, ELSEIF, FOREACH, IF, TRY
 from opus_pipelines.flows.text import clauses as text_clauses
 from opus_pipelines.flows.text.clauses import MAX_UTTERANCE, Clause, UtteranceError, clauses_of
 from opus_pipelines.language.grammar.modality import is_base
 from opus_pipelines.language.word_stems import stem
+
+if TYPE_CHECKING:
+    from opus_pipelines.flows.enterprise.composer import Composer
 
 _EARLY = 3  # pieces among which a trigger is looked for
 _LEAST_TRIGGER = 2  # words of a trigger that its sentence's demand leaves
@@ -100,23 +103,7 @@ class Span:
     together: bool = False
 
 
-class StepReader(Protocol):
-    """What must be known of a catalogue to cut a requirement."""
-
-    def asks_for_step(self, text: str) -> bool:
-        """Returns whether a text asks for a step."""
-        ...
-
-    def is_value(self, text: str) -> bool:
-        """Returns whether a text is the name of a value and nothing more."""
-        ...
-
-    def is_event(self, text: str) -> bool:
-        """Returns whether a text says when a flow starts."""
-        ...
-
-
-def spans_of(text: str, reader: StepReader) -> list[Span]:
+def spans_of(text: str, reader: "Composer") -> list[Span]:
     """Returns the spans of a requirement in order; the first one is the trigger. Empty for a text without a word."""
     text = text[:MAX_UTTERANCE]
     first, last = _trigger(text, reader)
@@ -152,7 +139,7 @@ def _spans(clause: Clause, span: str) -> list[Span]:
     return [own]
 
 
-def _with_steps(spans: Sequence[Span], reader: StepReader) -> list[Span]:
+def _with_steps(spans: Sequence[Span], reader: "Composer") -> list[Span]:
     """Returns the spans without the steps that ask for nothing; what they say belongs to the span before."""
     kept: list[Span] = [spans[0]]
     for span in spans[1:]:
@@ -189,7 +176,7 @@ def _placed(text: str, read: Sequence[Clause]) -> list[str]:
     return [_LEADING.sub("", text[start:end]).strip(" ,.;:-\n") for start, end in pairwise(begins)]
 
 
-def _trigger(text: str, reader: StepReader) -> tuple[int, int]:
+def _trigger(text: str, reader: "Composer") -> tuple[int, int]:
     """Returns where the trigger begins and ends. What its sentence demands is no part of it."""
     pieces = _pieces(text)
     if not pieces:
@@ -232,7 +219,7 @@ def _pieces(text: str) -> list[tuple[int, int]]:
     return pieces
 
 
-def _head(pieces: list[tuple[int, int]], text: str, reader: StepReader) -> tuple[int, int]:
+def _head(pieces: list[tuple[int, int]], text: str, reader: "Composer") -> tuple[int, int]:
     """The last piece of the trigger, and its first one.
 
     It ends with the first piece that opens like a trigger, where no step stands before it. Headings ("Trigger:") and

@@ -52,6 +52,22 @@ def read(utterance: str) -> list[tuple[str, str]]:
         ),
         ("In Slack, send a message", [(STEP, "send a message In Slack")]),
         ("Please create a board", [(STEP, "create a board")]),
+        (
+            "Find all old cards and for each one archive the card",
+            [(STEP, "Find all old cards"), (LOOP, ""), (STEP, "archive the card")],
+        ),
+        (
+            "Send a mail. Should the mail bounce twice, create a task",
+            [(STEP, "Send a mail"), (CONDITION, "the mail bounce twice"), (STEP, "create a task")],
+        ),
+        (
+            "Create a task. If it fails wait for a day",
+            [(STEP, "Create a task"), (CONDITION, "it fails"), (STEP, "wait for a day")],
+        ),
+        (
+            "Get the cards, then, one by one, delete the card",
+            [(STEP, "Get the cards"), (LOOP, "them"), (STEP, "delete the card")],
+        ),
     ],
 )
 def test_an_utterance_is_split_into_its_clauses(utterance: str, expected: list[tuple[str, str]]) -> None:
@@ -61,6 +77,15 @@ def test_an_utterance_is_split_into_its_clauses(utterance: str, expected: list[t
 def test_a_condition_behind_its_step_is_marked() -> None:
     step, condition = clauses_of("Create an issue if the board is empty")
     assert (step.kind, condition.kind, condition.postfix) == (STEP, CONDITION, True)
+
+
+def test_what_is_tried_and_what_is_done_together_is_marked() -> None:
+    close, mail, ping = clauses_of("Try to close the ticket, then in parallel mail the owner and ping the team")
+    assert (close.text, "try" in close.adverbs, close.together) == ("close the ticket", True, False)
+    assert [(clause.text, clause.together) for clause in (mail, ping)] == [
+        ("mail the owner", True),
+        ("ping the team", True),
+    ]
 
 
 @pytest.mark.parametrize("utterance", ["", "  \n ", "...", "123 456", "a" * (MAX_UTTERANCE + 1), "x " * 50_000])
