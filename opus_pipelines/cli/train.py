@@ -1,7 +1,7 @@
 """The commands `opus train` and `opus models`: models learnt from the history of the current snapshot."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -86,13 +86,17 @@ def train(options: Options, industry: tuple[str, ...], backend: str, fine_tune: 
     how = TrainingOptions(industry, tell, tracking, lwm=lwm)
     index = SnapshotIndex(Snapshot.open(lake))
     if backend == "pointer":
-        trained, store = run(lake, index, encoder, how), POINTERS.store(lake)
+        trained, kind = run(lake, index, encoder, how), cast("ModelKind[Any, Any]", POINTERS)
     else:
-        trained, store = train_adapter(lake, index, settings, how), ADAPTERS.store(lake)
-    _table(trained.model_id, {name: {**vars(one), "serves": one.serves} for name, one in trained.figures.items()})
+        trained, kind = train_adapter(lake, index, settings, how), ADAPTERS
+    found = kind.open(lake)
+    is_champion = found.champion is not None and found.champion.model_id == trained.model_id
+    for stored in found.stored:  # the table is that of `opus models`: what the lake says of the model
+        if stored.model_id == trained.model_id and stored.problem is None:
+            _table(trained.model_id, _figures(stored.card), is_champion)
     click.echo(f"model {trained.model_id}, loss {trained.loss[0]:.3f} to {trained.loss[-1]:.3f} nats", err=True)
     verdict = trained.promotion
-    role = "is the champion" if store.champions()[:1] == [trained.model_id] else "is a challenger"
+    role = "is the champion" if is_champion else "is a challenger"
     figures = (
         "" if verdict.difference is None else f": {verdict.difference:+.3f} [{verdict.low:+.3f}, {verdict.high:+.3f}]"
     )
@@ -152,9 +156,9 @@ def models(options: Options, champion: str | None, backend: str) -> None:
         serves = found.champion is not None and found.champion.model_id == stored.model_id
         role = "champion" if serves else "earlier champion" if stored.model_id in champions else "challenger"
         if backend == "intention":
-            _recall_table(f"{stored.model_id}, {role}", stored.card)
+            _recall_table(f"{stored.model_id}, {role}", stored.card, serves)
         else:
-            _table(f"{stored.model_id}, {role}", _figures(stored.card))
+            _table(f"{stored.model_id}, {role}", _figures(stored.card), serves)
     if backend == "pointer":
         _encoder_table(lake)
 
@@ -171,7 +175,7 @@ def _encoder_table(lake: "Lake") -> None:
             _recall_table(stored.model_id, stored.card)
 
 
-def _recall_table(title: str, card: Mapping[str, Any]) -> None:
+def _recall_table(title: str, card: Mapping[str, Any], is_champion: bool = True) -> None:
     rows = [
         (
             name,
@@ -180,7 +184,7 @@ def _recall_table(title: str, card: Mapping[str, Any]) -> None:
             f"{one['model']:.3f}",
             f"{one['untrained']:.3f}",
             f"{one['model'] - one['untrained']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}]",
-            "encoder" if one["serves"] else "untrained",
+            "encoder" if one["serves"] and is_champion else "untrained",
         )
         for name, one in sorted(card["industries"].items())
     ]
@@ -198,7 +202,8 @@ def _figures(card: Mapping[str, Any]) -> dict[str, dict[str, float]]:
     return {name: {**together, "cases": cases, "similar_cases": together["similar_case"]}}
 
 
-def _table(title: str, industries: dict[str, dict[str, float]]) -> None:
+def _table(title: str, industries: dict[str, dict[str, float]], is_champion: bool) -> None:
+    """Shows the figures of a model. It serves an industry where it is the champion and better beyond the interval."""
     rows = [
         (
             name,
@@ -207,7 +212,7 @@ def _table(title: str, industries: dict[str, dict[str, float]]) -> None:
             f"{one['model']:.3f}",
             f"{one['similar_cases']:.3f}",
             f"{one['model'] - one['similar_cases']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}]",
-            "model" if one["serves"] else "history",
+            "model" if one["serves"] and is_champion else "history",
         )
         for name, one in sorted(industries.items())
     ]

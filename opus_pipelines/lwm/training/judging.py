@@ -102,7 +102,7 @@ class Promotion:
 def promotion(judged: Mapping[str, Judged], champion: str | None, serves: frozenset[str]) -> Promotion:
     """Returns whether the judged model replaces the champion, which `serves` these industries."""
     if champion is None:
-        return Promotion(True, "there was no champion")
+        return against_history({name: one.figures for name, one in judged.items()})
     if left_out := sorted(serves - judged.keys()):
         return Promotion(False, f"the champion also serves {', '.join(left_out)}, which was not judged", champion)
     values, groups = list[float](), list[Hashable]()
@@ -111,6 +111,13 @@ def promotion(judged: Mapping[str, Judged], champion: str | None, serves: frozen
         values += (would - one.scores[:, 2]).tolist()
         groups += [(name, text) for text in one.texts]
     return beyond(values, groups, champion)
+
+
+def against_history(figures: Mapping[str, Figures]) -> Promotion:
+    """Returns the verdict on a model where no model serves: similar cases of history do."""
+    if better := sorted(name for name, one in figures.items() if one.serves):
+        return Promotion(True, f"better than similar cases beyond the 95 % interval in {', '.join(better)}")
+    return Promotion(False, "in no industry better than similar cases beyond the 95 % interval, so history serves")
 
 
 def beyond(values: Sequence[float], groups: Sequence[Hashable], champion: str | None) -> Promotion:

@@ -34,7 +34,14 @@ from opus_pipelines.lwm.retrieval.case_memory import IndustryMemory
 from opus_pipelines.lwm.retrieval.consensus import f1
 from opus_pipelines.lwm.retrieval.routing import Router, subgraphs_of
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
-from opus_pipelines.lwm.training.judging import HELD_OUT, Figures, beyond, by_similar_cases, held_out
+from opus_pipelines.lwm.training.judging import (
+    HELD_OUT,
+    Figures,
+    against_history,
+    beyond,
+    by_similar_cases,
+    held_out,
+)
 from opus_pipelines.lwm.training.tracking import DataHash, logged_adapter
 from opus_pipelines.lwm.training.train import Trained, TrainingOptions, memories_of
 from opus_pipelines.workflow.metrics.plan_scores import interval
@@ -127,6 +134,12 @@ class _AdapterTraining:
         differences = [new - old for new, old in zip(after, before, strict=True)]
         verdict = beyond(differences, groups, usable.model_id if usable else None)
         figures = self._figures(asked, after)
+        if verdict.promoted and not loss[-1] < loss[0]:
+            verdict = replace(
+                verdict, promoted=False, reason=f"its loss did not fall ({loss[0]:.3f} to {loss[-1]:.3f})"
+            )
+        elif verdict.promoted and not (history := against_history(figures)).promoted:
+            verdict = replace(verdict, promoted=False, reason=history.reason)
         model_id = adapter_id(weights)
         card = {
             "kind": ADAPTERS.name,
@@ -135,7 +148,7 @@ class _AdapterTraining:
             "snapshot": self.index.snapshot.id,
             "cases_hash": digest(*(m.ids for _, m in sorted(self.memories.items()))),
             "loss": loss,
-            "industries": {name: {**vars(one), "serves": verdict.promoted} for name, one in figures.items()},
+            "industries": {name: {**vars(one), "serves": one.serves} for name, one in figures.items()},
             "promotion": vars(verdict),
         }
         with nullcontext() if self.options.holds_lock else self.lake.lock():

@@ -15,10 +15,12 @@ def judged(model: float, similar: float, champion: float, serves: bool = True) -
     return Judged(Figures(120, 40, model, similar, 0.01 if serves else -0.01, 0.2), scores, TEXTS)
 
 
-def test_the_first_model_becomes_the_champion() -> None:
-    verdict = promotion({"retail": judged(0.5, 0.6, 0.6, serves=False)}, None, frozenset())
-    assert verdict.promoted
+@pytest.mark.parametrize(("serves", "promoted"), [(True, True), (False, False)])
+def test_the_first_model_serves_only_where_it_beats_history_beyond_the_interval(serves: bool, promoted: bool) -> None:
+    verdict = promotion({"retail": judged(0.7, 0.6, 0.6, serves=serves)}, None, frozenset())
+    assert verdict.promoted is promoted
     assert verdict.difference is None
+    assert ("retail" in verdict.reason) is promoted
 
 
 @pytest.mark.parametrize(("model", "promoted"), [(0.9, True), (0.71, False), (0.5, False)])
