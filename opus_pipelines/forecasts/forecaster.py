@@ -32,6 +32,7 @@ from opus_pipelines.forecasts.traces import FeatureOptions, Trace, TraceTable, V
 FOLDS = 5  # of cases: the counts that a history row sees as features hold no event of its own case
 SMALL_DEPTH, GAP_DEPTH = 3, 4  # of contexts of activity and resource, and of activity and waiting time
 _TREES = 60
+MOST_CLASSES = 200  # next activities that the trees tell apart; of the rarer ones the context counts tell
 _SMALLEST_LEAF = 5
 _FEATURE_SHARE = 0.4
 _SAMPLE_SHARE = 0.5
@@ -78,20 +79,27 @@ class ContextFeatures:
     def training_rows(self, table: TraceTable, seed: int = 0) -> np.ndarray:
         """The features [events, features] of the history's own rows; the counts of a row hold nothing of its case."""
         fold = np.random.default_rng(seed).integers(0, FOLDS, len(table.is_open))
-        kinds = self._options.activities
-        own = np.zeros((len(table.code), 3 * kinds), np.float32)
+        x, of_counts = self._empty(table)
         for number in range(FOLDS):
             part, mine = table.of_cases(fold == number), fold[table.case] == number
             following = table.taught[mine]  # not `part.taught`: a part sees its first ends at another time
-            for n, counts in enumerate(self._counts):
-                found = counts.without(part, following).probabilities(part)
-                own[mine, n * kinds : (n + 1) * kinds] = found
-        return _joined(table, self._options, own)
+            for place, counts in zip(of_counts, self._counts, strict=True):
+                place[mine] = counts.without(part, following).probabilities(part)
+        return x
 
     def rows(self, table: TraceTable) -> np.ndarray:
         """The features [events, features] of cases that are not in the history."""
-        found = [counts.probabilities(table) for counts in self._counts]
-        return _joined(table, self._options, np.hstack(found).astype(np.float32))
+        x, of_counts = self._empty(table)
+        for place, counts in zip(of_counts, self._counts, strict=True):
+            place[:] = counts.probabilities(table)
+        return x
+
+    def _empty(self, table: TraceTable) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Features of which those of the counts are not filled in, and the views of these by count."""
+        known, kinds = np.nan_to_num(features(table, self._options), nan=-1.0), self._options.activities
+        x = np.empty((len(known), known.shape[1] + len(self._counts) * kinds), np.float32)
+        x[:, : known.shape[1]] = known
+        return x, np.split(x[:, known.shape[1] :], len(self._counts), axis=1)
 
     def _with_resources(self, table: TraceTable) -> np.ndarray:
         return table.code * self._options.resources + table.resource
@@ -103,7 +111,7 @@ class NextTrees:
     def __init__(self, table: TraceTable, x: np.ndarray, kinds: int, seed: int = 0) -> None:
         from sklearn.ensemble import ExtraTreesClassifier  # every run of Dagster loads this module; few forecast
 
-        self._kinds = kinds
+        self._kinds, self._classes = kinds, min(kinds, MOST_CLASSES + 1)
         seen = np.flatnonzero(table.taught >= 0)
         weights = prefix_weights(table)
         self._columns = informative_columns(x)
@@ -115,24 +123,30 @@ class NextTrees:
             max_samples=grown_on(_SAMPLE_SHARE, len(seen)),
             n_jobs=-1,
             random_state=seed,
-        ).fit(x[np.ix_(seen, self._columns)], table.following[seen], sample_weight=weights[seen])
+        ).fit(
+            x[np.ix_(seen, self._columns)],
+            np.minimum(table.following[seen], self._classes - 1),
+            sample_weight=weights[seen],
+        )
         self._forest.n_jobs = 1  # threads add the trees' votes in any order, which changes the last digit
 
     def probabilities(self, x: np.ndarray) -> np.ndarray:
-        """[rows, kinds] of the next activity, 0 the end of the case; a little of the deep contexts is mixed in."""
-        found = np.zeros((len(x), self._kinds))
-        found[:, self._forest.classes_] = self._forest.predict_proba(x[:, self._columns])
+        """[rows, kinds] of the next activity, 0 the end of the case; a little of the deep contexts is mixed in.
+
+        The last class of the trees are the rare activities together; the deep contexts share it out among them.
+        """
+        of_class = np.zeros((len(x), self._classes))
+        of_class[:, self._forest.classes_] = self._forest.predict_proba(x[:, self._columns])
         contexts = x[:, -3 * self._kinds : -2 * self._kinds].astype(float)
         contexts /= contexts.sum(axis=1, keepdims=True)
+        found = np.hstack([of_class[:, :-1], contexts[:, self._classes - 1 :]])
+        rare = found[:, self._classes - 1 :]
+        rare *= of_class[:, -1:] / np.maximum(rare.sum(axis=1, keepdims=True), 1e-300)
         return (1.0 - CONTEXT_SHARE) * found + CONTEXT_SHARE * contexts
 
 
 def _activities(table: TraceTable) -> np.ndarray:
     return table.code
-
-
-def _joined(table: TraceTable, options: FeatureOptions, contexts: np.ndarray) -> np.ndarray:
-    return np.hstack([np.nan_to_num(features(table, options), nan=-1.0), contexts])
 
 
 LONGEST = 63  # activities of a suffix that are compared; a longer one is cut there
@@ -283,6 +297,7 @@ def _censored_quantile(values: np.ndarray, seen: np.ndarray, level: float) -> fl
 
 
 MAX_EVENTS = 200_000  # of the history, the newest cases
+MAX_CELLS = 25_000_000  # events times activities: each event has columns for each activity, some 30 bytes a cell
 MAX_SUFFIXES, MAX_CANDIDATES = 60, 30  # the most probable ones that are compared
 LEAST_GOING_ON = 0.05  # mass of similar prefixes that went on, below which the case is taken to have ended
 MAX_REST = 200  # activities of a rest
@@ -350,7 +365,7 @@ class Forecaster:
     def __init__(
         self, traces: Sequence[Trace], calendar: bool = True, seed: int = 0, contexts: LakeContexts | None = None
     ) -> None:
-        newest = _newest([t for t in traces if len(t.activities)])
+        newest = newest_cases([t for t in traces if len(t.activities)])
         if sum(not t.is_open for t in newest) < 2:
             raise TooLittleHistory("history has fewer than two ended cases; give an export with more of them")
         self.vocabulary = Vocabulary.of(newest)
@@ -523,13 +538,14 @@ def _medoids(suffixes: list[tuple[int, ...]], chosen: list[tuple[np.ndarray, np.
     return best
 
 
-def _newest(traces: Sequence[Trace]) -> list[Trace]:
-    """The newest cases with at most `MAX_EVENTS` events, by first event and id."""
+def newest_cases(traces: Sequence[Trace]) -> list[Trace]:
+    """The newest cases with at most `MAX_EVENTS` events and `MAX_CELLS` cells, by first event and id."""
     found: list[Trace] = []
-    events = 0
+    events, activities = 0, set[str]()
     for trace in sorted(traces, key=lambda t: (t.times[0], t.case_id), reverse=True):
         events += len(trace.activities)
-        if found and events > MAX_EVENTS:
+        activities.update(trace.activities)
+        if found and (events > MAX_EVENTS or events * len(activities) > MAX_CELLS):
             break
         found.append(trace)
     return found[::-1]

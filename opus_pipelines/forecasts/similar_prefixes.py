@@ -51,7 +51,9 @@ def informative_columns(x: np.ndarray) -> np.ndarray:
     """
     if x.shape[1] <= MOST_COLUMNS:
         return np.arange(x.shape[1])
-    return np.sort(np.argsort(-x.var(axis=0, dtype=np.float64), kind="stable")[:MOST_COLUMNS])
+    blocks = [x[:, begin : begin + MOST_COLUMNS] for begin in range(0, x.shape[1], MOST_COLUMNS)]
+    variance = np.concatenate([block.var(axis=0, dtype=np.float64) for block in blocks])  # needs copies of float64
+    return np.sort(np.argsort(-variance, kind="stable")[:MOST_COLUMNS])
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from opus_pipelines.forecasts.forecaster import Forecaster, TooLittleHistory
+from opus_pipelines.forecasts.forecaster import Forecaster, TooLittleHistory, newest_cases
 from opus_pipelines.forecasts.limits import LEAD_TIME, Limit
 from opus_pipelines.forecasts.similar_prefixes import MOST_COLUMNS, informative_columns
 from opus_pipelines.forecasts.traces import END, Trace
@@ -148,3 +148,16 @@ def test_a_forest_is_grown_on_the_columns_that_tell_most() -> None:
     x[::2, 20 : 20 + MOST_COLUMNS] = np.linspace(1, 2, MOST_COLUMNS, dtype=np.float32)
     assert informative_columns(x).tolist() == list(range(20, 20 + MOST_COLUMNS))
     assert informative_columns(x[:, :MOST_COLUMNS]).tolist() == list(range(MOST_COLUMNS))
+
+
+def test_of_a_wide_vocabulary_the_newest_cases_are_learnt_from() -> None:
+    """Each event has columns for each activity, so their product is bounded: 6,000 activities once were 7 GB."""
+    traces = [
+        Trace(f"c{n:05}", [f"a{5 * n + k}" for k in range(5)], [n * HOUR + k for k in range(5)], is_open=False)
+        for n in range(1_200)
+    ]
+    newest = newest_cases(traces)
+    assert [trace.case_id for trace in newest] == [
+        f"c{n:05}" for n in range(200, 1_200)
+    ]  # 5,000 events, 5,000 activities
+    assert newest_cases(history(50))[0].case_id == "case0"
