@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import networkx as nx
 from lxml import etree
 
 from opus_pipelines.core.errors import InputError
@@ -245,7 +246,10 @@ class _Diagram:
         for use in uses:
             self._uses.setdefault(self._element[use.node], []).append(use)
         self._size = {n.id: _size(n.tag, self._uses.get(n.id, [])) for n in flow.nodes}
-        placed = grid(_order(flow), flow.edges, lane.__getitem__, len(names))
+        order = nx.DiGraph()
+        order.add_nodes_from(n.id for n in flow.nodes)
+        order.add_edges_from(flow.edges)
+        placed = grid(list(nx.topological_sort(order)), flow.edges, lane.__getitem__, len(names))
         self._placed = geometry(placed, flow.edges, self._size)
         self.boxes = {n.id: self._box(n.id) for n in flow.nodes}
         self.labels = {n.id: _below(self.boxes[n.id]) for n in flow.nodes if n.title and n.tag.endswith("Event")}
@@ -286,21 +290,6 @@ def _size(tag: str, uses: Sequence[DataUse]) -> Size:
     if tag.endswith("Event"):
         return Size(along, across, behind=LABEL, room=90.0)
     return Size(along, across, behind=DATA_GAP + DATA[1] + LABEL if uses else 0.0, room=DATA_STEP * len(uses))
-
-
-def _order(flow: Process) -> list[str]:
-    """Returns the elements, each behind those that lead to it."""
-    waiting = {n.id: 0 for n in flow.nodes}
-    for _, dst in flow.edges:
-        waiting[dst] += 1
-    order = [i for i, n in waiting.items() if not n]
-    for ident in order:
-        for src, dst in flow.edges:
-            if src == ident:
-                waiting[dst] -= 1
-                if not waiting[dst]:
-                    order.append(dst)
-    return order
 
 
 def _lane_boxes(placed: Geometry) -> list[_Box]:
