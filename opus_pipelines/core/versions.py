@@ -20,7 +20,7 @@ ALGORITHM_VERSIONS: dict[str, int] = {
     "wkg": 7,
     "requirements": 8,  # documents to Intention, goals, rules and constraints (generation/intentions)
     # routing, similar cases, critical tasks of the intake, SWKG (generation/neighbours, generation/subgraph_*)
-    "retrieval": 25,
+    "retrieval": 26,
     "lwm": 4,  # the history backend of the Large Work Model (generation/sequences); part of the model version
     # Workflow Graph, search, reviews, evaluation, ranking, confidence (generation/wfg_*, workflows/optimized)
     "planning": 15,

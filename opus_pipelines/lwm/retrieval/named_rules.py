@@ -364,12 +364,22 @@ def named_rules(
     ]
 
 
-def without_condition(sentence: Sentence, request: str) -> str | None:
-    """Returns an English sentence without its condition, None where the request does not state the condition."""
-    condition = _grammar(ENGLISH).condition(sentence.text, sentence.shape)
-    if condition and not RequestText(request).holds(condition, _rarity([sentence], NamedTasks({})), ENGLISH):
-        return None
-    return _main(sentence.text, condition).strip(" ,")
+def without_condition(sentence: Sentence, request: str) -> str:
+    """Returns what an English sentence asks of a request, without its condition.
+
+    Where the request does not state the condition, that is nothing; of a condition behind a clause, it is the sentence
+    without that clause.
+    """
+    grammar, text = _grammar(ENGLISH), sentence.text
+    condition = grammar.condition(text, sentence.shape)
+    if not condition or RequestText(request).holds(condition, _rarity([sentence], NamedTasks({})), ENGLISH):
+        return _main(text, condition).strip(" ,")
+    end = grammar.trailing.search(text)
+    if end is None or end["when"].strip() != condition:
+        return ""
+    before = [match.start() for match in grammar.clauses.finditer(text[: end.start()])]
+    _, comma, behind = end["when"].partition(", ")
+    return ", ".join(filter(None, (text[: before[-1]] if before else "", behind if comma else "")))
 
 
 def requested_steps_of(elements: Iterable[Element], titles: Mapping[str, str]) -> list[NamedRule]:

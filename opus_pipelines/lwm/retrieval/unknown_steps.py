@@ -68,6 +68,8 @@ _PASSIVE = re.compile(
 _HAVE_DONE = re.compile(r"^(?:have|get)\s(?P<what>(?:the|an?|each|every|its|their)\s.+?)\s(?P<verb>[a-z-]+ed|[a-z]+)$")
 _ACTOR = re.compile(r"^(?:the|an?|each|every|one|two|our|somebody|someone)\b")
 SURELY_KNOWN = 1.0  # cosine and share of words from which a clause means a task of history
+_TOLD = 0.6  # of a word in the description or the instructions of a task, relative to one of its name
+_NEIGHBOUR = 0.3  # of the task that mostly comes directly before what the sentence says comes next
 _PERSON = "human"
 _SOFTNESS = 0.25  # score that makes a known task count e times as much
 _FIGURES = ("p", "q", "duration_ms_mean", "cost_usd_mean", "cost_compute_usd", "cost_model_usd", "cost_human_usd")
@@ -126,11 +128,11 @@ def unknown_steps(intake: Intake, index: SnapshotIndex, encoder: TextEncoder) ->
     found: dict[str, UnknownStep] = {}
     for document, sentence, clause in asked:
         task_id = make_id("t", "new", intake.industry or "", plain(clause.title))
+        then = likeness.means(clause.then) if clause.then else None
         scores = likeness.scores(clause.text)
-        like = max(scores, key=lambda task: scores[task])
-        if task_id not in found and scores[like] < SURELY_KNOWN and not names.named(clause.title):
-            task = _estimated(task_id, clause.title, known, scores)
-            then = likeness.means(clause.then) if clause.then else None
+        is_known = max(likeness.scores(clause.text, then).values()) >= SURELY_KNOWN or names.named(clause.title)
+        if task_id not in found and not is_known:
+            task, like = _estimated(task_id, clause.title, known, scores), max(scores, key=lambda task: scores[task])
             found[task_id] = UnknownStep(task, like, sentence, document, then)
     return tuple(found.values())
 
@@ -142,20 +144,25 @@ def _counts(clause: _Clause, intake: Intake) -> bool:
 
 
 class _Likeness:
-    """How like known tasks a clause is: by vectors, and by its words in all that history says of a task."""
+    """How like known tasks a clause is: by vectors, by the words that history says of a task, and by its neighbour.
+
+    Words of a task's name, and of what it takes and gives, count more than those of its description and instructions.
+    """
 
     def __init__(self, known: Mapping[str, Task], index: SnapshotIndex, vectors: Mapping[str, np.ndarray]) -> None:
         self._tasks = sorted(task for task in known if task in index.task_vectors)
         self._of_tasks, self._of_texts = np.stack([index.task_vectors[task] for task in self._tasks]), vectors
         self._words = [_words_of(known[task]) for task in self._tasks]
         self._times = Counter(word for words in self._words for word in words)
+        self._graph = index.graph
 
-    def scores(self, text: str) -> dict[str, float]:
-        """Returns by task how like it a clause is."""
+    def scores(self, text: str, then: str | None = None) -> dict[str, float]:
+        """Returns by task how like it a clause is; `then`: the known task that it says comes behind the step."""
         weights = {word: math.log((1 + len(self._words)) / (self._times[word] + 0.5)) for word in stems(text)}
         whole = sum(weights.values()) or 1.0
-        shares = [sum(weight for word, weight in weights.items() if word in own) / whole for own in self._words]
-        scores = self._of_tasks @ self._of_texts[text] + np.array(shares)
+        shares = [sum(weight * own.get(word, 0.0) for word, weight in weights.items()) / whole for own in self._words]
+        before = np.array([self._graph.transitions((task, then)) if then else 0.0 for task in self._tasks])
+        scores = self._of_tasks @ self._of_texts[text] + np.array(shares) + _NEIGHBOUR * before / (before.max() or 1.0)
         return dict(zip(self._tasks, scores.round(6).tolist(), strict=True))
 
     def means(self, text: str) -> str | None:
@@ -165,10 +172,10 @@ class _Likeness:
         return best if scores[best] >= SURELY_KNOWN else None
 
 
-def _words_of(task: Task) -> frozenset[str]:
-    return stem_set(
-        " ".join([plain(task.title), task.description or "", *task.instructions, *task.inputs, *task.outputs])
-    )
+def _words_of(task: Task) -> dict[str, float]:
+    told = stem_set(" ".join([task.description or "", *task.instructions]))
+    names = stem_set(" ".join([plain(task.title), *task.inputs, *task.outputs]))
+    return dict.fromkeys(told, _TOLD) | dict.fromkeys(names, 1.0)
 
 
 def _estimated(task_id: str, title: str, known: Mapping[str, Task], scores: Mapping[str, float]) -> Task:
@@ -203,8 +210,8 @@ def _clauses(intake: Intake) -> Iterator[tuple[str, Sentence, _Clause]]:
     for element in intake.elements:
         if element.role == "process" and element.text and language_of(element.text) in (ENGLISH, None):
             for sentence in sentences_of(element):
-                text = without_condition(sentence, request) if sentence.shape in ("prose", "item") else None
-                for clause in _asking(text or ""):
+                text = without_condition(sentence, request) if sentence.shape in ("prose", "item") else ""
+                for clause in _asking(text):
                     yield f"{element.role}/{element.name}", sentence, clause
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from opus_pipelines.core.errors import InputError
+from opus_pipelines.language.word_stems import stems
 from opus_pipelines.quality.sample.model import normalise
 
 Truth = Mapping[str, Any]
@@ -109,10 +110,21 @@ def _undominated(points: list[tuple[float, float, list[Step]]]) -> list[tuple[fl
 
 
 def found_task(industry: Mapping[str, Any], title_or_key: str) -> Mapping[str, Any] | None:
-    """Returns the task of the industry's truth behind a title or any source's raw key, None where there is none."""
+    """Returns the task of the industry's truth behind a title or any source's raw key, None where there is none.
+
+    A title that nobody writes so ("Check receipt") is the only task with its verb whose words hold its own, or are
+    among them: a client without history names its steps itself.
+    """
     wanted = normalise(title_or_key)
     tasks = industry["tasks"]
-    return next((t for t in tasks if wanted == normalise(t["task"]) or wanted in t["nodes"]), None)
+    exact = next((t for t in tasks if wanted == normalise(t["task"]) or wanted in t["nodes"]), None)
+    own = stems(wanted)
+    alike = [t for t in tasks if own[:1] == (names := stems(normalise(t["task"])))[:1] and _holds(names, own)]
+    return exact or (alike[0] if len(alike) == 1 and len(own) > 1 else None)
+
+
+def _holds(one: Sequence[str], other: Sequence[str]) -> bool:
+    return set(one) <= set(other) or set(other) <= set(one)
 
 
 def step_of(truth: Truth, industry: str, title_or_key: str) -> str:

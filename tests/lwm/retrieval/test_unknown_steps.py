@@ -11,7 +11,7 @@ from opus_pipelines.intakes.elements import Element
 from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.lwm.retrieval.unknown_steps import UnknownStep, unknown_steps
-from opus_pipelines.wkg.graph import ExecutionMode, Task
+from opus_pipelines.wkg.graph import Edge, ExecutionMode, Task, WorkGraph
 
 TASKS = (
     Task(
@@ -36,6 +36,7 @@ TASKS = (
 
 INDEX: Any = SimpleNamespace(
     snapshot=SimpleNamespace(graph=SimpleNamespace(tasks={t.task_id: t for t in TASKS})),
+    graph=WorkGraph.of(list(TASKS), [Edge("survey", "price", 9, 9, 0.5, 0.5, 1.0)]),
     passive=frozenset(),
     task_vectors={t.task_id: np.zeros(2, np.float32) for t in TASKS},
 )
@@ -71,7 +72,9 @@ def steps_of(procedure: str, **more: str) -> tuple[UnknownStep, ...]:
         ("If the driver is a minor, the parents must be informed.", ""),
         ("Price differences above two per cent go to the buyer.", ""),
         ("The repair must be priced by item.", ""),
-        ("A surveyor visits the home.", ""),
+        ("A surveyor sees the home.", "See home"),
+        ("The house at home must be measured.", "Measure house"),
+        ("Read each receipt, ask the driver where one is missing, fix the tax.", "Read receipt; Fix tax"),
     ],
 )  # fmt: skip
 def test_a_sentence_that_obliges_orders_or_tells_who_does_it_asks_for_a_step(sentence: str, titles: str) -> None:
@@ -104,6 +107,14 @@ def test_a_new_step_has_the_figures_of_people_with_wide_intervals_and_comes_befo
         ("must_contain", (step.task.task_id,)),
         ("before", (step.task.task_id, "price")),
     ]
+
+
+def test_a_step_is_a_known_one_more_likely_where_what_comes_next_follows_that_one() -> None:
+    index = SimpleNamespace(**vars(INDEX) | {"task_vectors": {"survey": np.array([1, 0]), "price": np.array([0, 0])}})
+    encoder: Any = SimpleNamespace(encode=lambda texts: np.array([[0.6, 0.8]] * len(texts)))
+    titles = lambda text: [s.task.title for s in unknown_steps(intake_of(text), index, encoder)]  # type: ignore[arg-type]
+    assert titles("The home must be seen.") == ["See home"]
+    assert titles("The home must be seen before the repair is priced.") == []
 
 
 @pytest.mark.parametrize(("client", "is_new"), [("Other", True), ("New", False), (None, False)])

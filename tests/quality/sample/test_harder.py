@@ -9,7 +9,7 @@ from lxml import etree
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.quality.sample import write_sample
 from opus_pipelines.quality.sample.cases import draw_cases
-from opus_pipelines.quality.sample.earned import PlannedStep, best_steps, earned_usd
+from opus_pipelines.quality.sample.earned import PlannedStep, best_steps, earned_usd, found_task
 from opus_pipelines.quality.sample.earnings import earnings
 from opus_pipelines.quality.sample.industries import read_industry
 from tests.quality.sample.conftest import Written
@@ -75,6 +75,16 @@ def test_the_best_of_the_regular_steps_is_what_they_earn() -> None:
 def test_an_unknown_way_of_a_known_task_is_refused() -> None:
     with pytest.raises(InputError, match="never done by code"):
         earned_usd(TRUTH, "permits", "extension", 100.0, [PlannedStep("Sign", ("code", None))])
+
+
+def test_a_title_that_nobody_writes_so_is_the_only_task_with_its_verb_and_words() -> None:
+    names = ("Check Receipts against Policy", "Check Tax", "Match Order", "Match Order Line")
+    industry = {"tasks": [{"task": name, "nodes": []} for name in names]}
+    asked = ("check receipt", "Match order", "Match purchase order", "Match", "Read receipt")
+    found = [found_task(industry, title) for title in asked]
+    assert [task and task["task"] for task in found] == [
+        "Check Receipts against Policy", "Match Order", "Match Order", None, None,
+    ]  # fmt: skip
 
 
 def test_a_step_that_history_lacks_has_its_own_figures_where_the_truth_has_no_such_way_and_corrects_nothing() -> None:
