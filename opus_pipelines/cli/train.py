@@ -7,16 +7,20 @@ import click
 
 from opus_pipelines.cli import show
 from opus_pipelines.cli.options import Options
+from opus_pipelines.core.errors import InputError
 
 if TYPE_CHECKING:
     from opus_pipelines.lake.layout import Lake
     from opus_pipelines.lake.models import ModelKind
+    from opus_pipelines.language.embedding.encoder import TextEncoder
+    from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
+    from opus_pipelines.lwm.training.train import TrainingOptions
 
 _BACKEND = click.option(
     "--backend",
-    type=click.Choice(["pointer", "causal_lm"]),
+    type=click.Choice(["pointer", "intention", "causal_lm"]),
     default="pointer",
-    help="Which model. Default: pointer.",
+    help="Which model; intention: the Intention encoder alone, in seconds. Default: pointer.",
 )
 
 
@@ -85,6 +89,9 @@ def train(options: Options, industry: tuple[str, ...], backend: str, fine_tune: 
     lwm = settings.lwm if fine_tune is None else settings.lwm.model_copy(update={"fine_tune": fine_tune})
     how = TrainingOptions(industry, tell, tracking, lwm=lwm)
     index = SnapshotIndex(Snapshot.open(lake))
+    if backend == "intention":
+        _train_intention(lake, index, encoder, how)
+        return
     if backend == "pointer":
         trained, kind = run(lake, index, encoder, how), cast("ModelKind[Any, Any]", POINTERS)
     else:
@@ -101,6 +108,22 @@ def train(options: Options, industry: tuple[str, ...], backend: str, fine_tune: 
         "" if verdict.difference is None else f": {verdict.difference:+.3f} [{verdict.low:+.3f}, {verdict.high:+.3f}]"
     )
     click.echo(f"it {role}: {verdict.reason}{figures}; recorded in {tracking.uri}", err=True)
+
+
+def _train_intention(lake: "Lake", index: "SnapshotIndex", encoder: "TextEncoder", how: "TrainingOptions") -> None:
+    """Trains, keeps and records an Intention encoder, and shows where it serves."""
+    from opus_pipelines.intakes.requirements.intention_encoder import ENCODERS
+    from opus_pipelines.lwm.training.train_intention import learn_encoder, publish_encoder, record_encoder
+
+    learnt = learn_encoder(lake, index, encoder, how.industries or index.industries, how.report)
+    if learnt is None:
+        raise InputError("no industry has enough cases with a text to learn an Intention encoder from")
+    with lake.lock():
+        name = publish_encoder(lake, learnt)
+    if how.tracking is not None:
+        record_encoder(how.tracking, lake, index, learnt)
+    champion = ENCODERS.open(lake).champion
+    _recall_table(name, learnt.card, champion is not None and champion.model_id == name)
 
 
 @click.command()

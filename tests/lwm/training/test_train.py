@@ -144,8 +144,9 @@ def test_models_says_where_there_are_none(tmp_path: Path, capsys: pytest.Capture
     assert "opus train" in capsys.readouterr().err
 
 
-def test_training_needs_a_snapshot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--lake", str(tmp_path / "lake"), "train"]) == 1
+@pytest.mark.parametrize("backend", ["pointer", "intention"])
+def test_training_needs_a_snapshot(tmp_path: Path, capsys: pytest.CaptureFixture[str], backend: str) -> None:
+    assert main(["--lake", str(tmp_path / "lake"), "train", "--backend", backend]) == 1
     assert "opus rebuild" in capsys.readouterr().err
 
 
