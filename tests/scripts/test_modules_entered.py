@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "scripts" / "modules_entered.py"
-MOST = {"intake": 79, "log": 78, "utterance": 18}
+MOST = {"intake": 80, "log": 76, "utterance": 19}
 
 
 def loaded() -> ModuleType:
