@@ -1,7 +1,8 @@
 """The part `reading` of `speed.py`: CSV, Parquet and XES beside pm4py, Polars, DuckDB and rustxes.
 
-Ours goes from the file to what a rebuild keeps: masked, costed, checked, one row a case. No peer does that: from tables
-they read the columns case, activity and time.
+Two kinds of work are told apart. `columns`: from the file to columns of case, activity and time, typed; it is what
+`opus discover` does before it counts, checks of each row included, and what `polars.scan_csv(...).select(...)` does.
+`implementations`: from the file to what a rebuild keeps, masked, costed, checked, one row a case; no peer does that.
 
 The made tables have the columns case, activity and time, and two that nobody needs. XES is a made log and, if it is
 there, bpic2012. `read_cpu_s` is without the start of the process and its imports, as far as they are known beforehand.
@@ -28,6 +29,8 @@ _OURS = """
 import io, sys
 from pathlib import Path
 import pyarrow.csv, pyarrow.parquet
+from opus_pipelines.history.discovery.edge_log import EdgeLog
+from opus_pipelines.history.discovery.edge_log import Tally
 from opus_pipelines.history.records.assembler import Assembler, LogFile, OtherFiles, Outlets
 from opus_pipelines.history.records.formats import format_of
 from opus_pipelines.history.records.source_settings import SourceSettings
@@ -40,6 +43,30 @@ def sink_of(path):
     log = LogFile("s", path.name, format_of(path.name, None))
     return Assembler(log, SETTINGS, OtherFiles(), Outlets(ignore, ignore))
 """
+_COLUMNS = (
+    _OURS
+    + """
+class Kept(list):
+    def add(self, case, columns):
+        self.append((case, columns))
+
+class Columns(EdgeLog):
+    def __init__(self, reader):
+        super().__init__(reader, Tally(), 1, None)
+        self._parts = Kept()
+    def finish(self):
+        pass
+
+def read(name):
+    path, logs = Path(name), []
+    by_columns = csv_log.read_by_columns if path.suffix == ".csv" else parquet_log.read_by_columns
+    def log_of(table):
+        logs.append(Columns(table.row_reader(encodes_cases=False)))
+        return logs[0]
+    assert by_columns(lambda: path.open("rb"), SETTINGS, sink_of(path), log_of=log_of) and not logs[0].has_more
+    return sum(len(case) for case, _ in logs[0]._parts)
+"""
+)
 _IMPLEMENTATIONS = (
     _OURS
     + """
@@ -89,7 +116,7 @@ def read(path):
 def measure(rows: int, peer: Path | None, event_logs: Path | None) -> Figures:
     """Returns by file what each engine took, and the CPU seconds of each peer divided by ours."""
     found: Figures = {}
-    ours = {"opus, implementations": _IMPLEMENTATIONS}
+    ours = {"opus, columns": _COLUMNS, "opus, implementations": _IMPLEMENTATIONS}
     theirs = {"polars": _POLARS, "pm4py": _PM4PY_TABLE} if peer else {}
     with tempfile.TemporaryDirectory(prefix="opus-speed-") as folder:
         for file in write_tables(Path(folder), rows):

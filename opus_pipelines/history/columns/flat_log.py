@@ -141,17 +141,45 @@ _BLOCK_CELLS = 1 << 24
 _ACTOR_GROUP = "actor_group"
 
 
+class ColumnLog(Protocol):
+    """Reads the rows of a flat log that a format's reader gives as columns, see `FlatLog`.
+
+    `distinct` are columns of mostly different texts, which are best given without dictionary encoding.
+    """
+
+    distinct: frozenset[str]
+
+    def wanted(self, schema: pa.Schema) -> list[str]:
+        """Returns the names of the columns of the file that it reads."""
+        ...
+
+    def add(self, rows: Rows) -> None:
+        """Adds rows of the file."""
+        ...
+
+    def refuse(self, refusal: "Refusal") -> None:
+        """Adds a row that cannot be split."""
+        ...
+
+    def finish(self) -> None:
+        """Ends the file."""
+        ...
+
+
 class Records(Protocol):
     """Reads single rows of the same file, into the same sink."""
 
     def row(self, position: int, fields: dict[str, Any], is_redacted: bool = False) -> None:
         """Adds one row."""
+        ...
 
     def refuse(self, position: int, code: str, reason: str, record: str, case_id: str | None = None) -> None:
         """Rejects a row that cannot be split."""
+        ...
 
     def finish(self) -> None:
         """Hands all cases to the sink."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -178,15 +206,23 @@ class FlatLog:
     """
 
     def __init__(self, reader: RowReader, records: Callable[[], Records], in_memory: int = PARTS_IN_MEMORY) -> None:
+        self.distinct: frozenset[str] = frozenset()
         self._reader, self._records = reader, records
         self._maps, self._sink, self._events, self._blocks = reader.maps, reader.sink, reader.events, reader.blocks
         self._stored = FlatBuckets(reader.maps.id_key, reader.texts, reader.sink.folder, in_memory)
         self._refusals: list[Refusal] = []
 
+    def wanted(self, schema: pa.Schema) -> list[str]:
+        """Returns the columns that it reads: all of the file."""
+        names: list[str] = schema.names
+        return names
+
     def add(self, rows: Rows) -> None:
         """Adds rows of the file."""
         if len(rows.positions):
-            self._stored.add(self._reader.read(rows))
+            read = self._reader.read(rows)
+            bad_rows = rows.some(np.flatnonzero(read.bad))
+            self._stored.add(RowsPart(Rows(read.columns, rows.positions), read.moments, read.bad, bad_rows))
 
     def refuse(self, refusal: Refusal) -> None:
         """Adds a row that cannot be split."""
@@ -279,9 +315,6 @@ class FlatLog:
         traces = Level(flat.traces, {self._maps.id_key: ids}, flat)
         moments = {name: times[rows] for name, times in table.moments.items()}
         self._blocks.add(traces, Level(len(rows), columns, flat), moments, has_work)
-
-
-MakeLog = Callable[[RowReader, Callable[[], Records], int], FlatLog]
 
 
 @dataclass(frozen=True)

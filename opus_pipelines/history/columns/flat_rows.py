@@ -1,7 +1,8 @@
 """Rows of a flat log as columns: how they are read, and what is kept of them until all rows of the file are known.
 
 Texts are redacted, times are read, and rows are marked that may have a value to reject; a check may mark a row that
-turns out to be usable, never the other way round. The distinct texts of all columns stand in one array, and columns
+turns out to be usable, never the other way round. The collection of rows into implementations and the counting of pairs
+both begin here, so that they agree on every row. The distinct texts of all columns stand in one array, and columns
 refer to them.
 """
 
@@ -411,20 +412,44 @@ def _mark(bad: Bools, column: Coded, bad_values: Bools) -> None:
 _TIMES = ("start", "end", "time")
 
 
+@dataclass(frozen=True)
+class ReadRows:
+    """Rows that were read together.
+
+    `columns` are redacted, `coded` are those of them that are texts, `moments` are the times by name. `kind` is the
+    kind of transition of each row, or None without such a column. `bad` tells which rows may have a value to reject.
+    """
+
+    columns: Mapping[str, pa.Array]
+    coded: Mapping[str, Coded]
+    moments: Mapping[str, Longs]
+    kind: Ints | None
+    bad: Bools
+
+
 class RowReader:
     """Reads the rows of one file.
 
+    `encodes_cases`: equal ids of cases get one code, else they need not. `is_whole`: it gets all rows of the file.
     Raises UnusualError, here or in `read`, if the whole file must be read by records.
     """
 
-    def __init__(self, maps: Maps, settings: SourceSettings, sink: Assembler) -> None:
-        self.maps, self.sink, self._settings = maps, sink, settings
+    def __init__(
+        self,
+        maps: Maps,
+        settings: SourceSettings,
+        sink: Assembler,
+        encodes_cases: bool = True,
+        is_whole: bool = True,
+    ) -> None:
+        self.maps, self.sink, self._settings, self._is_whole = maps, sink, settings, is_whole
         self.events = maps.events
         self.blocks = CaseBlocks(settings, maps, sink)
         self._checks = RowChecks(settings, maps, sink)
         keys = self.events.keys
         self.times = {name: keys[name] for name in _TIMES if keys[name]}
-        self.compared = {keys["activity"], keys["transition"], keys["instance"], maps.id_key}
+        self._compared = {keys["activity"], keys["transition"], keys["instance"]}
+        self._compared |= {maps.id_key} if encodes_cases else set()
         self._zero_is_missing = {keys["transition"], keys["instance"], keys["task_title"]}
         self._good = self._bad = 0
         self.refused = 0
@@ -433,6 +458,8 @@ class RowReader:
         self._evidence = WorkEvidence()
         others = {key for _, _, key in (*self.events.fields, *self.events.amounts)} | set(maps.own.keys)
         others |= {key for name, key in keys.items() if name not in _TIMES}
+        self.named = {key for key in others | set(self.times.values()) | settings.rows.columns if key}
+        self.named |= {column for pair in settings.columns.joined_times.values() for column in pair}
         is_forgotten = sink.is_forgotten(settings.constant("client"))
         is_ordered = bool(keys["order"])
         if not self.blocks.usable or self.events.template is not None or is_forgotten or is_ordered:
@@ -445,7 +472,7 @@ class RowReader:
         """Tells whether no row was read."""
         return not self._good + self._bad
 
-    def read(self, rows: Rows) -> RowsPart:
+    def read(self, rows: Rows) -> ReadRows:
         """Reads rows of the file."""
         columns: dict[str, pa.Array] = {}
         for name, column in rows.columns.items():
@@ -469,20 +496,31 @@ class RowReader:
             start, end = moments["start"], moments["end"]
             bad |= (start != NO_TIME) & (end != NO_TIME) & (end < start)
         self._check_that_it_is_a_log(bad)
-        transition, activity = (coded.get(self.events.keys[name]) for name in ("transition", "activity"))
-        if transition is not None and activity is not None and not self.has_work:
-            good = Coded(activity.codes[~bad], activity.values)
-            self.has_work = shows_work(self.blocks.kinds(transition)[~bad], good, self._evidence)
-        return RowsPart(Rows(columns, rows.positions), moments, bad, rows.some(np.flatnonzero(bad)))
+        kind = None
+        if (transition := coded.get(self.events.keys["transition"])) is not None:
+            kind = self.blocks.kinds(transition)
+            activity = coded.get(self.events.keys["activity"])
+            if activity is not None and not self.has_work:
+                good = Coded(activity.codes[~bad], activity.values)
+                self.has_work = shows_work(kind[~bad], good, self._evidence)
+        return ReadRows(columns, coded, moments, kind, bad)
+
+    def id_texts(self, rows: Rows) -> pa.Array:
+        """Returns the redacted id of the case of each row. Raises UnusualError if ids are dropped."""
+        key = self.maps.id_key
+        ids = redacted(self.texts(key, rows.columns[key]), key, self.sink.redactor)
+        if ids is None:
+            raise UnusualError
+        return ids
 
     def texts(self, name: str, column: pa.Array) -> pa.Array:
         """Returns a column as texts."""
-        return as_texts(column, name in self._zero_is_missing, name in self.compared)
+        return as_texts(column, name in self._zero_is_missing, name in self._compared)
 
     def _check_that_it_is_a_log(self, bad: Bools) -> None:
         """Raises UnusualError if the reading by records might find that hardly a row can be used."""
         bad_rows, rows = int(bad.sum()), len(bad)
-        if self._bad + self.refused + bad_rows > HOPELESS:
+        if self._is_whole and self._bad + self.refused + bad_rows > HOPELESS:
             rejected = self._bad + self.refused + np.cumsum(bad)
             used = self._good + np.cumsum(~bad)
             if ((rejected > HOPELESS) & (rejected > 99 * used)).any():

@@ -1,4 +1,4 @@
-"""Finds the edges and tasks of a log: which steps follow each other, and how often.
+"""Finds the edges and tasks of a log: flat logs by columns, all others by their implementations.
 
 The settings of a single file that nobody prepared are guessed from its first rows. What was discovered is shown as one
 line of counts and the most frequent tasks and edges.
@@ -8,11 +8,11 @@ import tempfile
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from datetime import date
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -21,36 +21,18 @@ import pyarrow.parquet as pq
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.settings import parse
-from opus_pipelines.history.columns.flat_log import FlatLog, Records, Refusal
-from opus_pipelines.history.columns.flat_rows import RowReader, Rows, coded_texts
-from opus_pipelines.history.columns.values import NO_TIME
+from opus_pipelines.history.columns.flat_log import ColumnLog
+from opus_pipelines.history.columns.values import NO_TIME, UnusualError
+from opus_pipelines.history.discovery.edge_log import EVENTS_IN_MEMORY, EdgeLog, Steps, Tally, UnusualCases
 from opus_pipelines.history.formats import csv_log, parquet_log
-from opus_pipelines.history.formats.table_log import tell_columns
-from opus_pipelines.history.ingestion.onboarding.layouts import arranged
-from opus_pipelines.history.ingestion.onboarding.propose import first_draft, kind_of
+from opus_pipelines.history.formats.table_log import ColumnLogOf, TableLog, tell_columns
 from opus_pipelines.history.ingestion.onboarding.report import ASSUMED_ZONE, Stated, source_text
-from opus_pipelines.history.ingestion.onboarding.trial import reading
-from opus_pipelines.history.records.arrow_arrays import (
-    Hashes,
-    Ints,
-    Longs,
-    array,
-    begins_anew,
-    consecutive,
-    distinct,
-    numbered,
-    numbers,
-    numbers_or,
-    packed,
-    strings,
-    text_hashes,
-)
+from opus_pipelines.history.records.arrow_arrays import numbers, numbers_or
 from opus_pipelines.history.records.assembler import Assembler, LogFile, OtherFiles, Outlets
-from opus_pipelines.history.records.files import open_data
+from opus_pipelines.history.records.files import data_files, folder_values, open_data
 from opus_pipelines.history.records.formats import Format, format_of
 from opus_pipelines.history.records.raw import COUNT_COLUMNS, Counts, Reject
-from opus_pipelines.history.records.redaction import mask_texts
-from opus_pipelines.history.records.source_settings import Columns, SourceSettings
+from opus_pipelines.history.records.source_settings import Columns, SourceSettings, load_source
 
 COUNTED_COLUMNS = (
     "weight",
@@ -58,107 +40,48 @@ COUNTED_COLUMNS = (
 )
 
 
-class Tally:
-    """Adds up edges and tasks of the implementations in batches, which have at least COUNTED_COLUMNS."""
-
-    def __init__(self, masks: bool = False, names: bool = False) -> None:
-        """`masks`: the names of tasks are masked, those of persons in them where `names` says so."""
-        self._masks, self._names = masks, names
-        self._edges: list[pa.Table] = []
-        self._tasks: list[pa.Table] = []
-
-    def add(self, batch: pa.RecordBatch) -> None:
-        """Adds the implementations of a batch."""
-        steps = pc.list_flatten(batch["tasks"])
-        coded = pc.struct_field(steps, "task_key").dictionary_encode()
-        seen = pc.coalesce(pc.struct_field(steps, "started_at"), pc.struct_field(steps, "ended_at"))
-        self.add_steps(
-            numbers(pc.list_value_length(batch["tasks"]), np.int32).astype(np.int64),
+def add_implementations(tally: Tally, batch: pa.RecordBatch) -> None:
+    """Adds the implementations of a batch, which has at least COLUMNS."""
+    flat = pc.list_flatten(batch["tasks"])
+    keys = pc.struct_field(flat, "task_key").dictionary_encode()
+    seen = pc.coalesce(pc.struct_field(flat, "started_at"), pc.struct_field(flat, "ended_at")).cast(pa.int64())
+    codes = tally.names.codes(keys.dictionary)
+    tally.add(
+        Steps(
+            numbers_or(pc.list_value_length(batch["tasks"]), np.int32, 0).astype(np.int64),
+            codes[numbers(keys.indices, np.int32)] if len(codes) else codes,
+            numbers_or(seen, np.int64, NO_TIME),
             numbers(batch["weight"].cast(pa.int64()), np.int64),
-            coded,
-            seen,
-            pc.struct_field(steps, "predecessors"),
+            pc.struct_field(flat, "predecessors"),
         )
-
-    def add_steps(self, lengths: Longs, weight: Longs, task: pa.Array, seen: pa.Array, stated: pa.Array) -> None:
-        """Adds the steps of whole cases in execution order: the task and the time of each.
-
-        `lengths` and `weight` are the number of steps and the weight of each case, `stated` is as in `consecutive`.
-        """
-        names, code = task.dictionary, numbers(task.indices, np.int32)
-        if self._masks and len(names):
-            masked = mask_texts(names, self._names).dictionary_encode()
-            names, code = masked.dictionary, numbers(masked.indices, np.int32)[code]
-        case = np.repeat(np.arange(len(lengths)), lengths)
-        places, filled = np.cumsum(lengths), lengths > 0
-        starts, ends = np.zeros(len(case), np.int64), np.zeros(len(case), np.int64)
-        starts[(places - lengths)[filled]] = ends[places[filled] - 1] = weight[filled]
-        moments = numbers_or(seen.cast(pa.int64()), np.int64, NO_TIME)
-        self._tasks.append(_counted({"task": code}, names, (case, weight, moments), {"starts": starts, "ends": ends}))
-        before, after = consecutive(lengths, stated)
-        pairs = {"src": code[before], "dst": code[after]}
-        self._edges.append(_counted(pairs, names, (case[after], weight, moments[after]), {}))
-
-    def edges(self) -> pa.Table:
-        """Returns a row for each pair of tasks, sorted by the names of both."""
-        return _summed(self._edges, ["src", "dst"], {"transitions": "n", "cases": "cases"})
-
-    def tasks(self) -> pa.Table:
-        """Returns a row for each task, sorted by its name."""
-        counts = {"occurrences": "n", "cases": "cases", "starts": "starts", "ends": "ends"}
-        return _summed(self._tasks, ["task"], counts)
+    )
 
 
-def _counted(
-    keys: Mapping[str, Ints], names: pa.Array, rows: tuple[Longs, Longs, Longs], more: Mapping[str, Longs]
-) -> pa.Table:
-    """Returns how often, in how many cases, and when first and last each combination of the keys occurs.
-
-    `rows` are the case of each row, the weight of each case, and the time of each row. `more` is added up, too.
-    """
-    case, weight, seen = rows
-    number, size = packed(*((codes, len(names)) for codes in keys.values())), len(names) ** len(keys)
-    shown = np.arange(size) if size <= _DENSE else number
-    if size > _DENSE:
-        number, place = numbered(number)
-        shown, size = shown[place], len(place)
-    known = seen != NO_TIME
-    cells = distinct(case * size + number)
-    owner = cells // max(1, size)
-    sums = {"n": np.bincount(number, weight[case], size)}
-    sums |= {name: np.bincount(number, one, size) for name, one in more.items()}
-    sums["cases"] = np.bincount(cells - owner * size, weight[owner], size)
-    first, last = np.full(size, np.iinfo(np.int64).max), np.full(size, NO_TIME)
-    np.minimum.at(first, number[known], seen[known])
-    np.maximum.at(last, number[known], seen[known])
-    some = np.flatnonzero(sums["n"])
-    codes_of = np.unravel_index(shown[some], (max(1, len(names)),) * len(keys))
-    columns = {key: names.take(array(of, pa.int64())) for key, of in zip(keys, codes_of, strict=True)}
-    columns |= {name: array(one[some].astype(np.int64), pa.int64()) for name, one in sums.items()}
-    for name, moment in (("seen_min", first[some]), ("seen_max", last[some])):
-        columns[name] = array(moment, pa.timestamp("us", "UTC"), last[some] != NO_TIME)
-    return pa.table(columns)
-
-
-def _summed(parts: list[pa.Table], keys: list[str], counts: Mapping[str, str]) -> pa.Table:
-    """Adds up parts, sorted by key. `counts` has the counts by the name that they get."""
-    if not parts:
-        return pa.table({name: pa.array([], pa.string()) for name in keys})
-    sums = [(name, "sum") for name in counts.values()]
-    whole = pa.concat_tables(parts).group_by(keys).aggregate([*sums, ("seen_min", "min"), ("seen_max", "max")])
-    shown = {key: whole[key] for key in keys} | {new: whole[f"{name}_sum"] for new, name in counts.items()}
-    shown |= {"first_seen": whole["seen_min_min"], "last_seen": whole["seen_max_max"]}
-    return pa.table(shown).sort_by([(key, "ascending") for key in keys])
+Open = Callable[[], BinaryIO]
 
 
 @dataclass(frozen=True)
 class Discovered:
-    """What a log shows: edges, tasks, the counts of its records, and the rejects by code and reason."""
+    """What a log shows: edges, tasks, the counts of its records, and the rejects by code and reason.
+
+    `without_implementations` is the number of cases that were counted by columns.
+    """
 
     edges: pa.Table
     tasks: pa.Table
     counts: Counts
     rejects: Counter[tuple[str, str]]
+    without_implementations: int = 0
+
+
+class _ReadByColumns(Protocol):
+    def __call__(self, open_file: Open, settings: SourceSettings, sink: Assembler, *, log_of: ColumnLogOf) -> bool: ...
+
+
+_FLAT: Mapping[str, _ReadByColumns] = {  # small files as well
+    "csv": partial(csv_log.read_by_columns, sizes=(-1, csv_log.BLOCK)),
+    "parquet": partial(parquet_log.read_by_columns, few=0),
+}
 
 
 def discover(place: Path, usd_per_unit: Mapping[str, float]) -> Discovered:
@@ -166,6 +89,105 @@ def discover(place: Path, usd_per_unit: Mapping[str, float]) -> Discovered:
 
     `usd_per_unit` has the exchange rates of opus.toml.
     """
+    files, settings = list(data_files(place)), load_source(place)
+    kind = format_of(files[0].name, settings.format) if len(files) == 1 and files[0].is_file() else None
+    if kind is not None and folder_values(files[0].relative_to(place)):
+        return _of_source(place, usd_per_unit)
+    if kind is not None and kind.name in _FLAT:
+        return discover_file(files[0], kind, settings)
+    return _of_source(place, usd_per_unit)
+
+
+def discover_file(file: Path, kind: Format, settings: SourceSettings, in_memory: int = EVENTS_IN_MEMORY) -> Discovered:
+    """Returns what one file shows, with the settings of its source. Raises InputError if it cannot be read.
+
+    Events beyond `in_memory` bytes wait on disk.
+    """
+    with tempfile.TemporaryDirectory(prefix="opus-discover-") as folder:
+        once = _Reading(file, kind, settings, Path(folder), in_memory)
+        if kind.name not in _FLAT:
+            once.by_records()
+            return once.found(once.sink.counts)
+        return _by_columns(once)
+
+
+def _by_columns(first: "_Reading") -> Discovered:
+    logs: list[EdgeLog] = []
+    done = first.by_columns(lambda table: first.edge_log(table, logs))
+    if not done or not logs:
+        return first.found(first.sink.counts)
+    log = logs[0]
+    if not log.has_more:
+        return first.found(_sum(log.counts, first.sink.counts), log.counts.implementations)
+    rest = _Reading(first.file, first.kind, first.settings, first.folder, first.in_memory, first.tally, log.has_work)
+    if rest.by_columns(lambda table: _rest_of(table, log)):
+        return rest.found(_sum(log.counts, rest.sink.counts), log.counts.implementations)
+    whole = _Reading(first.file, first.kind, first.settings, first.folder, first.in_memory)
+    whole.by_records()
+    return whole.found(whole.sink.counts)
+
+
+@dataclass
+class _Reading:
+    """One pass over a file, whose implementations are counted and then forgotten."""
+
+    file: Path
+    kind: Format
+    settings: SourceSettings
+    folder: Path
+    in_memory: int
+    tally: Tally = field(default_factory=Tally)
+    has_work: bool = False
+    rejects: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    @cached_property
+    def sink(self) -> Assembler:
+        outlets = Outlets(partial(add_implementations, self.tally), self._reject, folder=self.folder)
+        log = LogFile(self.file.name, self.file.name, self.kind)
+        return Assembler(log, self.settings, OtherFiles(has_work=self.has_work), outlets)
+
+    def by_records(self) -> None:
+        self.kind.reader()(partial(open_data, self.file), self.settings, self.sink)
+        self.sink.finish()
+
+    def by_columns(self, log_of: ColumnLogOf) -> bool:
+        done = _FLAT[self.kind.name](partial(open_data, self.file), self.settings, self.sink, log_of=log_of)
+        self.sink.finish()
+        return done
+
+    def edge_log(self, table: TableLog, logs: list[EdgeLog]) -> ColumnLog | None:
+        """Returns the counting by columns, or where the settings do not allow it, the making of implementations."""
+        weight = self.settings.weight if isinstance(self.settings.weight, int) else 1
+        if (reader := table.row_reader(encodes_cases=False)) is not None:
+            try:
+                logs.append(EdgeLog(reader, self.tally, weight, self.folder, self.in_memory))
+            except UnusualError:
+                return table.by_columns()
+            return logs[0]
+        return None
+
+    def found(self, counts: Counts, without_implementations: int = 0) -> Discovered:
+        edges, tasks = self.tally.edges(), self.tally.tasks()
+        return Discovered(edges, tasks, counts, self.rejects, without_implementations)
+
+    def _reject(self, reject: Reject) -> None:
+        self.rejects[reject.code, reject.reason] += 1
+
+
+def _rest_of(table: TableLog, log: EdgeLog) -> ColumnLog | None:
+    """Returns the ordinary reading of the cases that `log` left out."""
+    reader, ordinary = table.row_reader(encodes_cases=False), table.by_columns(is_whole=False)
+    return None if reader is None or ordinary is None else UnusualCases(reader, ordinary, log.unusual)
+
+
+def _sum(one: Counts, other: Counts) -> Counts:
+    return Counts(**{f.name: getattr(one, f.name) + getattr(other, f.name) for f in fields(Counts)})
+
+
+def _of_source(place: Path, usd_per_unit: Mapping[str, float]) -> Discovered:
+    """Returns what the implementations of a source show that has several files, or files of another format."""
+    from opus_pipelines.history.ingestion.onboarding.trial import reading  # a flat log needs none of it
+
     tally = Tally()
     with reading(place, usd_per_unit) as trial:
         if trial.folder is None:
@@ -173,127 +195,11 @@ def discover(place: Path, usd_per_unit: Mapping[str, float]) -> Discovered:
         for file in sorted(trial.folder.glob("*.parquet")):
             with pq.ParquetFile(file) as stored:
                 for batch in stored.iter_batches(columns=list(COUNTED_COLUMNS)):
-                    tally.add(batch)
+                    add_implementations(tally, batch)
         totals: dict[str, Any] = {name: trial.total(column) for name, column in COUNT_COLUMNS.items()}
         return Discovered(tally.edges(), tally.tasks(), Counts(**totals), trial.rejects)
 
 
-def discover_file(file: Path, kind: Format, settings: SourceSettings) -> Discovered:
-    """Returns what one file shows, with the settings of its source. Raises InputError if it cannot be read.
-
-    A flat log of plain events is counted by its columns, of others the implementations are counted and then forgotten.
-    """
-    if kind.name in _BY_COLUMNS and settings.events.repeated == "keep" and isinstance(settings.weight, int):
-        try:
-            return _discovered(file, kind, settings, settings.weight)
-        except NotPlain:
-            pass  # the ordinary reading tells what is unusual
-    return _discovered(file, kind, settings)
-
-
-def _discovered(file: Path, kind: Format, settings: SourceSettings, weight: int | None = None) -> Discovered:
-    """Returns what one file shows. `weight` is that of all cases of a log that is expected to be plain."""
-    tally, rejects = Tally(settings.redact.mask_text, settings.redact.mask_names), Counter[tuple[str, str]]()
-
-    def count_reject(reject: Reject) -> None:
-        rejects[reject.code, reject.reason] += 1
-
-    with tempfile.TemporaryDirectory(prefix="opus-discover-") as folder:
-        outlets = Outlets(tally.add, count_reject, folder=Path(folder), are_kept=False)
-        sink = Assembler(LogFile(file.name, file.name, kind), settings, OtherFiles(), outlets)
-        opened = partial(open_data, file)
-        if weight is not None:
-            _BY_COLUMNS[kind.name](opened, settings, sink, make_log=partial(PlainLog, tally, weight))
-        else:
-            kind.reader()(opened, settings, sink)
-        sink.finish()
-    return Discovered(tally.edges(), tally.tasks(), sink.counts, rejects)
-
-
-class NotPlain(Exception):
-    """The log has more than plain events, which its columns do not tell."""
-
-
-class PlainLog(FlatLog):
-    """Counts the events of a flat log. Raises NotPlain where one has no time, a value to reject, or a life cycle."""
-
-    def __init__(
-        self, tally: Tally, weight: int, reader: RowReader, records: Callable[[], Records], in_memory: int
-    ) -> None:
-        super().__init__(reader, records, in_memory)
-        reader.compared.discard(reader.maps.id_key)  # hashes tell cases apart
-        self._tally, self._weight = tally, weight
-        self._names: dict[str, int] = {}
-        self._kept: list[tuple[Hashes, Ints, Longs]] = []
-
-    def add(self, rows: Rows) -> None:
-        """Adds rows of the file."""
-        if not len(rows.positions):
-            return
-        part = self._reader.read(rows)
-        columns, keys, times = part.rows.columns, self._events.keys, part.moments.get("time")
-        if part.bad.any() or self._events.interval or times is None or (times == NO_TIME).any():
-            raise NotPlain
-        if keys["transition"] in columns and coded_texts(columns[keys["transition"]]).codes.max() >= 0:
-            raise NotPlain
-        case, activity = (coded_texts(columns[key]) for key in (self._maps.id_key, keys["activity"]))
-        names = [self._names.setdefault(name, len(self._names)) for name in activity.values.to_pylist()]
-        code = np.array(names, np.int32)[activity.codes]
-        self._kept.append((text_hashes(case.values)[0][case.codes], code, times))
-
-    def refuse(self, refusal: Refusal) -> None:
-        """Refuses the log: the ordinary reading rejects the row."""
-        raise NotPlain
-
-    def finish(self) -> None:
-        """Counts the events of each case in the order of their times, and of the file where these are equal."""
-        if not self._kept:
-            raise NotPlain
-        case, code, times = (np.concatenate(column) for column in zip(*self._kept, strict=True))
-        order = _in_order(case, times)
-        lengths = np.diff(np.append(np.flatnonzero(begins_anew(case[order])), len(order)))
-        names, last = strings(list(self._names)), np.cumsum(lengths)
-        for first in range(0, len(lengths), _CASES):
-            some = lengths[first : first + _CASES]
-            rows = order[last[first] - lengths[first] : last[first + len(some) - 1]]
-            self._tally.add_steps(
-                some,
-                np.full(len(some), self._weight),
-                pa.DictionaryArray.from_arrays(array(code[rows], pa.int32()), names),
-                array(times[rows], pa.timestamp("us", "UTC")),
-                pa.nulls(len(rows), pa.list_(pa.int32())),
-            )
-        counts = self._sink.counts
-        counts.records = counts.used = counts.task_implementations = len(order)
-        counts.implementations = len(lengths)
-
-
-def _in_order(case: Hashes, times: Longs) -> Longs:
-    """Returns the places of events by case, time and place.
-
-    One sort of a number for each event does it where the bits that its time leaves free tell the cases apart.
-    """
-    units = times - times.min()
-    unit = next(unit for unit in (60_000_000, 1_000_000, 1_000, 1) if not (units % unit).any())
-    units //= unit
-    bits = np.uint64(int(units.max()).bit_length())
-    ordered = np.sort(case)
-    if bits < 64 and begins_anew(ordered).sum() == begins_anew(ordered >> bits).sum():
-        number = (case >> bits << bits) | units.view(np.uint64)
-        order = np.argsort(number)
-        if begins_anew(number[order]).all():
-            return order
-        return np.argsort(number, kind="stable")
-    order = np.argsort(times, kind="stable")
-    return order[np.argsort(case[order], kind="stable")]
-
-
-_DENSE = 1 << 20  # numbers up to which there is a place for each, used or not
-_CASES = 100_000  # that are counted at once
-_BY_COLUMNS: Mapping[str, Callable[..., bool]] = {
-    "csv": csv_log.read_by_columns,
-    "parquet": parquet_log.read_by_columns,
-}
 _EPOCH, _MICROS_A_DAY = date(1970, 1, 1).toordinal(), 86_400_000_000
 Table = tuple[str, list[str], list[list[Any]]]
 
@@ -350,6 +256,9 @@ def settings_of_file(file: Path, stated: Stated) -> tuple[SourceSettings, list[s
     named = format_of(file.name)
     if named is not None and named.name == "parquet" and (found := _of_usual_names(file, stated)) is not None:
         return found
+    from opus_pipelines.history.ingestion.onboarding.layouts import arranged
+    from opus_pipelines.history.ingestion.onboarding.propose import first_draft, kind_of
+
     kind = kind_of(file)
     _, _, sample, stated = arranged([file], [kind], stated)
     draft = first_draft([file], [kind], sample, stated)

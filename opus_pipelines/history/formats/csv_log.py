@@ -17,11 +17,11 @@ import pyarrow as pa
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.history.columns.csv_blocks import CsvColumns, CsvSplitter, Row, rows_of
-from opus_pipelines.history.columns.flat_log import FlatLog, MakeLog, Refusal
+from opus_pipelines.history.columns.flat_log import ColumnLog, Refusal
 from opus_pipelines.history.columns.flat_rows import Rows
 from opus_pipelines.history.columns.values import UnusualError
 from opus_pipelines.history.formats.encoding_detection import Encoding, detect_encoding, table_head
-from opus_pipelines.history.formats.table_log import TableLog, column_names
+from opus_pipelines.history.formats.table_log import ColumnLogOf, TableLog, column_names
 from opus_pipelines.history.records.arrow_arrays import array, strings
 from opus_pipelines.history.records.assembler import Assembler
 from opus_pipelines.history.records.formats import what_it_is
@@ -167,12 +167,13 @@ def read_by_columns(
     settings: SourceSettings,
     sink: Assembler,
     sizes: tuple[int, int] = (FEW_BYTES, BLOCK),
-    make_log: MakeLog = FlatLog,
+    log_of: ColumnLogOf = TableLog.by_columns,
 ) -> bool:
     """Does what `read` does, and returns whether it was done by columns.
 
     `sizes`: files of at most so many bytes are read by records (of a wide table accordingly more), as are those that
     need it, and the bytes of a block.
+    `log_of` makes the reading by columns.
     """
     with open_file() as file:
         if (what := what_it_is(file.read(_HEAD_BYTES))) is not None:
@@ -186,7 +187,7 @@ def read_by_columns(
     table.times.day_first = _day_first(open_file, text, table.time_columns, sink)
     reader = _RowReader(table, text, delimiter, sink)
     header_lines = 0 if first is None else first.position + first.lines - 1
-    if first is not None and _by_columns(open_file, reader, table.by_columns(make_log), header_lines, sizes):
+    if first is not None and _by_columns(open_file, reader, log_of(table), header_lines, sizes):
         return True
     with open_file() as file:
         for number, row in enumerate(text.rows(file)):
@@ -200,7 +201,7 @@ def read_by_columns(
 def _by_columns(
     open_file: Callable[[], BinaryIO],
     reader: "_RowReader",
-    log: FlatLog | None,
+    log: ColumnLog | None,
     header_lines: int,
     sizes: tuple[int, int],
 ) -> bool:
@@ -264,7 +265,7 @@ class _RowReader:
         else:
             self.table.row(row.position, dict(zip(self.table.header, row.fields or [], strict=True)))
 
-    def add(self, split: CsvColumns, log: FlatLog) -> None:
+    def add(self, split: CsvColumns, log: ColumnLog) -> None:
         """Adds the rows of a block to the reading by columns."""
         rows = []
         for row in split.odd:

@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.history.columns.flat_log import FlatLog, MakeLog
+from opus_pipelines.history.columns.flat_log import ColumnLog
 from opus_pipelines.history.columns.flat_rows import Rows, plain_values
 from opus_pipelines.history.columns.values import UnusualError
-from opus_pipelines.history.formats.table_log import TableLog, column_names
+from opus_pipelines.history.formats.table_log import ColumnLogOf, TableLog, column_names
 from opus_pipelines.history.records.assembler import Assembler
 from opus_pipelines.history.records.source_settings import SourceSettings
 from opus_pipelines.history.records.values import BadValueError
@@ -40,16 +40,16 @@ def read_by_columns(
     settings: SourceSettings,
     sink: Assembler,
     few: int = FEW_ROWS,
-    make_log: MakeLog = FlatLog,
+    log_of: ColumnLogOf = TableLog.by_columns,
 ) -> bool:
     """Does what `read` does, and returns whether it was done by columns.
 
-    Files of fewer than `few` rows, and those that need it, are read by records.
+    Files of fewer than `few` rows, and those that need it, are read by records. `log_of` makes the reading by columns.
     """
     with open_file() as file:
         seekable = file if file.seekable() else _in_memory(file)
         try:
-            return _read(seekable, settings, sink, few, make_log)
+            return _read(seekable, settings, sink, few, log_of)
         except (pa.ArrowException, OSError) as error:
             raise InputError(
                 f"the Parquet file is broken or cut off ({' '.join(str(error).split())[:200]}); fetch it again"
@@ -65,7 +65,7 @@ def _in_memory(file: BinaryIO) -> BinaryIO:
     return io.BytesIO(content)
 
 
-def _read(file: BinaryIO, settings: SourceSettings, sink: Assembler, few: int, make_log: MakeLog) -> bool:
+def _read(file: BinaryIO, settings: SourceSettings, sink: Assembler, few: int, log_of: ColumnLogOf) -> bool:
     size = file.seek(0, io.SEEK_END)
     file.seek(0)
     parquet = _opened(file)
@@ -76,8 +76,8 @@ def _read(file: BinaryIO, settings: SourceSettings, sink: Assembler, few: int, m
         )
     limit = max(BOMB_BYTES, BOMB_BYTES_RATIO * size)
     table = TableLog(column_names(parquet.schema_arrow.names, "column ({})"), settings, sink)
-    log = table.by_columns(make_log) if parquet.metadata.num_rows >= few else None
-    if log is not None and _by_columns(_opened(file, table.case_key), table, log, sink, limit):
+    log = log_of(table) if parquet.metadata.num_rows >= few else None
+    if log is not None and _by_columns(_opened(file, log.distinct), table, log, sink, limit):
         return True
     for position, fields in enumerate(_rows(parquet, table.header, limit), start=1):
         table.row(position, fields)
@@ -86,20 +86,25 @@ def _read(file: BinaryIO, settings: SourceSettings, sink: Assembler, few: int, m
     return False
 
 
-def _opened(file: BinaryIO, case: str | None = None) -> pq.ParquetFile:
-    """Opens the file so that repeated texts are stored once, but for the ids of cases, most of which differ."""
+def _opened(file: BinaryIO, distinct: frozenset[str] = frozenset()) -> pq.ParquetFile:
+    """Opens the file so that repeated texts are stored once, but for columns whose texts are mostly `distinct`."""
     plain = pq.ParquetFile(file)
-    texts = [field.name for field in plain.schema_arrow if pa.types.is_string(field.type) and field.name != case]
-    return pq.ParquetFile(file, metadata=plain.metadata, read_dictionary=texts)
+    texts = [field.name for field in plain.schema_arrow if pa.types.is_string(field.type)]
+    return pq.ParquetFile(file, metadata=plain.metadata, read_dictionary=[t for t in texts if t not in distinct])
 
 
-def _by_columns(parquet: pq.ParquetFile, table: TableLog, log: FlatLog, sink: Assembler, limit: int) -> bool:
+def _by_columns(parquet: pq.ParquetFile, table: TableLog, log: ColumnLog, sink: Assembler, limit: int) -> bool:
     """Reads the file by columns. Returns False, with nothing read, if it must be read by records."""
+    header = table.header
     position = 0
+    names = log.wanted(
+        pa.schema([field.with_name(name) for field, name in zip(parquet.schema_arrow, header, strict=True)])
+    )
+    wanted = names if parquet.schema_arrow.names == header else header
     try:
-        for batch in _batches(parquet, limit, COLUMN_ROWS, COLUMN_BYTES):
+        for batch in _batches(parquet, limit, COLUMN_ROWS, COLUMN_BYTES, wanted):
             positions = np.arange(position + 1, position + 1 + batch.num_rows)
-            columns = dict(zip(table.header, batch.columns, strict=True))
+            columns = dict(zip(wanted, batch.columns, strict=True))
             log.add(table.kept(Rows(table.with_folder_values(columns, batch.num_rows), positions)))
             position += batch.num_rows
             sink.report_progress(position)
@@ -117,13 +122,15 @@ def _rows(parquet: pq.ParquetFile, header: list[str], limit: int) -> Iterator[di
             yield dict(zip(header, values, strict=True))
 
 
-def _batches(parquet: pq.ParquetFile, limit: int, rows: int, most_bytes: int) -> Iterator[pa.RecordBatch]:
-    """Yields batches of at most that many rows and about that many bytes."""
+def _batches(
+    parquet: pq.ParquetFile, limit: int, rows: int, most_bytes: int, columns: list[str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yields batches of at most that many rows and about that many bytes, with some columns of the file or all."""
     groups = [parquet.metadata.row_group(n) for n in range(parquet.metadata.num_row_groups)]
     widest = max((group.total_byte_size // group.num_rows for group in groups if group.num_rows), default=0)
     size, at_once = 0, max(1, min(rows, most_bytes // max(1, widest)))
     for some in _runs([group.num_rows for group in groups], at_once):
-        for batch in parquet.iter_batches(at_once, row_groups=some):
+        for batch in parquet.iter_batches(at_once, row_groups=some, columns=columns):
             size += sum(_size(column) for column in batch.columns)
             if size > limit:
                 raise InputError(

@@ -4,7 +4,7 @@ Which column has which meaning is stated by `[columns]` in source.toml, else tol
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ import pyarrow as pa
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import canonical
 from opus_pipelines.history.columns.cases import Maps
-from opus_pipelines.history.columns.flat_log import FlatLog, MakeLog, only_one_attribute_each
+from opus_pipelines.history.columns.flat_log import ColumnLog, FlatLog, only_one_attribute_each
 from opus_pipelines.history.columns.flat_rows import RowReader, Rows, as_texts, coded_texts, plain_values
 from opus_pipelines.history.columns.values import UnusualError
 from opus_pipelines.history.records import values
@@ -196,6 +196,7 @@ def _guess(pattern: str, free: list[str]) -> str:
 
 _IN_MEMORY = 1 << 28  # bytes of the events that are collected, before they are stored on disk
 _EVENT = 2_400  # bytes of an event without its texts
+ColumnLogOf = Callable[["TableLog"], ColumnLog | None]
 _STATED = object()  # the value of a field that is stored on disk
 
 
@@ -230,7 +231,7 @@ class TableLog:
         for_event = {k: v for k, v in names.items() if k in EventNames.model_fields}
         self._joined = {name: pair for name, pair in settings.columns.joined_times.items() if {*pair} <= {*header}}
         parts = [column for pair in self._joined.values() for column in pair]
-        self.case_key = for_case.pop("case")
+        self._case_key = for_case.pop("case")
         case_map = CaseMap(for_case, settings.columns.attributes, sink.money)
         self._settings, self._own_map = settings, case_map
         self.header = header
@@ -238,9 +239,9 @@ class TableLog:
         times = [for_event[name] for name in _TIMES if name in for_event]
         days = [self._joined.get(name, (name,))[0] for name in times]
         self.time_columns = [header.index(name) for name in [*days, *self._steps] if name in header]
-        self._case_column = [*header, *self._added].index(self.case_key)
+        self._case_column = [*header, *self._added].index(self._case_key)
         known = dict(zip((f"part {n}" for n in range(len(parts))), parts, strict=True))  # they are no attributes
-        self._events = EventMap(for_event | known | {"case": self.case_key}, case_map, settings, self.times)
+        self._events = EventMap(for_event | known | {"case": self._case_key}, case_map, settings, self.times)
         self._cases: dict[str, Case] = {}
         self._bytes, self._in_memory = 0, in_memory
         self._stored = CaseBuckets[Case](sink.folder)
@@ -252,18 +253,25 @@ class TableLog:
         self.is_whole = True  # it gets all rows of the file
         self._left_out = 0  # rows that [rows] leaves out, of those that are read by columns
 
-    def by_columns(self, make_log: MakeLog = FlatLog) -> FlatLog | None:
-        """Returns the reading of the same file by columns, or None if its settings need the reading by records."""
+    def by_columns(self, is_whole: bool = True) -> FlatLog | None:
+        """Returns the reading of the same file by columns, or None if its settings need the reading by records.
+
+        `is_whole`: it gets all rows of the file.
+        """
+        reader = self.row_reader(is_whole=is_whole)
+        return None if reader is None else FlatLog(reader, self._some_rows, self._in_memory)
+
+    def row_reader(self, encodes_cases: bool = True, is_whole: bool = True) -> RowReader | None:
+        """Returns the reading of the columns of rows, or None if the settings need the reading by records."""
         maps = Maps(
-            CaseMap({"case": self.case_key}, None, self._sink.money), self._own_map, self._events, self.case_key
+            CaseMap({"case": self._case_key}, None, self._sink.money), self._own_map, self._events, self._case_key
         )
         if self._steps or self._is_of_cases or not only_one_attribute_each([*self.header, *self._added], maps):
             return None
         try:
-            reader = RowReader(maps, self._settings, self._sink)
+            return RowReader(maps, self._settings, self._sink, encodes_cases, is_whole)
         except UnusualError:
             return None
-        return make_log(reader, self._some_rows, self._in_memory)
 
     def _some_rows(self) -> "TableLog":
         table = TableLog(self.header, self._settings, self._sink, self._in_memory)
@@ -307,8 +315,8 @@ class TableLog:
         activity, moment = self._events.keys["activity"], self._events.keys["time"]
         for name, time in done:
             raw = self._sink.redactor.flat(own | {activity: name, moment: time})
-            if self.case_key not in raw:  # a row is a case, also where it has no id
-                raw[self.case_key] = f"{self._sink.path}#{position}"
+            if self._case_key not in raw:  # a row is a case, also where it has no id
+                raw[self._case_key] = f"{self._sink.path}#{position}"
             self._row(position, raw)
         if not done:
             self._sink.not_work(1)
@@ -356,24 +364,24 @@ class TableLog:
     def case_of(self, fields: list[str]) -> str | None:
         """Returns the case of a row that could not be read, by its case column, or None."""
         value = fields[self._case_column] if self._case_column < len(fields) else ""
-        case_id = self._sink.redactor.flat(values.telling({self.case_key: value})).get(self.case_key)
+        case_id = self._sink.redactor.flat(values.telling({self._case_key: value})).get(self._case_key)
         return case_id if isinstance(case_id, str) and case_id.strip() and len(case_id) <= values.LONGEST_NAME else None
 
     def _own_values(self, raw: dict[str, Any]) -> dict[str, Any]:
         fields: dict[str, Any] = {}
         self._own_map.collect(fields, raw)
-        self._own_map.collect_attributes(fields, {name: raw[name] for name in raw if name != self.case_key})
+        self._own_map.collect_attributes(fields, {name: raw[name] for name in raw if name != self._case_key})
         return fields
 
     def _case_id(self, raw: dict[str, Any]) -> str:
-        value = raw.get(self.case_key)
+        value = raw.get(self._case_key)
         case_id = "" if value is None else values.name(value)
         if not case_id.strip():
-            raise BadValueError("no_case", f"{self.case_key} is empty")
+            raise BadValueError("no_case", f"{self._case_key} is empty")
         if re.fullmatch(values.ROUNDED_ID, case_id):
             raise BadValueError(
                 "rounded_id",
-                f"{self.case_key}: {values.shown(case_id)} was rounded by a spreadsheet, so that different cases have "
+                f"{self._case_key}: {values.shown(case_id)} was rounded by a spreadsheet, so that different cases have "
                 "one id; export the column as text",
             )
         return case_id

@@ -142,8 +142,7 @@ def consecutive(lengths: np.ndarray, stated: pa.Array) -> tuple[np.ndarray, np.n
     case = np.repeat(np.arange(len(lengths)), lengths)
     first = np.cumsum(lengths) - lengths
     position = np.arange(len(case)) - first[case]
-    is_stated = validity(stated)
-    after = np.flatnonzero((position > 0) & ~is_stated) if is_stated is not None else np.zeros(0, np.int64)
+    after = np.flatnonzero(np.asarray(pc.is_null(stated)) & (position > 0))
     before = after - 1
     places = pc.list_flatten(stated)
     if len(places):
@@ -343,12 +342,11 @@ _OWN = tuple(c.name for c in IMPLEMENTATIONS.columns if c.name not in ("tasks", 
 class ImplementationBuilder:
     """Builds record batches of the implementations dataset from single rows or from blocks of columns.
 
-    Every batch of every format is finished here: `redact` masks private data, then `content_hash` is computed. Without
-    `redact`, neither is done.
+    Every batch of every format is finished here: `redact` masks private data, then `content_hash` is computed.
     """
 
     def __init__(
-        self, redact: Callable[[pa.RecordBatch], pa.RecordBatch] | None, hand_on: Callable[[pa.RecordBatch], None]
+        self, redact: Callable[[pa.RecordBatch], pa.RecordBatch], hand_on: Callable[[pa.RecordBatch], None]
     ) -> None:
         self._redact, self._hand_on = redact, hand_on
         self._rows: list[tuple[Any, ...]] = []
@@ -382,7 +380,7 @@ class ImplementationBuilder:
 
     def _finish(self, columns: Mapping[str, pa.Array]) -> None:
         batch = pa.RecordBatch.from_arrays([columns[name] for name in _UNHASHED.names], schema=_UNHASHED)
-        self._hand_on(batch if self._redact is None else with_hash(self._redact(batch), IMPLEMENTATIONS.schema))
+        self._hand_on(with_hash(self._redact(batch), IMPLEMENTATIONS.schema))
 
     def _task_lists(self) -> pa.ListArray:
         columns: Iterable[tuple[Any, ...]] = zip(*self._tasks, strict=True) if self._tasks else [()] * len(_TASK_NAMES)

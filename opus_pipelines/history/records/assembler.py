@@ -253,15 +253,13 @@ class LogFile:
 class Outlets:
     """Takes what an assembler makes of a file; `tick` gets the number of records from time to time.
 
-    Data that does not fit into memory is stored in `folder`; None is the system's temporary folder. `are_kept`: the
-    implementations are masked, and have their hashes.
+    Data that does not fit into memory is stored in `folder`; None is the system's temporary folder.
     """
 
     implementations: Callable[[pa.RecordBatch], None]
     rejects: Callable[[Reject], None]
     tick: Callable[[int], None] = lambda records: None
     folder: Path | None = None
-    are_kept: bool = True
 
 
 class Assembler:
@@ -275,7 +273,7 @@ class Assembler:
         self.redactor = Redactor(settings.redact, other_files.forgotten.key, padded)
         self.money = Money(settings)
         self.counts = Counts()
-        self.builder = ImplementationBuilder(self.redactor.batch if outlets.are_kept else None, outlets.implementations)
+        self.builder = ImplementationBuilder(self.redactor.batch, outlets.implementations)
         self.case_ids: set[str] = set()
         self.asked: set[str] = set()  # ids that `known` was asked about
         self.quarantined_ids: set[str] = set()

@@ -272,6 +272,10 @@ class Redactor:
     def _identities(self, texts: pa.Array) -> pa.Array:
         return map_distinct(texts, self.identity, possible)
 
+    def task_names(self, names: pa.Array) -> pa.Array:
+        """Returns the names of tasks as `batch` masks them."""
+        return self._texts(names) if self._mask_text else names
+
     def identity(self, written: str) -> str:
         """Returns the name of a case, an actor or a file, or its keyed hash if it contains private data.
 
