@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import networkx as nx
-from scipy.optimize import isotonic_regression
 
 from opus_pipelines.reporting.graphs import model
 from opus_pipelines.reporting.graphs.model import (
@@ -417,6 +416,8 @@ def _place(
     dummies: set[str],
     y: dict[str, float],
 ) -> None:
+    from scipy.optimize import isotonic_regression  # here, since `opus graph` of an empty lake draws nothing
+
     wanted, weights = [], []
     for vertex, offset in zip(layer, offsets, strict=True):
         pulls = [(_pull(vertex in dummies, n in dummies), y[n]) for n in near[vertex]]
