@@ -83,7 +83,7 @@ class Asked:
 
 
 class Bench:
-    """A mined lake and the intakes beside it."""
+    """A lake that was mined before, and the intakes in the same folder that are answered from it."""
 
     def __init__(self, work: Path) -> None:
         self.work = work
@@ -195,7 +195,7 @@ def shown(bounds: tuple[float, float]) -> str:
 
 
 def sample(arguments: argparse.Namespace) -> None:
-    """Reward simulated from the truth, and what no case of history is."""
+    """Prints the Reward by the truth without each part, and how many rank-1 workflows are in no case of history."""
     bench, table = Bench(arguments.work), Table()
     truth, asked = with_kinds(arguments.work, bench.asked)
     table.groups += list(range(len(asked)))

@@ -91,10 +91,7 @@ def bid(
         out.mkdir(parents=True, exist_ok=True)
         (out / "bid.html").write_text(render_bid(offer), "utf-8")
         pq.write_table(lines, out / "bid.parquet")
-        sheets = {
-            name: (list(rows[0]), [list(row.values()) for row in rows]) for name, rows in offer.sheets.items() if rows
-        }
-        (out / "bid.xlsx").write_bytes(as_xlsx(sheets)[0])
+        (out / "bid.xlsx").write_bytes(as_xlsx(offer.sheets)[0])
         for name in ("bid.html", "bid.parquet", "bid.xlsx"):
             show.note(str(out / name))
 

@@ -7,6 +7,7 @@ mean cost of each way of working, the cost of one case, the number of cases) tel
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -44,7 +45,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Bid:
-    """A bid. Dollars are a year's where the name says so, else a case's.
+    """A bid. Figures whose names begin with `year_` are for one year; all other dollars are for one case.
 
     Attributes:
         lines: a row for each kind of work.
@@ -61,9 +62,10 @@ class Bid:
     total: Row
 
     @property
-    def sheets(self) -> dict[str, Sequence[Row]]:
-        """The tables of the bid by name."""
-        return {"lines": self.lines, "people": self.people, "assumptions": self.assumptions, "total": [self.total]}
+    def sheets(self) -> dict[str, tuple[list[str], list[list[Any]]]]:
+        """The columns and the rows of each table of the bid, by the table's name; a table without rows is left out."""
+        tables = {"lines": self.lines, "people": self.people, "assumptions": self.assumptions, "total": [self.total]}
+        return {name: (list(rows[0]), [list(row.values()) for row in rows]) for name, rows in tables.items() if rows}
 
 
 def bid(connection: duckdb.DuckDBPyConnection, client: str, contract: str | None, terms: Terms) -> Bid:

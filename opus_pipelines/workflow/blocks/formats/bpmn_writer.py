@@ -111,7 +111,7 @@ class Style:
 
 
 class _Writer:
-    """Puts a drawing into a file; `prior` is the flow that the file says so far."""
+    """Writes a drawing into the XML of a BPMN file. `prior` is the flow that was read from it, None in a new file."""
 
     def __init__(self, root: Any, style: Style, prior: BpmnFlow | None = None) -> None:
         self._root, self._style, self._names = root, style, prior.names if prior else {}
