@@ -138,14 +138,13 @@ def _run(
         from resources.lake import PROCESS
 
         resolved = build_defs(settings).resolve_job_def(job)
-        with dg.DagsterInstance.get() as instance:
+        with dg.DagsterInstance.get() as instance, kept_open(instance):
             for tags in ({PROCESS: this_process()} | _settings_tag() | more for more in tags_of(instance)):
                 run_id = str(uuid.uuid4())
-                with kept_open(instance, run_id):
-                    result = resolved.execute_in_process(
-                        instance=instance, raise_on_error=False, run_config=QUIET | config, tags=tags, run_id=run_id
-                    )
-                    report_run(instance, run_id, settings)
+                result = resolved.execute_in_process(
+                    instance=instance, raise_on_error=False, run_config=QUIET | config, tags=tags, run_id=run_id
+                )
+                report_run(instance, run_id, settings)
                 repeat = repeat_of(job, tags, Lake(settings.paths.lake).root)
                 where = f"its log: opus ui, run {run_id}; repeat: {repeat}"
                 problems += lines_of_failed_checks(result) if result.success else [f"{failure_of(result)} ({where})"]
