@@ -22,6 +22,7 @@ from opus_pipelines.core.schemas import (
     INTAKES,
     NEEDS,
     OPTIMIZED,
+    RESULT_TABLES,
     REWARD_REPORT,
     RUNS,
     SOURCES,
@@ -31,8 +32,6 @@ from opus_pipelines.core.schemas import (
     WORKFLOW_EDGES,
     Dataset,
 )
-from opus_pipelines.generation.results import contract as result_checks
-from opus_pipelines.generation.results.contract import TABLES
 from opus_pipelines.wkg.checks import (
     ALIKE,
     DATASET_MEANINGS,
@@ -70,7 +69,7 @@ def declared(name: str, dataset: str, meaning: str, **more: Any) -> dg.AssetChec
         return dg.AssetCheckSpec(name, asset=key(dataset), description=meaning, **more)
 
 
-_RESULT = [*TABLES, RUNS, COST_REPORT, REWARD_REPORT]
+_RESULT = [*RESULT_TABLES, RUNS, COST_REPORT, REWARD_REPORT]
 
 
 def _with_probabilities(datasets: Iterable[Dataset]) -> list[Dataset]:
@@ -138,6 +137,13 @@ EMBEDDED_CHECKS = _blocking(
     },
     DATASET_MEANINGS,
 )
+RESULT_MEANINGS = {
+    "schema": "Every table has the columns and types of the data dictionary.",
+    "probabilities": "Every probability lies between 0 and 1.",
+    "ranks_without_gaps": "The ranks of each Intention are 1, 2, 3 and so on, without a gap and without a repetition.",
+    "ends_are_nodes": "Both ends of every edge are nodes of the same workflow.",
+    "every_intake_has_a_row": "Every intake of the contract has one row, also where it failed or was refused.",
+}
 RESULT_CHECKS = _blocking(
     {
         "schema": _RESULT,
@@ -146,7 +152,7 @@ RESULT_CHECKS = _blocking(
         "ends_are_nodes": [WORKFLOW_EDGES],
         "every_intake_has_a_row": [INTAKES],
     },
-    result_checks.MEANINGS,
+    RESULT_MEANINGS,
     partitions_def=CONTRACTS,
 )
 

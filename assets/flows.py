@@ -10,8 +10,7 @@ from assets.specs import CONTRACTS, POOL, finished, key, made, reason_first, spe
 from opus_pipelines.core.errors import InputError, OpusError
 from opus_pipelines.core.formatting import Ticker
 from opus_pipelines.core.ids import digest
-from opus_pipelines.flows.batches.batch import contract_batch, newest
-from opus_pipelines.flows.batches.inputs import METHOD
+from opus_pipelines.core.versions import FLOW_METHOD
 from opus_pipelines.lake.version import record_inputs
 from resources.bulk import contracts_by_key
 from resources.encoder import EncoderResource
@@ -34,7 +33,9 @@ FAILED_FLOWS = declared(
 
 @dg.multi_asset(
     name="write_flows",
-    specs=[spec(name, "flows", deps, partitions_def=CONTRACTS, code_version=METHOD) for name, deps in LINEAGE.items()],
+    specs=[
+        spec(name, "flows", deps, partitions_def=CONTRACTS, code_version=FLOW_METHOD) for name, deps in LINEAGE.items()
+    ],
     check_specs=[FAILED_FLOWS],
     can_subset=True,
     backfill_policy=dg.BackfillPolicy.single_run(),
@@ -48,6 +49,8 @@ def write_flows(
 
     The version of the data is that of the newest batches, whether this run wrote them or not.
     """
+    from opus_pipelines.flows.batches.batch import contract_batch, newest
+
     record_inputs(run.lake.root, "intakes", run.typed.paths.intakes)
     contracts = contracts_by_key(run.lake, run.typed.paths.intakes)
     wanted = context.selected_asset_check_keys

@@ -6,9 +6,7 @@ from typing import Any
 import dagster as dg
 
 from assets.specs import POOL, made, reason_first, spec
-from opus_pipelines.forecasts import publish
-from opus_pipelines.forecasts.limits import contract_limits
-from opus_pipelines.forecasts.publish import VERSION
+from opus_pipelines.core.versions import FORECASTS_VERSION
 from resources.lake import LakeRun
 
 GROUP = "forecasts"
@@ -19,11 +17,14 @@ DATASETS = ("forecasts/cases", "forecasts/next_steps", "forecasts/limits")
     name="forecast_open_cases",
     can_subset=True,
     pool=POOL,
-    specs=[spec(name, GROUP, ["wkg/snapshot"], code_version=f"forecasts={VERSION}") for name in DATASETS],
+    specs=[spec(name, GROUP, ["wkg/snapshot"], code_version=f"forecasts={FORECASTS_VERSION}") for name in DATASETS],
 )
 @reason_first
 def forecasts(context: dg.AssetExecutionContext, run: LakeRun) -> Iterator[dg.MaterializeResult[None]]:
     """Refreshes the forecasts of open cases; a source that fails keeps its earlier forecasts and fails nothing."""
+    from opus_pipelines.forecasts import publish
+    from opus_pipelines.forecasts.limits import contract_limits
+
     settings, current = run.typed.forecasts, run.lake.current_snapshot()
     done = publish.Refreshed({}, (), {})
     if settings.nightly and current is not None:

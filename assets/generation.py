@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 from pydantic import Field
@@ -22,23 +22,21 @@ from opus_pipelines.core.errors import CheckFailed, CheckResult, InputError, Opu
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.schemas import DATASETS, OPTIMIZED
 from opus_pipelines.core.versions import versions_of
-from opus_pipelines.generation.bulk.chunks import GenerationSetup
-from opus_pipelines.generation.bulk.run import BulkRun
 from opus_pipelines.generation.contracts import needed_for_contracts
-from opus_pipelines.generation.results.contract import ContractResult, check_result, left_out_lines, publish_contract
 from opus_pipelines.generation.results.staleness import failed_intakes, is_current, next_attempt
-from opus_pipelines.intakes.intake import ContractFolder
 from opus_pipelines.lake.atomic_files import require_free_space
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.results import ResultKey
 from opus_pipelines.lake.version import record_inputs
-from opus_pipelines.reporting.contract_tables import report_tables
-from opus_pipelines.wkg.snapshot import Snapshot
-from opus_pipelines.wkg.upkeep.retention import prune_results
 from resources.bulk import bulk_run, contracts_by_key
 from resources.encoder import EncoderResource
 from resources.lake import LakeRun
 from resources.spark import SparkResource
+
+if TYPE_CHECKING:
+    from opus_pipelines.generation.bulk.run import BulkRun
+    from opus_pipelines.generation.results.contract import ContractResult
+    from opus_pipelines.intakes.intake import ContractFolder
 
 logger = logging.getLogger("opus_pipelines.generate")
 
@@ -113,6 +111,9 @@ def generate(
     A run is usually of one contract. In a run of several, a contract that fails fails no other: the finished ones are
     recorded one by one, and the run fails at its end.
     """
+    from opus_pipelines.generation.bulk.chunks import GenerationSetup
+    from opus_pipelines.wkg.snapshot import Snapshot
+
     record_inputs(run.lake.root, "intakes", run.typed.paths.intakes)
     contracts = contracts_by_key(run.lake, run.typed.paths.intakes)
     needed = needed_for_contracts(contracts.get(partition) for partition in context.partition_keys)
@@ -156,14 +157,14 @@ def generate(
     yield from (made(name, version) for name in chosen)
 
 
-def _version(lake: Lake, contracts: list[ContractFolder]) -> str:
+def _version(lake: Lake, contracts: list["ContractFolder"]) -> str:
     """Returns the id of the current result; of several contracts a hash of theirs."""
     pointers = (lake.result_pointer(contract.client, contract.contract) or {} for contract in contracts)
     results = [str(pointer.get("result", "")) for pointer in pointers]
     return results[0] if len(results) == 1 else digest(results)
 
 
-def _workable(contract: ContractFolder | None, partition: str, run: LakeRun) -> ContractFolder:
+def _workable(contract: "ContractFolder | None", partition: str, run: LakeRun) -> "ContractFolder":
     if contract is None:
         raise InputError(f"{partition}: no such contract in {run.typed.paths.intakes} any more")
     if contract.problem:
@@ -171,7 +172,7 @@ def _workable(contract: ContractFolder | None, partition: str, run: LakeRun) -> 
     return contract
 
 
-def _is_done(contract: ContractFolder, run: LakeRun, snapshot: str, retry_failed: bool) -> bool:
+def _is_done(contract: "ContractFolder", run: LakeRun, snapshot: str, retry_failed: bool) -> bool:
     if not is_current(run.lake, contract, snapshot, run.typed) or (retry_failed and failed_intakes(run.lake, contract)):
         return False
     logger.info("%s / %s: up to date, skipped", contract.client, contract.contract)
@@ -184,7 +185,7 @@ class _Done:
     that failed in it.
     """
 
-    contract: ContractFolder
+    contract: "ContractFolder"
     failed: list[str]
     is_new: bool
 
@@ -194,12 +195,16 @@ class _Publishing:
     """Publishes the result of a contract, and collects the results of its checks."""
 
     run: LakeRun
-    bulk: BulkRun
+    bulk: "BulkRun"
     run_id: str
     checks: list[CheckResult]
 
-    def publish(self, contract: ContractFolder, folder: Path) -> ContractResult:
+    def publish(self, contract: "ContractFolder", folder: Path) -> "ContractResult":
         """Makes the result of one contract in `folder`, checks it and publishes it. Raises CheckFailed."""
+        from opus_pipelines.generation.results.contract import check_result, left_out_lines, publish_contract
+        from opus_pipelines.reporting.contract_tables import report_tables
+        from opus_pipelines.wkg.upkeep.retention import prune_results
+
         if not contract.intakes:
             logger.warning(
                 "%s / %s: %s has no intakes; its result is empty", contract.client, contract.contract, contract.folder
@@ -235,7 +240,7 @@ def _check_results(found: list[CheckResult], done: _Done | None) -> list[dg.Asse
     return [*reported(found, RESULT_CHECKS, UP_TO_DATE), warning(FAILED_INTAKES, done.failed)]
 
 
-def _still_failed(lake: Lake, contract: ContractFolder) -> list[str]:
+def _still_failed(lake: Lake, contract: "ContractFolder") -> list[str]:
     """Returns a line for each intake that failed when the current result was made."""
     failed = failed_intakes(lake, contract)
     return [f"{contract.client}/{contract.contract}/{intake}: {reason}" for intake, reason in failed]

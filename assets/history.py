@@ -15,8 +15,6 @@ from opus_pipelines.core.versions import versions_of
 from opus_pipelines.lake.version import record_inputs
 from opus_pipelines.reporting.views import write_views_sql
 from opus_pipelines.wkg.checks import CasesLost
-from opus_pipelines.wkg.rebuild import steps
-from opus_pipelines.wkg.rebuild.steps import ReadOptions, require_passed
 from opus_pipelines.wkg.upkeep.verify import require_sound_for_rebuild
 from resources.lake import LakeRun
 from resources.spark import SparkResource
@@ -47,11 +45,13 @@ def history(
     context: dg.AssetExecutionContext, config: ReadHistory, run: LakeRun, spark: SparkResource
 ) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
     """Reads the sources whose files changed."""
+    from opus_pipelines.wkg.rebuild import steps
+
     run.lake.ensure_empty()
     write_views_sql(run.lake)
     record_inputs(run.lake.root, "history", run.typed.paths.history)
     damaged = require_sound_for_rebuild(run.lake)
-    options = ReadOptions(config.full, config.allow_loss, spark.session)
+    options = steps.ReadOptions(config.full, config.allow_loss, spark.session)
     try:
         state, checks = steps.read(run.typed, run.lake, datetime.now(UTC), options, logger.info)
     except CasesLost as lost:
@@ -75,4 +75,4 @@ def history(
     ):
         if check_key(warned) in context.selected_asset_check_keys:
             yield warned
-    require_passed(checks)
+    steps.require_passed(checks)

@@ -13,7 +13,6 @@ from assets.specs import CONTRACT, CONTRACTS, key, spec
 from opus_pipelines.core.ids import digest
 from opus_pipelines.generation.results.staleness import input_version
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.wkg.rebuild.unchanged import history_version, settings_version
 from resources.bulk import contracts_by_key
 from resources.settings import SettingsResource
 
@@ -35,6 +34,8 @@ with warnings.catch_warnings():
     )
     def observe_history(context: dg.AssetExecutionContext, settings: SettingsResource) -> Iterator[dg.ObserveResult]:
         """Hashes the files of history, and the settings."""
+        from opus_pipelines.wkg.rebuild.unchanged import history_version, settings_version
+
         versions = {HISTORY: history_version, SETTINGS: settings_version}
         for name, version in versions.items():
             if key(name) in context.selected_asset_keys:

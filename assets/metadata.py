@@ -10,7 +10,6 @@ import pyarrow.compute as pc
 from opus_pipelines.core.schemas import OPTIMIZED
 from opus_pipelines.lake.layout import Lake, slug
 from opus_pipelines.lake.results import ResultKey
-from opus_pipelines.reporting.wkg_graph import data_uri
 
 
 def summary(manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -30,6 +29,8 @@ def summary(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 def shown(pictures: Mapping[str, str]) -> dict[str, Any]:
     """Returns each SVG as an image inside the page itself."""
+    from opus_pipelines.reporting.wkg_graph import data_uri
+
     return {
         name.removesuffix(".svg"): dg.MetadataValue.md(f"![{name}]({data_uri(svg)})") for name, svg in pictures.items()
     }

@@ -8,11 +8,7 @@ import dagster as dg
 from pydantic import Field
 
 from assets.specs import POOL, made, reason_first, spec
-from opus_pipelines.lwm.pointer.model import POINTER_VERSION as MODEL_VERSION
-from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
-from opus_pipelines.lwm.training.tracking import Tracking
-from opus_pipelines.lwm.training.train import TrainingOptions, can_learn, train
-from opus_pipelines.wkg.snapshot import Snapshot
+from opus_pipelines.core.versions import POINTER_VERSION
 from resources.encoder import EncoderResource
 from resources.lake import LakeRun
 
@@ -36,7 +32,7 @@ class TrainPointer(dg.Config):
             ["wkg/snapshot"],
             about="the trained pointer model: a challenger, or the champion where it is better beyond the interval",
             kinds=("safetensors", "mlflow"),
-            code_version=f"pointer={MODEL_VERSION}",
+            code_version=f"pointer={POINTER_VERSION}",
         )
     ],
     pool=POOL,
@@ -44,6 +40,11 @@ class TrainPointer(dg.Config):
 @reason_first
 def train_pointer(config: TrainPointer, run: LakeRun, encoder: EncoderResource) -> Iterator[dg.MaterializeResult[None]]:
     """Trains on the current snapshot, judges on held-out cases, and promotes only beyond the interval."""
+    from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
+    from opus_pipelines.lwm.training.tracking import Tracking
+    from opus_pipelines.lwm.training.train import TrainingOptions, can_learn, train
+    from opus_pipelines.wkg.snapshot import Snapshot
+
     run.lake.required_snapshot()
     index = SnapshotIndex(Snapshot.open(run.lake))
     if not can_learn(index):

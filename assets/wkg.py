@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import dagster as dg
 
@@ -15,12 +16,12 @@ from opus_pipelines.core.formatting import Ticker
 from opus_pipelines.core.versions import ALGORITHM_VERSIONS, versions_of
 from opus_pipelines.generation.contracts import contract_keys
 from opus_pipelines.lake.layout import Lake, read_json
-from opus_pipelines.reporting.wkg_graph import snapshot_pictures
-from opus_pipelines.wkg.rebuild import steps
-from opus_pipelines.wkg.rebuild.records import VECTORS, EmbeddedRecord, MinedRecord, StagedSnapshot
 from resources.encoder import EncoderResource
 from resources.lake import LakeRun
 from resources.spark import SparkResource
+
+if TYPE_CHECKING:
+    from opus_pipelines.wkg.rebuild.records import EmbeddedRecord, MinedRecord, StagedSnapshot
 
 GROUP = "wkg"
 MINED = ("tasks", "task_implementations", "edges", "waits", "needs", "task_aliases", "variants", "contexts", "cases")
@@ -57,6 +58,8 @@ def mine(
     context: dg.AssetExecutionContext, config: Mine, run: LakeRun, spark: SparkResource, encoder: EncoderResource
 ) -> Iterator[dg.MaterializeResult[None]]:
     """Resolves tasks, then aggregates the sources that changed and merges all aggregates."""
+    from opus_pipelines.wkg.rebuild import steps
+
     asked = steps.Asked(config.reset_lambda, config.publish)
     rebuild = steps.begun(run.typed, run.lake, encoder.of_lake, asked)
     mined = steps.mine(rebuild, steps.Engines(spark.session, spark.graph_session), asked)
@@ -87,6 +90,8 @@ def embed(
     context: dg.AssetExecutionContext, run: LakeRun, encoder: EncoderResource
 ) -> Iterator[dg.MaterializeResult[None]]:
     """Embeds tasks and cases; only texts that are new reach the encoder."""
+    from opus_pipelines.wkg.rebuild import steps
+
     progress = Ticker("embedded passages", logger.info)
     rebuild = steps.opened(run.typed, run.lake)
     embedded = steps.embed(rebuild, encoder.of_lake, _parts(context.selected_asset_keys), progress)
@@ -97,6 +102,8 @@ def embed(
 @reason_first
 def check_mined(context: dg.AssetCheckExecutionContext, run: LakeRun) -> Iterator[dg.AssetCheckResult]:
     """Checks the staged tables before anybody can see them."""
+    from opus_pipelines.wkg.rebuild import steps
+
     rebuild = steps.opened(run.typed, run.lake)
     yield from _reported(context, rebuild.snapshot, steps.check_mined(rebuild).checks, MINED_CHECKS)
 
@@ -105,6 +112,8 @@ def check_mined(context: dg.AssetCheckExecutionContext, run: LakeRun) -> Iterato
 @reason_first
 def check_embedded(context: dg.AssetCheckExecutionContext, run: LakeRun) -> Iterator[dg.AssetCheckResult]:
     """Checks the staged vectors and their index."""
+    from opus_pipelines.wkg.rebuild import steps
+
     keys = context.op_execution_context.selected_asset_check_keys
     rebuild = steps.opened(run.typed, run.lake)
     checked = steps.check_embedded(rebuild, _parts(check.asset_key for check in keys))
@@ -135,6 +144,9 @@ def check_embedded(context: dg.AssetCheckExecutionContext, run: LakeRun) -> Iter
 @reason_first
 def snapshot(context: dg.AssetExecutionContext, run: LakeRun) -> Iterator[dg.MaterializeResult[None]]:
     """Publishes: manifest, rename, and the one pointer that readers follow."""
+    from opus_pipelines.reporting.wkg_graph import snapshot_pictures
+    from opus_pipelines.wkg.rebuild import steps
+
     pictures: dict[str, str] = {}
     rebuild = steps.opened(run.typed, run.lake)
     if rebuild.snapshot.is_current:
@@ -166,6 +178,8 @@ def snapshot(context: dg.AssetExecutionContext, run: LakeRun) -> Iterator[dg.Mat
 
 def _parts(assets: Iterable[dg.AssetKey]) -> list[str]:
     """Returns the parts of the vectors that these assets belong to."""
+    from opus_pipelines.wkg.rebuild.records import VECTORS
+
     wanted = {asset.to_user_string() for asset in assets}
     return [part for part, names in VECTORS.items() if wanted & {*names, *WITH_VECTORS.get(part, ())}]
 
@@ -173,12 +187,12 @@ def _parts(assets: Iterable[dg.AssetKey]) -> list[str]:
 def _made(
     context: dg.AssetExecutionContext,
     lake: Lake,
-    snapshot: StagedSnapshot,
-    record: MinedRecord | EmbeddedRecord,
+    snapshot: "StagedSnapshot",
+    record: "MinedRecord | EmbeddedRecord",
     names: Iterable[str],
 ) -> Iterator[dg.MaterializeResult[None]]:
     """Yields the selected ones of these datasets of the snapshot, with the rows that were made now or before."""
-    engines = record.engines if isinstance(record, MinedRecord) else {}
+    engines = getattr(record, "engines", {})  # only mining has some
     told = {f"engine_{step}": engine for step, engine in engines.items() if engine}
     counts = record.counts if snapshot.is_new else lake.manifest(snapshot.snapshot_id).get("counts") or {}
     for name in (f"wkg/{name}" for name in names):
@@ -188,11 +202,13 @@ def _made(
 
 def _reported(
     context: dg.AssetCheckExecutionContext,
-    snapshot: StagedSnapshot,
+    snapshot: "StagedSnapshot",
     checks: Iterable[CheckResult],
     declared: list[dg.AssetCheckSpec],
 ) -> Iterator[dg.AssetCheckResult]:
     """Yields a result for each selected check, then raises CheckFailed when a blocking check failed."""
+    from opus_pipelines.wkg.rebuild import steps
+
     for failed in (check for check in checks if not check.passed and not check.blocking):
         logger.warning("%s (%s): %s", failed.name, failed.dataset, failed.detail)
     unseen = None if snapshot.is_new else "unchanged: checked when it was published"

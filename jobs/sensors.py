@@ -19,7 +19,6 @@ from jobs.stages import FLOWS_JOB, GENERATE_JOB, REBUILD_JOB, requests
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.schemas import FLOWS
 from opus_pipelines.core.settings import Schedule, Settings
-from opus_pipelines.flows.batches.inputs import utterance_files
 from opus_pipelines.generation.contracts import contracts_of
 from opus_pipelines.history.ingestion.plan import fingerprint
 from opus_pipelines.intakes.intake import ContractFolder
@@ -146,6 +145,8 @@ def _state_of_intakes(contract: ContractFolder, before: dict[str, str] | None, l
 
 
 def _look_at_flows(settings: Settings, context: dg.SensorEvaluationContext) -> Decision:
+    from opus_pipelines.flows.batches.inputs import utterance_files
+
     lake, intakes = Lake(settings.paths.lake), settings.paths.intakes
     if not intakes.is_dir():
         return dg.SkipReason(f"{intakes}: no such folder of intakes")

@@ -7,15 +7,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from opus_pipelines.generation.bulk.chunks import GenerationSetup
-from opus_pipelines.generation.bulk.encoding import SparkEncoder
-from opus_pipelines.generation.bulk.run import BulkRun, Progress
 from opus_pipelines.generation.contracts import contracts_of
 from opus_pipelines.intakes.intake import ContractFolder
 from opus_pipelines.lake.layout import Lake
 from resources.encoder import EncoderResource
 from resources.spark import SparkResource
+
+if TYPE_CHECKING:
+    from opus_pipelines.generation.bulk.chunks import GenerationSetup
+    from opus_pipelines.generation.bulk.run import BulkRun, Progress
 
 
 @dataclass
@@ -23,8 +25,8 @@ class _Kept:
     """The last bulk run of this process, while `kept` is open."""
 
     is_open: bool = False
-    setup: GenerationSetup | None = None
-    bulk: BulkRun | None = None
+    setup: "GenerationSetup | None" = None
+    bulk: "BulkRun | None" = None
     contracts: dict[tuple[Path, Path], dict[str, ContractFolder]] = field(default_factory=dict)
 
     def end(self) -> None:
@@ -54,9 +56,12 @@ def kept() -> Iterator[None]:
 
 @contextmanager
 def bulk_run(
-    setup: GenerationSetup, encoder: EncoderResource, spark: SparkResource, progress: Progress
-) -> Iterator[BulkRun]:
+    setup: "GenerationSetup", encoder: EncoderResource, spark: SparkResource, progress: "Progress"
+) -> Iterator["BulkRun"]:
     """Opens a bulk run, or the one that `kept` holds for the same lake, snapshot and settings."""
+    from opus_pipelines.generation.bulk.encoding import SparkEncoder
+    from opus_pipelines.generation.bulk.run import BulkRun
+
     if _KEPT.bulk is not None and _KEPT.setup == setup:
         yield _KEPT.bulk
         return

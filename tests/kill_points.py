@@ -23,9 +23,9 @@ import numpy as np
 import pandas  # noqa: F401
 
 from opus_pipelines.core.ids import digest
-from opus_pipelines.core.schemas import COST_REPORT, DATASETS, INTAKES, OPTIMIZED, REWARD_REPORT, RUNS
+from opus_pipelines.core.schemas import COST_REPORT, DATASETS, INTAKES, OPTIMIZED, RESULT_TABLES, REWARD_REPORT, RUNS
 from opus_pipelines.core.settings import Paths, Retention, Settings
-from opus_pipelines.generation.results.contract import TABLES, ContractResult, publish_contract, result_table
+from opus_pipelines.generation.results.contract import ContractResult, publish_contract, result_table
 from opus_pipelines.history.ingestion.ingest import read_history
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.views import connect, write_views_sql
@@ -92,7 +92,8 @@ def generate(lake: Lake, name: str, now: datetime) -> str:
         RUNS.name: [{"run_id": name, "generated_at": now, "snapshot": snapshot}],
     }
     result.tables = {
-        d.name: result_table(result, d, rows.get(d.name, [])) for d in (*TABLES, RUNS, COST_REPORT, REWARD_REPORT)
+        d.name: result_table(result, d, rows.get(d.name, []))
+        for d in (*RESULT_TABLES, RUNS, COST_REPORT, REWARD_REPORT)
     }
     with lake.lock():
         publish_contract(lake, result, now)

@@ -16,12 +16,13 @@ from opus_pipelines.core.schemas import (
     IMPLEMENTATIONS,
     PROCEDURE_VECTORS,
     REJECTS,
+    RESULT_TABLES,
     RUNS,
     SOURCES,
     TASKS,
     Dataset,
 )
-from opus_pipelines.generation.results.contract import TABLES, ContractResult, publish_contract, result_table
+from opus_pipelines.generation.results.contract import ContractResult, publish_contract, result_table
 from opus_pipelines.lake.layout import PART, Lake, dataset_folder, table_of, write_json, write_table
 from opus_pipelines.reporting.views import write_views_sql
 from opus_pipelines.wkg.checks import SNAPSHOT_DATASETS
@@ -101,7 +102,7 @@ def _rows(dataset: Dataset) -> pa.Table:
 
 def _result(lake: Lake, client: str, contract: str) -> None:
     result = ContractResult(client, contract, "r1", SNAPSHOT, "m", {})
-    rows: dict[Dataset, list[dict[str, object]]] = {dataset: [] for dataset in TABLES}
+    rows: dict[Dataset, list[dict[str, object]]] = {dataset: [] for dataset in RESULT_TABLES}
     rows[RUNS] = [{"run_id": "x", "generated_at": NOW, "snapshot": SNAPSHOT}]
     result.tables = {dataset.name: result_table(result, dataset, found) for dataset, found in rows.items()}
     publish_contract(lake, result, NOW)

@@ -71,3 +71,19 @@ from opus_pipelines.core.tables.workflows import (
     WORKFLOW_EDGES as WORKFLOW_EDGES,
     WORKFLOW_TASKS as WORKFLOW_TASKS,
 )
+
+# What is written while the intakes of a contract are worked on; its other tables are made from these.
+RESULT_TABLES: tuple[Dataset, ...] = (
+    INTAKES,
+    INTENTIONS,
+    NEIGHBOURS,
+    SUBGRAPH_TASKS,
+    SUBGRAPH_EDGES,
+    SEQUENCES,
+    WFG_NODES,
+    WFG_EDGES,
+    OPTIMIZED,
+    WORKFLOW_TASKS,
+    WORKFLOW_EDGES,
+    EXPECTED_FLOW,
+)

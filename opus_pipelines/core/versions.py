@@ -28,6 +28,14 @@ ALGORITHM_VERSIONS: dict[str, int] = {
     "reporting": 3,  # reports/cost and reports/reward
 }
 
+# What is published outside the stages of the night: raise one when its rows change for the same input.
+FORECASTS_VERSION = 6
+FLOWS_VERSION = 6  # a change of flows.from_text that is meant to give other flows
+PLATFORM_VERSION = 4  # the same requirements give other flows of a platform
+PROMPTS_VERSION = 2  # of flows: kept answers of a language model are then asked for anew
+FLOW_METHOD = f"flows={FLOWS_VERSION} platform={PLATFORM_VERSION} prompts={PROMPTS_VERSION}"
+POINTER_VERSION = 7  # the features or the way of writing change: a network of another version is not used
+
 # The stages whose versions are part of the name of what a stage makes. Earlier stages are not in this list: the content
 # or the snapshot that they made is part of the name already. So a raised version recomputes what follows from it, and
 # nothing else.

@@ -17,6 +17,7 @@ from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import digest, make_id
 from opus_pipelines.core.schemas import CASES, FORECAST_CASES, FORECAST_LIMITS, FORECAST_STEPS
 from opus_pipelines.core.settings import Forecasts
+from opus_pipelines.core.versions import FORECASTS_VERSION
 from opus_pipelines.forecasts.context_counts import LakeContexts
 from opus_pipelines.forecasts.forecaster import Forecast, Forecaster, StepOutlook
 from opus_pipelines.forecasts.limits import (
@@ -33,7 +34,6 @@ from opus_pipelines.forecasts.traces import END, CaseRecord, Trace, history_reco
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_table, slug, table_of, write_table
 from opus_pipelines.wkg.estimates.next_activity import PROBABLY_ENDED, OpenRule
 
-VERSION = 6  # of the forecasts: raise it when they change for the same input
 MIN_SIMILAR = 20  # similar prefixes with an activity, from which its success is compared
 BETTER_SUCCESS = 0.05  # by which an activity's success must be higher to be preferred to the most probable one
 MIN_PROBABILITY = 0.1  # of an activity that may be preferred
@@ -135,7 +135,7 @@ def forecast_id(lake: Lake, source: str, running: Sequence[CaseRecord] | None, o
     folder, contexts = _folder_of(lake, source), LakeContexts.of(lake, source)
     cases = [[r.trace.case_id, list(r.trace.activities), list(r.trace.times)] for r in running or ()]
     used = None if contexts is None else contexts.content_hash
-    return make_id("f", source, digest(VERSION, folder.name, used, running is None, cases, repr(options)))
+    return make_id("f", source, digest(FORECASTS_VERSION, folder.name, used, running is None, cases, repr(options)))
 
 
 def _folder_of(lake: Lake, source: str) -> Path:

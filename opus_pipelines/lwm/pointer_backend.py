@@ -6,6 +6,7 @@ from copy import copy
 from functools import cache
 from typing import Any
 
+from opus_pipelines.core.versions import POINTER_VERSION
 from opus_pipelines.intakes.requirements.intention_encoder import ENCODERS, EncoderChampion, IntentionEncoder
 from opus_pipelines.intakes.requirements.intention_encoder import VERSION as ENCODER_VERSION
 from opus_pipelines.lake.layout import Lake
@@ -15,7 +16,7 @@ from opus_pipelines.lwm.interface import ExpectedSequence
 from opus_pipelines.lwm.next_step import Written
 from opus_pipelines.lwm.pointer.candidates import EncodedRequest
 from opus_pipelines.lwm.pointer.memory import CaseMemory
-from opus_pipelines.lwm.pointer.model import POINTER_VERSION, POINTERS, Champion
+from opus_pipelines.lwm.pointer.model import POINTERS, Champion
 from opus_pipelines.lwm.step_writing.model import WRITER_VERSION, WRITERS, IndustryWriter, WriterChampion
 
 logger = logging.getLogger("opus_pipelines.lwm")

@@ -9,7 +9,7 @@ import pytest
 from assets.flows import write_flows
 from assets.specs import register
 from opus_pipelines.core.settings import OpenaiCompatible, Paths, Settings
-from opus_pipelines.flows.batches.inputs import METHOD
+from opus_pipelines.core.versions import FLOW_METHOD as METHOD
 from opus_pipelines.reporting.views import connect, run
 from resources.encoder import EncoderResource
 from resources.lake import LakeRun

@@ -23,6 +23,7 @@ from opus_pipelines.core.json_lines import parsed
 from opus_pipelines.core.schemas import TASKS
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.settings_files import hard_link_reason
+from opus_pipelines.core.versions import FLOWS_VERSION, PLATFORM_VERSION
 from opus_pipelines.flows.batches.scoring import ir_of
 from opus_pipelines.flows.enterprise.block_flows import block_flow
 from opus_pipelines.flows.enterprise.catalogue import LARGEST_CATALOGUE, Catalogue
@@ -38,7 +39,7 @@ from opus_pipelines.flows.from_text.activities import (
     read_catalogue,
 )
 from opus_pipelines.flows.from_text.flow_folder import FlowTask, FolderError, inside
-from opus_pipelines.flows.from_text.language_writers import PROMPTS_VERSION, FlowBackend, chosen
+from opus_pipelines.flows.from_text.language_writers import FlowBackend, chosen
 from opus_pipelines.flows.text.clauses import MAX_UTTERANCE, UtteranceError, words_of
 from opus_pipelines.intakes.catalogues.entries import DeclaredTask
 from opus_pipelines.intakes.catalogues.files import read_catalogue as read_declared
@@ -219,7 +220,6 @@ def _tags(value: object) -> tuple[str, ...]:
 
 
 PLATFORM_FILE = "catalogue.toml"
-PLATFORM_VERSION = 4  # raised where the same requirements give other flows
 NO_STEP, NO_EDIT = "no_step", "edit_impossible"
 
 
@@ -286,9 +286,6 @@ def composed(platform: Platform, composer: Composer, task: FlowTask) -> tuple[di
     )
 
 
-_VERSION = 6  # raised where the same files give other flows: a change of flows.from_text that is meant to
-# the version of what turns the files into rows
-METHOD = f"flows={_VERSION} platform={PLATFORM_VERSION} prompts={PROMPTS_VERSION}"
 CATALOGUE = "catalogue.json"
 EXAMPLES = "examples"
 MAX_CATALOGUE_BYTES = 32 << 20
@@ -329,7 +326,7 @@ class BatchInputs:
         activities = [(activity.id, activity.description) for activity in self.catalogue.activities]
         rows = [(r.file, r.line, r.uid, r.utterance, r.code, r.reason, _content(r.task)) for r in self.rows]
         examples = [(task.utterance, _content(task)) for task in self.examples]
-        parts: list[object] = [_VERSION, self.client, self.contract, self.origin, activities, rows, examples]
+        parts: list[object] = [FLOWS_VERSION, self.client, self.contract, self.origin, activities, rows, examples]
         parts += [self.platform.version] if self.platform else [encoder.name, encoder.max_tokens]
         parts += [self.backend.version] if self.backend else []
         base = digest(*parts)

@@ -23,6 +23,7 @@ from opus_pipelines.core.errors import InputError, OpusError
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.settings_sections import OpenaiCompatible
+from opus_pipelines.core.versions import PROMPTS_VERSION
 from opus_pipelines.flows.from_text.activities import split_words
 from opus_pipelines.flows.from_text.activity_choice import user_task_text
 from opus_pipelines.flows.from_text.activity_features import Query
@@ -60,7 +61,6 @@ from opus_pipelines.workflow.blocks.model import (
     read_before_set,
 )
 
-PROMPTS_VERSION = 2  # raised when prompts change: kept answers are then asked for anew
 _SHOWN = 5  # demonstrations in a prompt
 RETRIEVED = 50  # activities in a prompt
 _SYSTEM = (

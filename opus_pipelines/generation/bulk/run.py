@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opus_pipelines.core.formatting import Ticker
-from opus_pipelines.core.schemas import RUNS
+from opus_pipelines.core.schemas import RESULT_TABLES, RUNS
 from opus_pipelines.core.versions import versions_of
 from opus_pipelines.core.workers.pool import Worker, side_by_side
 from opus_pipelines.generation.bulk.chunks import (
@@ -28,7 +28,7 @@ from opus_pipelines.generation.bulk.chunks import (
     second_reader_of,
     transcriber_of,
 )
-from opus_pipelines.generation.results.contract import TABLES, ContractResult, StagedTables, write_part
+from opus_pipelines.generation.results.contract import ContractResult, StagedTables, write_part
 from opus_pipelines.generation.results.ids import result_id, settings_hash
 from opus_pipelines.intakes.intake import ContractFolder
 from opus_pipelines.intakes.stored import write_vectors
@@ -99,7 +99,7 @@ class BulkRun:
         heading = ResultKey(
             contract.client, contract.contract, result_id(contract, self.snapshot, self.settings, model, attempt)
         )
-        tables = StagedTables(folder / "tables", [d.name for d in (*TABLES, RUNS)])
+        tables = StagedTables(folder / "tables", [d.name for d in (*RESULT_TABLES, RUNS)])
         result = ContractResult(
             contract.client, contract.contract, heading.result, self.snapshot, model.version, tables, attempt=attempt
         )

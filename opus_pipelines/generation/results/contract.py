@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 from opus_pipelines.core.errors import CheckResult, LakeError
 from opus_pipelines.core.schemas import (
     DATASETS,
-    EXPECTED_FLOW,
     INTAKES,
     OPTIMIZED,
     RUNS,
@@ -23,7 +22,7 @@ from opus_pipelines.core.schemas import (
     Dataset,
 )
 from opus_pipelines.generation.results.changes import write_changes
-from opus_pipelines.generation.results.rows import DATASETS_OF_GENERATION, Row
+from opus_pipelines.generation.results.rows import Row
 from opus_pipelines.intakes.elements import INHERITED
 from opus_pipelines.lake.damage import files_of
 from opus_pipelines.lake.file_lists import sealed_text
@@ -90,9 +89,6 @@ def columns_of(tables: Mapping[str, pa.Table], name: str, columns: Sequence[str]
 def schemas_of(tables: Mapping[str, pa.Table], name: str) -> list[pa.Schema]:
     """The schemas of a table's parts: one, where it is in memory."""
     return tables.schemas(name) if isinstance(tables, StagedTables) else [tables[name].schema]
-
-
-TABLES = (*DATASETS_OF_GENERATION, OPTIMIZED, WORKFLOW_TASKS, WORKFLOW_EDGES, EXPECTED_FLOW)
 
 
 @dataclass
@@ -183,15 +179,6 @@ def publish_contract(lake: Lake, result: ContractResult, now: datetime) -> None:
     path = lake.pointer_path(result.client, result.contract)
     text = sealed_text({**pointer, "columns": result.key.columns(lake), "files": files_of(lake, result.key)})
     lake.replace(path, lambda temporary: temporary.write_text(text, "utf-8"))
-
-
-MEANINGS = {  # what must hold, by check
-    "schema": "Every table has the columns and types of the data dictionary.",
-    "probabilities": "Every probability lies between 0 and 1.",
-    "ranks_without_gaps": "The ranks of each Intention are 1, 2, 3 and so on, without a gap and without a repetition.",
-    "ends_are_nodes": "Both ends of every edge are nodes of the same workflow.",
-    "every_intake_has_a_row": "Every intake of the contract has one row, also where it failed or was refused.",
-}
 
 
 def check_result(result: ContractResult, intakes: int) -> list[CheckResult]:

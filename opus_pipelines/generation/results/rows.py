@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from opus_pipelines.core.schemas import (
-    INTAKES,
     INTENTIONS,
     NEIGHBOURS,
     SEQUENCES,
@@ -180,15 +179,3 @@ def _sequences(result: Ranked, context: GenerationContext) -> Iterator[Row]:
                 "backend": context.model.name,
                 "model_version": version,
             }
-
-
-DATASETS_OF_GENERATION = (
-    INTAKES,
-    INTENTIONS,
-    NEIGHBOURS,
-    SUBGRAPH_TASKS,
-    SUBGRAPH_EDGES,
-    SEQUENCES,
-    WFG_NODES,
-    WFG_EDGES,
-)

@@ -16,6 +16,7 @@ import numpy as np
 
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.ids import make_id
+from opus_pipelines.core.versions import POINTER_VERSION
 from opus_pipelines.lake.models import (
     CARD,
     POINTER,
@@ -35,7 +36,6 @@ MOST_CANDIDATES = 60
 READER_WEIGHT = 0.5  # power of the odds of a task reader beside the probabilities of the network
 _STEP_FEATURES = 18  # features of a candidate that depend on the steps so far; see `next_step_features`
 WIDTH = len(FEATURES) + _STEP_FEATURES  # features of a candidate
-POINTER_VERSION = 7  # raise it when the features or the way of writing change: a network of another version is not used
 
 
 @dataclass(frozen=True)

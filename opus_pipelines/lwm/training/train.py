@@ -17,6 +17,7 @@ from typing import Any
 from opus_pipelines.core.errors import InputError, SettingsError
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.settings import Lwm as LwmSettings
+from opus_pipelines.core.versions import POINTER_VERSION
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
@@ -24,7 +25,6 @@ from opus_pipelines.lwm.next_step import BATCH, DROPOUT, HIDDEN, LEARNING_RATE, 
 from opus_pipelines.lwm.pointer.candidates import EncodedRequest
 from opus_pipelines.lwm.pointer.learning import MOST_LISTS, NEW_SETS, POINTER_SEED
 from opus_pipelines.lwm.pointer.model import (
-    POINTER_VERSION,
     POINTERS,
     READER_WEIGHT,
     Champion,

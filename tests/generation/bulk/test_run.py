@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from opus_pipelines.core.errors import OpusError
+from opus_pipelines.core.schemas import RESULT_TABLES
 from opus_pipelines.core.settings import Generation, Settings, Spark
 from opus_pipelines.core.workers.pool import Worker
 from opus_pipelines.generation.bulk.chunks import GenerationSetup
 from opus_pipelines.generation.bulk.run import BulkRun, BulkSize
-from opus_pipelines.generation.results.contract import TABLES, check_result, publish_contract
+from opus_pipelines.generation.results.contract import check_result, publish_contract
 from opus_pipelines.intakes.intake import discover
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.cache import CachedEncoder
@@ -89,7 +90,7 @@ def test_the_same_rows_come_in_parts_and_are_published_whole(
         sample_lake, contract, cached, tmp_path / "out", session=session, size=size, settings=settings
     )
     assert not any(": intake " in line for line in said)
-    for dataset in TABLES:
+    for dataset in RESULT_TABLES:
         key = [(name, "ascending") for name in dataset.key]
         assert result.tables[dataset.name].sort_by(key).equals(by_one_server[0].tables[dataset.name].sort_by(key)), (
             dataset.name

@@ -6,18 +6,18 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from assets.checks import RESULT_MEANINGS
 from opus_pipelines.core.schemas import (
     COST_REPORT,
     INTAKES,
     OPTIMIZED,
+    RESULT_TABLES,
     REWARD_REPORT,
     RUNS,
     WORKFLOW_EDGES,
     WORKFLOW_TASKS,
 )
 from opus_pipelines.generation.results.contract import (
-    MEANINGS,
-    TABLES,
     ContractResult,
     check_result,
     left_out_lines,
@@ -37,7 +37,7 @@ def result(**rows: list[dict[str, Any]]) -> ContractResult:
     """A sound result, with other rows for some datasets."""
     made = ContractResult("Acme", "Retail", "r1", "w1", "m", {})
     given = ROWS | {name.replace("__", "/"): found for name, found in rows.items()}
-    tables = (*TABLES, RUNS, COST_REPORT, REWARD_REPORT)
+    tables = (*RESULT_TABLES, RUNS, COST_REPORT, REWARD_REPORT)
     made.tables = {d.name: result_table(made, d, given.get(d.name, [])) for d in tables}
     return made
 
@@ -78,7 +78,7 @@ BROKEN: dict[str, tuple[Callable[[], ContractResult], str]] = {
 }
 
 
-@pytest.mark.parametrize("check", sorted(MEANINGS))
+@pytest.mark.parametrize("check", sorted(RESULT_MEANINGS))
 def test_a_broken_result_fails_the_check_of_its_rule(check: str) -> None:
     made, dataset = BROKEN[check][0](), BROKEN[check][1]
     assert failed(made) == [(check, dataset)]
