@@ -177,6 +177,7 @@ ALIKE = "no two clients look alike"
 MINED_DATASETS = (TASKS, TASK_IMPLEMENTATIONS, EDGES, WAITS, NEEDS, ALIASES, VARIANTS, CONTEXTS, CASES)
 EMBEDDED_DATASETS = (EMBEDDINGS, IMPLEMENTATION_VECTORS, PROCEDURES, PROCEDURE_VECTORS)
 RECALL = "recall at 10 against exact search"
+RECALLS = {EMBEDDINGS.name: "recall_at_10", IMPLEMENTATION_VECTORS.name: "recall_at_10_of_cases"}  # in the manifest
 SNAPSHOT_DATASETS = (*MINED_DATASETS, *EMBEDDED_DATASETS)
 DATASET_MEANINGS = {  # what must hold, by check; the reference of the checks and Dagster show it
     "records add up": "In every source file, the records used, the records that are no work and the rejected "
@@ -197,8 +198,8 @@ DATASET_MEANINGS = {  # what must hold, by check; the reference of the checks an
     "probabilities out of a task add up to 1": "The transition probabilities of the edges out of a task add up to 1.",
     "successes are among the cases": "In the statistics of critical tasks, no group has more successes than cases.",
     "every task has a vector": "The number of task vectors equals the number of tasks.",
-    RECALL: "The FAISS index finds at least the share `checks.min_recall` of the ten nearest neighbours "
-    "that exact search finds.",
+    RECALL: "The FAISS index of tasks, or of cases, finds at least the share `checks.min_recall` of the ten nearest "
+    "neighbours that exact search finds.",
     "the index holds every vector": "The ids of the FAISS index are the ids of the task vectors.",
 }
 
@@ -271,10 +272,10 @@ def check_snapshot(folder: Path, datasets: tuple[Dataset, ...] = SNAPSHOT_DATASE
     return [*schemas, *(check for check in found if check.dataset in {d.name for d in datasets})]
 
 
-def check_recall(found: float, least: float) -> CheckResult:
-    """Of the k nearest by exact search, the share that the index finds."""
+def check_recall(dataset: Dataset, found: float, least: float) -> CheckResult:
+    """Of the k nearest by exact search, the share that the index of the dataset's vectors finds."""
     off = [] if found >= least else [f"{found:.4f}, less than min_recall = {least:g}"]
-    return result(RECALL, EMBEDDINGS, off, f"{found:.4f}")
+    return result(RECALL, dataset, off, f"{found:.4f}")
 
 
 def check_history(lake: Lake, state: "HistoryState") -> list[CheckResult]:

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+CASE_INDEX = "case_index"  # folder of a snapshot
+
+
 def _table(dataset: Dataset) -> "cached_property[pa.Table]":
     """Returns a property of a snapshot: one of its datasets, read at its first use."""
     return cached_property(lambda snapshot: read_table(dataset, dataset_folder(snapshot.folder, dataset)))
@@ -82,6 +85,12 @@ class Snapshot:
     def index(self) -> VectorIndex:
         """The tasks' FAISS index."""
         return VectorIndex.load(self.folder / "index")
+
+    @property
+    def case_index(self) -> VectorIndex | None:
+        """The FAISS index of the distinct vectors of cases, where they are so many that the night made one."""
+        folder = self.folder / CASE_INDEX
+        return VectorIndex.load(folder) if folder.is_dir() else None
 
     @cached_property
     def requests(self) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Searches unit vectors by inner product with FAISS, and keeps the ids of the rows.
+"""Searches unit vectors by inner product with FAISS, and keeps the ids of the rows; the rows of a table likewise.
 
 The search is exact up to `EXACT_UP_TO` vectors. Beyond, vectors lie in lists by their nearest of many centres (FAISS's
 IndexIVFFlat; Jégou, Douze and Schmid 2011), and a search reads as many lists as a measured recall needs.
@@ -7,6 +7,7 @@ IndexIVFFlat; Jégou, Douze and Schmid 2011), and a search reads as many lists a
 import json
 import struct
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 INDEX_FILE, IDS_FILE = "index.faiss", "ids.json"
 LISTS_FILE = "lists.json"  # only beside an index of lists: hash of the index, and how many lists a search reads
-EXACT_UP_TO = 200_000  # vectors; an exact search of them takes some milliseconds for each query
+EXACT_UP_TO = 100_000  # vectors; an exact search of them takes some milliseconds for each query
 NEEDED_RECALL = 0.995  # of the ten nearest, from which no more lists are read
 PROBES = 256  # vectors on which that is measured
 _TRAINED_ON = 64  # vectors for each centre, as FAISS advises at least 39
@@ -28,6 +29,18 @@ _TRAINED_ON = 64  # vectors for each centre, as FAISS advises at least 39
 # The header of an IndexFlatIP in a file of FAISS: kind, dimension, vectors, two unused numbers, trained, metric, floats
 _HEADER = struct.Struct("<4siqqqBiq")
 _KIND, _INNER_PRODUCT = b"IxFI", 0
+
+
+class Selection:
+    """The rows of an index among which a search looks; `mask` is boolean [rows]."""
+
+    def __init__(self, mask: "np.ndarray") -> None:
+        import faiss
+        import numpy as np
+
+        self.mask, self.size = mask, int(mask.sum())
+        self._bits = np.packbits(mask, bitorder="little")  # FAISS reads them where they lie
+        self.selector = faiss.IDSelectorBitmap(len(self._bits), faiss.swig_ptr(self._bits))
 
 
 class VectorIndex:
@@ -90,6 +103,28 @@ class VectorIndex:
     def __len__(self) -> int:
         return len(self.ids)
 
+    def nearest(self, vector: "np.ndarray", k: int, among: Selection) -> "tuple[np.ndarray, np.ndarray]":
+        """Returns the rows and similarities of the k most similar to one vector [d] among those selected, best first.
+
+        Where few are selected, the nearest lie further off, and more lists are read: all of them up to `EXACT_UP_TO`.
+        """
+        import faiss
+        import numpy as np
+
+        k = min(k, among.size)
+        if k < 1:
+            return np.zeros(0, np.int64), np.zeros(0, np.float32)
+        options = dict[str, Any](sel=among.selector)
+        kind: Any = faiss.SearchParameters
+        if not self.is_exact:
+            lists, wanted = self._index.nlist, self._index.nprobe * len(self) // among.size
+            options["nprobe"] = lists if among.size <= EXACT_UP_TO else min(lists, wanted)
+            kind = faiss.SearchParametersIVF
+        parameters = kind(**options)
+        similarities, rows = self._index.search(np.ascontiguousarray(vector[None], np.float32), k, params=parameters)
+        hits = rows[0] >= 0
+        return rows[0][hits], similarities[0][hits]
+
     def search(self, vectors: "np.ndarray", k: int) -> list[list[tuple[str, float]]]:
         """Returns for each row of `vectors` the k most similar (id, similarity), best first, ties by id.
 
@@ -148,3 +183,77 @@ def _is_flat_index(file: Path) -> bool:
     kind, dimension, vectors, _, _, trained, metric, floats = _HEADER.unpack(head)
     is_flat = kind == _KIND and trained == 1 and metric == _INNER_PRODUCT and dimension > 0
     return is_flat and floats == dimension * vectors and file.stat().st_size == _HEADER.size + 4 * floats
+
+
+def distinct(vectors: "np.ndarray") -> "tuple[np.ndarray, np.ndarray]":
+    """Returns the places of the distinct rows of float32[n, d], and for every row the number of its distinct one."""
+    import numpy as np
+
+    if not len(vectors):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    rows = np.ascontiguousarray(vectors).view(np.dtype((np.void, vectors.dtype.itemsize * vectors.shape[1])))
+    _, first, entries = np.unique(rows.ravel(), return_index=True, return_inverse=True)
+    return first, entries
+
+
+class RowSearch:
+    """Finds the rows of a table by their vectors; rows that have the same vector are one entry of the index.
+
+    Many cases of a history are requested in the same words.
+    """
+
+    def __init__(self, vectors: "np.ndarray", rows: "np.ndarray", size: int, index: VectorIndex | None = None) -> None:
+        """Take the vectors float32[n, d] of n `rows` of a table of `size` rows; `index`: one of their distinct ones."""
+        import numpy as np
+
+        first, entries = distinct(vectors)
+        self.has_vector = np.zeros(size, bool)
+        self.has_vector[rows] = True
+        order = np.argsort(entries, kind="stable")
+        self._rows, self._ends = np.asarray(rows)[order], np.cumsum(np.bincount(entries, minlength=len(first)))
+        numbered = map(str, range(len(first)))
+        self._index = index or VectorIndex.build(list(numbered), vectors[first], exact_up_to=None)
+        if len(self._index) != len(first):
+            raise LakeError(f"the index holds {len(self._index)} vectors of {len(first)}; rebuild the snapshot")
+
+    def among(self, mask: "np.ndarray") -> "RowSelection":
+        """Returns a selection of the rows with a vector, for boolean [rows of the table]."""
+        import numpy as np
+
+        begins = np.array([0, *self._ends[:-1]])[: len(self._ends)]
+        counts = np.add.reduceat(mask[self._rows], begins, dtype=np.int64)
+        return RowSelection(mask, counts, Selection(counts > 0))
+
+    def nearest(self, vector: "np.ndarray", top: int, among: "RowSelection") -> "tuple[np.ndarray, np.ndarray]":
+        """Returns the `top` most similar rows and cosines (six digits), best first, then by row.
+
+        All rows as similar as the last one are there, too. There are fewer when fewer are selected.
+        """
+        import numpy as np
+
+        k = top + 1
+        while True:
+            entries, similarities = self._index.nearest(vector, k, among.entries)
+            cosines = similarities.round(6)
+            reached = np.flatnonzero(np.cumsum(among.counts[entries]) >= top)
+            is_all = k >= among.entries.size
+            if is_all or (len(reached) and cosines[-1] < cosines[reached[0]]):
+                break
+            k *= 4
+        near = cosines >= (cosines[reached[0]] if len(reached) else -np.inf)
+        found = [self._rows[self._ends[e - 1] if e else 0 : self._ends[e]] for e in entries[near].tolist()]
+        if not found:
+            return np.zeros(0, np.int64), np.zeros(0, np.float32)
+        rows, values = np.concatenate(found), np.repeat(cosines[near], [len(f) for f in found])
+        rows, values = rows[among.mask[rows]], values[among.mask[rows]]
+        order = np.lexsort((rows, -values))
+        return rows[order], values[order]
+
+
+@dataclass(frozen=True)
+class RowSelection:
+    """Rows of a table: `mask` [rows], the number of them at each entry of a `RowSearch`, and those entries."""
+
+    mask: "np.ndarray"
+    counts: "np.ndarray"
+    entries: Selection

@@ -93,11 +93,10 @@ def industry_memory(index: SnapshotIndex, industry: str) -> IndustryMemory | Non
     Cases that failed, and cases in which refusing was right, teach nothing here.
     """
     cases, requests = index.cases.table, index.snapshot.requests
-    vectors = index.case_vectors
-    rows = index.cases.rows_of(industry)
+    rows, has_vector = index.cases.rows_of(industry), index.cases.search.has_vector
     failed = pc.equal(cases["success"], False).fill_null(False).to_numpy()
     ids = cases["implementation_id"].to_pylist()
-    rows = np.array([r for r in rows.tolist() if ids[r] in requests and ids[r] in vectors and not failed[r]], np.int64)
+    rows = np.array([r for r in rows.tolist() if ids[r] in requests and has_vector[r] and not failed[r]], np.int64)
     rows = latest(cases, rows, _MOST_CASES)
     taken = cases.select(["tasks", "task_predecessors"]).take(pa.array(rows))
     traces = [first_occurrences(tasks or ()) for tasks in taken["tasks"].to_pylist()]
@@ -110,7 +109,7 @@ def industry_memory(index: SnapshotIndex, industry: str) -> IndustryMemory | Non
     memory = CaseMemory(
         graph,
         [requests[i] for i in own],
-        np.stack([vectors[i] for i in own]),
+        index.cases.vectors_of(rows[chosen]),
         [[place[task] for task in traces[n]] for n in chosen],
     )
     predecessors = taken["task_predecessors"].to_pylist()

@@ -110,24 +110,20 @@ class HeldOutRequests:
 
 def held_out_requests(index: SnapshotIndex, encoder: TextEncoder) -> HeldOutRequests:
     """Return the nearest cosines of at most MOST distinct requests of the snapshot."""
-    table, vectors, requests = index.cases.table, index.case_vectors, index.snapshot.requests
-    rows = zip(table["implementation_id"].to_pylist(), table["industry"].to_pylist(), strict=True)
-    cases = [(i, industry or "", requests[i]) for i, industry in rows if i in vectors and i in requests]
-    distinct = sorted({request for *_, request in cases})
+    table, search, requests = index.cases.table, index.cases.search, index.snapshot.requests
+    ids, industry_of = table["implementation_id"].to_pylist(), np.array(table["industry"].to_pylist(), dtype=object)
+    rows = [row for row in np.flatnonzero(search.has_vector).tolist() if ids[row] in requests]
+    distinct = sorted({requests[ids[row]] for row in rows})
     asked = distinct[:: max(1, -(-len(distinct) // _MOST_REQUESTS))]
-    if not asked:
-        return HeldOutRequests(np.zeros(0), np.zeros(0))
     place = {request: n for n, request in enumerate(distinct)}
-    request_of = np.array([place[request] for *_, request in cases])
-    industry_of = np.array([industry for _, industry, _ in cases], dtype=object)
-    matrix = np.stack([vectors[i] for i, *_ in cases])
-    known, unknown = [], []
-    for request, vector in zip(asked, _encoded(asked, encoder), strict=True):
-        cosines = matrix @ vector
+    request_of = np.full(table.num_rows, -1)
+    request_of[rows] = [place[requests[ids[row]]] for row in rows]
+    known, unknown = list[float](), list[float]()
+    for request, vector in zip(asked, _encoded(asked, encoder) if asked else (), strict=True):
         own = request_of == place[request]
-        strange = ~np.isin(industry_of, list(set(industry_of[own])))
-        known += [cosines[~own].max()] if not own.all() else []
-        unknown += [cosines[strange].max()] if strange.any() else []
+        for others, cosines in ((~own, known), (~np.isin(industry_of, list(set(industry_of[own]))), unknown)):
+            _, found = search.nearest(vector, 1, search.among(others & (request_of >= 0)))
+            cosines += found[:1].tolist()
     return HeldOutRequests(np.array(known), np.array(unknown))
 
 

@@ -1,4 +1,4 @@
-"""What is near an Intention Γ by its vector: tasks of the WKG (by FAISS), cases (by exact search), and sub-graphs.
+"""What is near an Intention Γ by its vector: tasks of the WKG and cases, both by FAISS, and sub-graphs.
 
 Routing is that of LWM; the sub-graphs of the Work Knowledge Graph are those of LWM (6)-(8).
 """
@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from opus_pipelines.language.embedding.index import VectorIndex
+from opus_pipelines.language.embedding.index import RowSearch, RowSelection, VectorIndex
 from opus_pipelines.lwm.interface import SimilarCase
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.wkg.subgraphs import SubWKG, neighbourhoods, steiner
@@ -50,22 +50,6 @@ class Router:
         return task.activity_kind == "step" and (self.industry is None or self.industry in task.industries)
 
 
-def nearest_cases(vectors: np.ndarray, vector: np.ndarray, allowed: np.ndarray, top: int) -> list[tuple[int, float]]:
-    """Return rows and cosines of the `top` nearest among the allowed cases, by exact search.
-
-    `vectors` is [n, d], `vector` is Γ [d], `allowed` is boolean [n]. The nearest is first; rows decide between
-    equal ones.
-    """
-    similarity = np.where(allowed, vectors @ vector, -np.inf).round(6)
-    near = (
-        np.flatnonzero(similarity >= np.partition(similarity, -top)[-top])
-        if 0 < top < len(similarity)
-        else np.arange(len(similarity))
-    )
-    order = near[np.argsort(-similarity[near], kind="stable")][:top]
-    return [(int(row), float(similarity[row])) for row in order if np.isfinite(similarity[row])]
-
-
 # A case whose cosine is lower by `sharpness` than that of the nearest model has 1/e of its weight; models are cases
 # that did not fail. The sharpness is the difference of cosine between the nearest model and model number ENOUGH, within
 # these bounds. So one case that is much nearer than the others has nearly all weight, and equally near cases share it.
@@ -95,28 +79,34 @@ class CaseRetriever:
         vectors: pa.Table,
         passive: Collection[str] = (),
         by_activities: Collection[str] = (),
+        index: VectorIndex | None = None,
     ) -> None:
         """Index the cases.
 
         Tasks in `passive` are no work steps: they are activities of a case, not tasks. `by_activities` names the
-        sources whose outcomes the activities of a case decide.
+        sources whose outcomes the activities of a case decide. `index`: that of the vectors, where the night made one.
         """
         self._all, self._passive = cases.sort_by("implementation_id"), frozenset(passive)
         self._by_activities = frozenset(by_activities)
         with_vector = pc.is_in(self._all["implementation_id"], vectors["implementation_id"].combine_chunks())
-        self._cases = self._all.filter(with_vector)
-        self._place = np.flatnonzero(with_vector.to_numpy())
         vectors = vectors.sort_by("implementation_id")
         column = vectors["vector"].combine_chunks()
         self._vectors = np.asarray(column.flatten(), dtype=np.float32).reshape(len(column), column.type.list_size)
-        self._industry = np.array(self._cases["industry"].to_pylist(), dtype=object)
-        self._masks: dict[str | None, np.ndarray] = {}
+        places = np.flatnonzero(with_vector.to_numpy())
+        self._number = np.full(self._all.num_rows, -1)
+        self._number[places] = np.arange(len(places))
+        self.search = RowSearch(self._vectors, places, self._all.num_rows, index)
+        self._selections: dict[str | None, RowSelection] = {}
+        self._rows_of: dict[str | None, np.ndarray] = {}
         self._read: dict[int, SimilarCase] = {}
-        self._refusal = np.array([x is False for x in self._cases["expected_outcome"].to_pylist()], dtype=bool)
 
     def __len__(self) -> int:
         """Return the number of cases with a vector."""
-        return len(self._place)
+        return len(self._vectors)
+
+    def vectors_of(self, rows: np.ndarray) -> np.ndarray:
+        """Return the vectors [rows, d] of these rows of `table`, each of which has one (`search.has_vector`)."""
+        return np.asarray(self._vectors[self._number[rows]])
 
     def near(self, vector: np.ndarray, industry: str | None, top: int) -> list[SimilarCase]:
         """Return the `top` most similar cases of the industry, nearest first.
@@ -124,16 +114,12 @@ class CaseRetriever:
         `vector` [d] has unit length. Cases in which refusing was right are left out, because no workflow should
         follow them.
         """
-        if not len(self):
+        rows, cosines = self.search.nearest(vector, top, self._allowed(industry))
+        if not len(rows[:top]):
             return []
-        allowed = self._allowed(industry)
-        hits = nearest_cases(self._vectors, vector, allowed, top)
-        if not hits:
-            return []
-        cases = self._at([int(self._place[place]) for place, _ in hits])
-        cosines = [cosine for _, cosine in hits]
-        weights = _weights(cosines, [case.success is not False for case in cases])
-        return [case.weighed(cosine, weight) for case, cosine, weight in zip(cases, cosines, weights, strict=True)]
+        cases, nearest = self._at(rows[:top].tolist()), cosines[:top].tolist()
+        weights = _weights(nearest, [case.success is not False for case in cases])
+        return [case.weighed(cosine, weight) for case, cosine, weight in zip(cases, nearest, weights, strict=True)]
 
     def at(self, rows: Sequence[int], weights: Sequence[float], similarity: float | None) -> list[SimilarCase]:
         """Return the cases at these rows of `table` with these weights.
@@ -145,11 +131,12 @@ class CaseRetriever:
 
     def rows_of(self, industry: str | None) -> np.ndarray:
         """Return the rows of `table` of the industry's cases (None: all), without those in which refusing was right."""
-        refusal = np.array([x is False for x in self._all["expected_outcome"].to_pylist()], dtype=bool)
-        is_of_industry = (
-            np.array(self._all["industry"].to_pylist(), dtype=object) == industry if industry is not None else ~refusal
-        )
-        return np.flatnonzero(~refusal & is_of_industry)
+        if industry not in self._rows_of:
+            taken = pc.fill_null(self._all["expected_outcome"], True)
+            if industry is not None:
+                taken = pc.and_(taken, pc.fill_null(pc.equal(self._all["industry"], industry), False))
+            self._rows_of[industry] = np.flatnonzero(taken.to_numpy())
+        return self._rows_of[industry]
 
     @property
     def table(self) -> pa.Table:
@@ -161,9 +148,9 @@ class CaseRetriever:
 
         Returns an empty list where no such case exists.
         """
-        allowed = self._allowed(industry) & self._models_of(task) if len(self) else np.zeros(0, bool)
-        hits = nearest_cases(self._vectors, vector, allowed, 1) if allowed.any() else []
-        return self.near(self._vectors[hits[0][0]], industry, top) if hits else []
+        models = self.search.among(self._allowed(industry).mask & self._models_of(task))
+        rows, _ = self.search.nearest(vector, 1, models)
+        return self.near(self.vectors_of(rows[:1])[0], industry, top) if len(rows) else []
 
     def _at(self, places: Sequence[int]) -> list[SimilarCase]:
         """Return the cases at these rows; cases that were read once are kept, because many intakes need the same."""
@@ -183,22 +170,20 @@ class CaseRetriever:
         cases = (_case(row, self._passive, row.get("source") in self._by_activities) for row in rows)
         return dict(zip(places, cases, strict=True))
 
-    def _allowed(self, industry: str | None) -> np.ndarray:
-        """Return, for each case with a vector [cases], whether it is of the industry and refusing it was not right."""
-        if industry not in self._masks:
-            self._masks[industry] = (
-                ~self._refusal if industry is None else ~self._refusal & (self._industry == industry)
-            )
-        return self._masks[industry]
+    def _allowed(self, industry: str | None) -> RowSelection:
+        """Return the cases with a vector that are of the industry, where refusing was not right."""
+        if industry not in self._selections:
+            mask = np.zeros(self._all.num_rows, bool)
+            mask[self.rows_of(industry)] = True
+            self._selections[industry] = self.search.among(mask & self.search.has_vector)
+        return self._selections[industry]
 
     def _models_of(self, task: str) -> np.ndarray:
-        """Return, for each case with a vector [cases], whether it did the task and did not fail."""
-        done = pc.list_parent_indices(self._cases["tasks"]).filter(
-            pc.equal(pc.list_flatten(self._cases["tasks"]), task)
-        )
-        did_task = np.zeros(self._cases.num_rows, dtype=bool)
+        """Return, for each case [cases], whether it did the task and did not fail."""
+        done = pc.list_parent_indices(self._all["tasks"]).filter(pc.equal(pc.list_flatten(self._all["tasks"]), task))
+        did_task = np.zeros(self._all.num_rows, dtype=bool)
         did_task[done.to_numpy()] = True
-        did_task &= pc.fill_null(self._cases["success"], True).to_numpy()
+        did_task &= pc.fill_null(self._all["success"], True).to_numpy()
         return did_task
 
 

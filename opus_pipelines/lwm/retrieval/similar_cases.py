@@ -17,6 +17,7 @@ of having ended, and where most of the latest cases still run, the forest is fit
 it would take the start of the predictions for a change of the work.
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,6 +34,7 @@ from opus_pipelines.core.statistics import wilson
 from opus_pipelines.history.records.column_mapping import unprefixed
 from opus_pipelines.intakes.elements import Element
 from opus_pipelines.intakes.intake import Intake
+from opus_pipelines.language.embedding.index import RowSearch, RowSelection
 from opus_pipelines.language.grammar.figures import money_in, number
 from opus_pipelines.lwm.retrieval.consensus import Consensus, Trace, consensus
 from opus_pipelines.lwm.retrieval.task_names import named_in
@@ -301,24 +303,26 @@ class IndustryCases:
     def __init__(
         self,
         cases: pa.Table,
-        vectors: Mapping[str, np.ndarray],
+        search: RowSearch,
         rows: np.ndarray,
         titles: Mapping[str, str] | None = None,
     ) -> None:
         """Take the `rows` of `cases` of the industry.
 
-        `vectors` has unit vectors by id, of the cases with a text; `titles` the title of each task that is a work step.
+        `search` finds the cases with a text by it; `titles` has the title of each task that is a work step.
         """
         self._titles = titles or {}
-        self._cases, self._vectors, self._rows = cases, vectors, latest(cases, rows, _MOST_CASES)
+        self._cases, self._search, self._rows = cases, search, latest(cases, rows, _MOST_CASES)
+        self._has_text = search.has_vector[self._rows]
+        self._is_told = bool(self._has_text.any())
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def load(self) -> None:
         """Compute now what every search needs."""
-        self._traces, self._may_be_followed, self._text, self._features, self._proximity  # noqa: B018 - each is kept
-        if self._text is None:
+        self._traces, self._may_be_followed, self._with_text, self._features, self._proximity  # noqa: B018 - are kept
+        if not self._is_told:
             self._steps, self._stated  # noqa: B018
 
     def similar(self, intake: Intake, request: np.ndarray) -> SimilarCases | None:
@@ -328,20 +332,17 @@ class IndustryCases:
         """
         if not len(self._rows) or not any(trace.tasks for trace in self._traces):
             return None
-        weights, basis, nearest = np.ones(len(self._rows)), [], None
-        if self._text is not None:
-            cosines = (self._text @ request).round(6)
-            nearest = float(cosines.max())
-            basis.append("text")
+        weights, nearest = np.ones(len(self._rows)), None
+        basis = ["text"] if self._is_told else []
         attributes = self.attributes_of(intake)
-        if (attributes or self._text is None) and self._proximity is not None:
+        if (attributes or not self._is_told) and self._proximity is not None:
             began = intake.received_at.timestamp() if intake.received_at else None
             weights = self._proximity.weights(attributes, began)
             basis += ["attributes"] if attributes else []
-        if self._text is not None:
-            weights = weights_by_text(cosines, weights)
+        if self._is_told:
+            weights, nearest = self._by_text(request, weights)
         at_start = self._at_start(weights, " and ".join(basis) or ALL_CASES)
-        if self._text is None and (named := self.steps_named(intake)):
+        if not self._is_told and (named := self.steps_named(intake)):
             weights = self._drawn_to(named, weights)
             basis.append("named steps")
         followed, order = _heaviest(np.where(self._may_be_followed, weights, 0.0))
@@ -358,6 +359,29 @@ class IndustryCases:
             compared,
             at_start,
         )
+
+    def _by_text(self, request: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the weights [cases] by text times `others`, and the cosine of the most similar case.
+
+        The nearest cases are asked for until no further one can be among those that have a weight (the threshold
+        algorithm, Fagin, Lotem and Naor 2003). A case without a text is as one whose cosine is 0.
+        """
+        most = TEXT_CASES
+        while True:
+            rows, found = self._search.nearest(request, most, self._with_text)
+            cosines = np.where(self._has_text, np.float32(-np.inf), np.float32(0))
+            cosines[np.searchsorted(self._rows, rows)] = found
+            weights = weights_by_text(cosines, others)
+            unseen = math.exp((found[-1] - cosines.max()) / TEXT_SHARPNESS) * others.max()
+            if len(rows) == self._has_text.sum() or unseen <= np.partition(weights, -TEXT_CASES)[-TEXT_CASES]:
+                return weights, float(cosines.max())
+            most *= 4
+
+    @cached_property
+    def _with_text(self) -> RowSelection:
+        mask = np.zeros(self._cases.num_rows, bool)
+        mask[self._rows] = self._has_text
+        return self._search.among(mask)
 
     def _at_start(self, weights: np.ndarray, basis: str) -> StartOutcomes | None:
         """Return how the cases ended that are like an intake at the start; without any basis all cases count alike."""
@@ -476,16 +500,6 @@ class IndustryCases:
     @cached_property
     def _has_tasks(self) -> np.ndarray:
         return np.array([bool(trace.tasks) for trace in self._traces])
-
-    @cached_property
-    def _text(self) -> np.ndarray | None:
-        """Return the vectors [cases, d], zero for a case without text; None where no case has one."""
-        ids = self._cases["implementation_id"].take(pa.array(self._rows)).to_pylist()
-        vectors = [self._vectors[i] for i in ids if i in self._vectors]
-        if not vectors:
-            return None
-        nothing = np.zeros_like(vectors[0])
-        return np.stack([self._vectors.get(i, nothing) for i in ids])
 
     @cached_property
     def _proximity(self) -> Proximity | None:

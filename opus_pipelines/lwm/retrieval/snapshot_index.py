@@ -77,8 +77,13 @@ class SnapshotIndex:
     @cached_property
     def cases(self) -> CaseRetriever:
         """Return the cases, which can be searched by vector."""
+        snapshot = self.snapshot
         return CaseRetriever(
-            self.snapshot.cases, self.snapshot.implementation_vectors, self.passive, self.snapshot.by_activities
+            snapshot.cases,
+            snapshot.implementation_vectors,
+            self.passive,
+            snapshot.by_activities,
+            snapshot.case_index,
         )
 
     @cached_property
@@ -91,16 +96,8 @@ class SnapshotIndex:
         if industry not in self._industry_cases:
             rows = self.cases.rows_of(industry)
             titles = {t: task.title for t, task in self.graph.tasks.items() if t not in self.passive}
-            self._industry_cases[industry] = IndustryCases(self.cases.table, self.case_vectors, rows, titles)
+            self._industry_cases[industry] = IndustryCases(self.cases.table, self.cases.search, rows, titles)
         return self._industry_cases[industry]
-
-    @cached_property
-    def case_vectors(self) -> "dict[str, np.ndarray]":
-        """Return the unit vector [d] of every case with a text, by implementation id."""
-        vectors = self.snapshot.implementation_vectors
-        column = vectors["vector"].combine_chunks()
-        rows = np.asarray(column.flatten(), dtype=np.float32).reshape(len(column), column.type.list_size)
-        return dict(zip(vectors["implementation_id"].to_pylist(), rows, strict=True))
 
     def load_similar(self, industry: str | None) -> None:
         """Fit the similarity of the industry's cases now, where the outcomes of most of its cases tell nothing.

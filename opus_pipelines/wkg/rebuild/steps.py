@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from opus_pipelines.core.errors import CheckFailed, CheckResult, LakeError
 from opus_pipelines.core.ids import digest, make_id
-from opus_pipelines.core.schemas import DATASETS, EMBEDDINGS, IMPLEMENTATIONS
+from opus_pipelines.core.schemas import DATASETS, IMPLEMENTATIONS
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.versions import versions_of
 from opus_pipelines.history.ingestion.ingest import HistoryOptions, HistoryState, SourceState, read_history
@@ -31,6 +31,7 @@ from opus_pipelines.language.embedding.cache import CachedEncoder
 from opus_pipelines.language.embedding.encoder import TextEncoder, encoder_of
 from opus_pipelines.wkg.checks import (
     MINED_DATASETS,
+    RECALLS,
     check_history,
     check_loss,
     check_recall,
@@ -330,18 +331,18 @@ def _embedded(part: str, rebuild: Rebuild, model: TextEncoder, progress: Progres
     figures: dict[str, object] = {}
     with rebuild.timed("embed"):
         if part == "cases":
-            counts = write_case_vectors(sources, folder, model, progress)
+            written = write_case_vectors(sources, folder, model, progress)
         elif part == "procedures":
-            counts = write_procedures(sources, folder, model, progress)
+            written = dict[str, float](write_procedures(sources, folder, model, progress))
         else:
             written = write_task_vectors(folder, model, progress)
-            figures = {"recall_at_10": written.pop("recall_at_10"), "encoder": model.name, "dimension": model.dimension}
-            counts = {name: int(rows) for name, rows in written.items()}
-    return EmbeddedRecord(counts, figures, rebuild.taken("embed"))
+            figures = {"encoder": model.name, "dimension": model.dimension}
+        figures |= {name: written.pop(name) for name in RECALLS.values() if name in written}
+    return EmbeddedRecord({name: int(rows) for name, rows in written.items()}, figures, rebuild.taken("embed"))
 
 
 def check_embedded(rebuild: Rebuild, parts: Collection[str] = tuple(VECTORS)) -> ChecksRecord:
-    """Checks the staged vectors of these parts, and where none blocks, also the recall of the tasks' index.
+    """Checks the staged vectors of these parts, and where none blocks, also the recall of what searches them.
 
     The results are recorded where the parts are all.
     """
@@ -351,8 +352,11 @@ def check_embedded(rebuild: Rebuild, parts: Collection[str] = tuple(VECTORS)) ->
         return ChecksRecord(())
     datasets = tuple(DATASETS[name] for part in parts for name in VECTORS[part])
     checks = check_snapshot(rebuild.snapshot.folder, datasets)
-    if EMBEDDINGS in datasets and not _blocked(checks):
-        checks.append(check_recall(embedded.figures["recall_at_10"], rebuild.settings.checks.min_recall))
+    if not _blocked(checks):
+        least = rebuild.settings.checks.min_recall
+        # an earlier version searched cases exactly, and recorded nothing of it
+        recalls = [(d, embedded.figures.get(RECALLS[d.name], 1.0)) for d in datasets if d.name in RECALLS]
+        checks += [check_recall(dataset, found, least) for dataset, found in recalls]
     record = ChecksRecord(tuple(checks))
     if set(parts) == set(VECTORS):
         rebuild.save(record, EMBEDDED_CHECKS)

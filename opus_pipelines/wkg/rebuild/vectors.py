@@ -1,4 +1,4 @@
-"""Writes the vectors of the tasks with their FAISS index, and the vectors of the cases."""
+"""Writes the vectors of the tasks with their FAISS index, and those of the cases, with one where they are many."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from opus_pipelines.core.ids import digest
 from opus_pipelines.core.schemas import EMBEDDINGS, IMPLEMENTATION_VECTORS, TASKS
 from opus_pipelines.lake.layout import dataset_folder, read_table, write_table
 from opus_pipelines.language.embedding.encoder import TextEncoder
-from opus_pipelines.language.embedding.index import VectorIndex
+from opus_pipelines.language.embedding.index import EXACT_UP_TO, VectorIndex, distinct
 from opus_pipelines.language.embedding.texts import (
     case_texts,
     compose,
@@ -20,6 +20,7 @@ from opus_pipelines.language.embedding.texts import (
     unit,
     words_of,
 )
+from opus_pipelines.wkg.snapshot import CASE_INDEX
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,10 +54,10 @@ def write_task_vectors(folder: Path, encoder: TextEncoder, progress: Progress | 
 
 def write_case_vectors(
     sources: Iterable[Path], folder: Path, encoder: TextEncoder, progress: Progress | None = None
-) -> dict[str, int]:
-    """Writes `implementation_vectors` of the implementations in `sources`.
+) -> dict[str, float]:
+    """Writes `implementation_vectors` of the implementations in `sources`, and their index where they are many.
 
-    A case without any text has no row.
+    A case without any text has no row. Returns the number of rows, and recall@10 against exact search.
     """
     cases = [
         (case, request_text(title, description), context or "")
@@ -66,10 +67,30 @@ def write_case_vectors(
         sorted({(request, context) for _, request, context in cases if request or context.strip()}), encoder, progress
     )
     found = [(case, vector_of[request, context]) for case, request, context in cases if (request, context) in vector_of]
+    found.sort(key=lambda one: one[0])
     ids = pa.array([case for case, _ in found], pa.string())
     table = pa.table({"implementation_id": ids, "vector": _stacked([v for _, v in found], encoder)})
     write_table(IMPLEMENTATION_VECTORS, table, dataset_folder(folder, IMPLEMENTATION_VECTORS))
-    return {IMPLEMENTATION_VECTORS.name: len(found)}
+    searched = write_case_index(folder, table) if len(found) > EXACT_UP_TO else 1.0
+    return {IMPLEMENTATION_VECTORS.name: len(found), "recall_at_10_of_cases": searched}
+
+
+def write_case_index(folder: Path, cases: pa.Table, exact_up_to: int = EXACT_UP_TO) -> float:
+    """Writes the index of the distinct vectors of cases, in order of id, where they are more than `exact_up_to`.
+
+    Returns recall@10 against exact search. An exact index is made when it is read, since its file would repeat the
+    table.
+    """
+    import numpy as np
+
+    column = cases["vector"].combine_chunks()
+    vectors = np.asarray(column.flatten(), np.float32).reshape(len(column), column.type.list_size)
+    first, _ = distinct(vectors)
+    if len(first) <= exact_up_to:
+        return 1.0
+    index = VectorIndex.build(cases["implementation_id"].take(pa.array(first)).to_pylist(), vectors[first], exact_up_to)
+    index.save(folder / CASE_INDEX)
+    return recall(index, vectors[first])
 
 
 def task_text(

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from opus_pipelines.core.errors import LakeError
-from opus_pipelines.language.embedding.index import IDS_FILE, INDEX_FILE, LISTS_FILE, VectorIndex
-from opus_pipelines.wkg.rebuild.vectors import recall
+from opus_pipelines.language.embedding.index import IDS_FILE, INDEX_FILE, LISTS_FILE, RowSearch, VectorIndex
+from opus_pipelines.wkg.rebuild.vectors import recall, write_case_index
+from opus_pipelines.wkg.snapshot import CASE_INDEX
 
 VECTORS = np.eye(4, dtype=np.float32)
 IDS = ["a", "b", "c", "d"]
@@ -117,3 +119,31 @@ def test_ids_that_do_not_fit_are_refused(folder: Path, content: str) -> None:
 def test_no_index_is_named(tmp_path: Path) -> None:
     with pytest.raises(LakeError, match="holds no index"):
         VectorIndex.load(tmp_path)
+
+
+def by_numpy(vectors: np.ndarray, rows: np.ndarray, mask: np.ndarray, vector: np.ndarray, top: int) -> Any:
+    """The rows in order of cosine, then of row, with all that are as similar as the last one."""
+    cosines = (vectors @ vector).round(6)
+    order = [n for n in np.lexsort((rows, -cosines)) if mask[rows[n]]]
+    last = cosines[order[min(top, len(order)) - 1]] if order else 0.0
+    return [(int(rows[n]), float(cosines[n])) for n in order if cosines[n] >= last]
+
+
+@pytest.mark.parametrize("lists", [False, True])
+def test_rows_are_found_as_by_a_product_with_all_vectors(lists: bool, tmp_path: Path) -> None:
+    """A third of the rows has no vector, and most have one that other rows have, too; a few rows are selected."""
+    draw = np.random.default_rng(2)
+    first = clusters(900)
+    rows = np.sort(draw.choice(6_000, 4_000, replace=False))
+    vectors = first[draw.integers(len(first), size=4_000)]
+    column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), 16)
+    cases = pa.table({"implementation_id": [f"{n:04}" for n in range(4_000)], "vector": column})
+    assert write_case_index(tmp_path, cases, 0 if lists else 4_000) > 0.98
+    assert (tmp_path / CASE_INDEX).is_dir() == lists
+    search = RowSearch(vectors, rows, 6_000, VectorIndex.load(tmp_path / CASE_INDEX) if lists else None)
+    for share, top in ((1.0, 1), (1.0, 60), (0.05, 25), (0.002, 500), (0.0, 5)):
+        mask = draw.random(6_000) < share
+        found, cosines = search.nearest(first[3], top, search.among(mask))
+        wanted = by_numpy(vectors, rows, mask, first[3], top)
+        assert found.tolist() == [row for row, _ in wanted]
+        assert cosines.tolist() == pytest.approx([cosine for _, cosine in wanted], abs=2e-6)

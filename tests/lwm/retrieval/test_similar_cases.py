@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from opus_pipelines.core.schemas import CASES
 from opus_pipelines.intakes.elements import Element
 from opus_pipelines.intakes.intake import Intake
+from opus_pipelines.language.embedding.index import RowSearch
 from opus_pipelines.lwm.retrieval.similar_cases import (
     Features,
     IndustryCases,
@@ -48,7 +49,10 @@ TITLES = {"c": "Create fine", "p": "Add penalty", "a": "Send appeal to the prefe
 
 
 def scope(rows: list[dict[str, Any]], vectors: dict[str, Any] | None = None) -> Any:
-    return IndustryCases(pa.Table.from_pylist(rows, schema=CASES.schema), vectors or {}, np.arange(len(rows)), TITLES)
+    told = [n for n, row in enumerate(rows) if row["implementation_id"] in (vectors or {})]
+    matrix = [(vectors or {})[rows[n]["implementation_id"]] for n in told] or np.zeros((0, 3))
+    search = RowSearch(np.array(matrix, np.float32), np.array(told, np.int64), len(rows))
+    return IndustryCases(pa.Table.from_pylist(rows, schema=CASES.schema), search, np.arange(len(rows)), TITLES)
 
 
 def intake(text: str = "", **attributes: Any) -> Any:
@@ -101,7 +105,7 @@ def test_the_end_of_a_path_in_a_record_states_its_attribute_where_no_other_ends_
 
 
 def test_an_attribute_decides_among_many_cases_with_like_texts() -> None:
-    """Two hundred cases have nearly the text; those of the nearest sixty are nearly all of the other class."""
+    """Two hundred cases have nearly the text; those of the nearest sixty are all of the other class."""
     rows = [case(n, "aeb" if n % 4 == 0 else "ab", {"risk": "B" if n % 4 == 0 else "A"}) for n in range(200)]
     cosines = [0.99 - (0.02 if n % 4 == 0 else 0.0) for n in range(200)]
     vectors = {f"i{n:04d}": np.array([c, np.sqrt(1 - c * c)]) for n, c in enumerate(cosines)}

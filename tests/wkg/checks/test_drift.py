@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opus_pipelines.core.schemas import EDGES, TASKS
+from opus_pipelines.core.schemas import EDGES, IMPLEMENTATION_VECTORS, TASKS
 from opus_pipelines.core.settings import Checks, load
 from opus_pipelines.lake.layout import table_of, write_table
 from opus_pipelines.wkg.checks import check_recall
@@ -118,8 +118,8 @@ def test_the_words_say_how_far_and_what_to_do(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("recall", "passed"), [(1.0, True), (0.99, True), (0.989, False)])
 def test_recall_below_the_least_blocks(recall: float, passed: bool) -> None:
-    check = check_recall(recall, Checks().min_recall)
-    assert (check.passed, check.blocking, check.dataset) == (passed, True, "wkg/embeddings")
+    check = check_recall(IMPLEMENTATION_VECTORS, recall, Checks().min_recall)
+    assert (check.passed, check.blocking, check.dataset) == (passed, True, "wkg/implementation_vectors")
     assert passed or check.detail == "1 wrong: 0.9890, less than min_recall = 0.99"
 
 
