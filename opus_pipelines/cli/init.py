@@ -43,6 +43,7 @@ _FILE = click.Path(exists=True, path_type=Path)
 @click.option("--activity", help="Column of the activity.")
 @click.option("--time", help="Column of the time.")
 @click.option("--actor", help="Column of who did it.")
+@click.option("--scope", help="Column within which ids of cases are given, such as the client; none: there is none.")
 @click.option("--rows", multiple=True, metavar="COLUMN=VALUE", help="Read only the rows with this value.")
 @click.option(
     "--transition",
@@ -72,6 +73,7 @@ def init(
     activity: str | None,
     time: str | None,
     actor: str | None,
+    scope: str | None,
     rows: tuple[str, ...],
     transitions: tuple[str, ...],
     sheet: str | None,
@@ -100,7 +102,7 @@ def init(
         )
     if gain_usd is not None or request or output:
         raise click.UsageError("--gain-usd, --request and --output belong to --contract")
-    columns = {"case": case, "activity": activity, "time": time, "actor": actor}
+    columns = {"case": case, "activity": activity, "time": time, "actor": actor, "scope": scope}
     given = {"industry": industry, "client": client, "contract": name, "timezone": timezone, "sheet": sheet}
     told = {role: column for role, column in columns.items() if column}
     while True:
@@ -334,7 +336,7 @@ def _source(
         if not yes and not click.confirm(f"Write {FILE_NAME} and the files to {folder}?", default=True, err=True):
             click.echo("nothing was written", err=True)
             return
-        _write(files, folder, proposal.toml)
+        _write(proposal.files, folder, proposal.toml)
     click.echo(f"written: {folder}; next: opus rebuild --history {folder.parent}", err=True)
 
 

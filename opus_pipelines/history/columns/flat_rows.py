@@ -459,7 +459,11 @@ class RowReader:
         others = {key for _, _, key in (*self.events.fields, *self.events.amounts)} | set(maps.own.keys)
         others |= {key for name, key in keys.items() if name not in _TIMES}
         self.named = {key for key in others | set(self.times.values()) | settings.rows.columns if key}
-        self.named |= {column for pair in settings.columns.joined_times.values() for column in pair}
+        self.named |= {
+            column
+            for pair in (*settings.columns.joined_times.values(), *settings.columns.joined_id.values())
+            for column in pair
+        }
         is_forgotten = sink.is_forgotten(settings.constant("client"))
         is_ordered = bool(keys["order"])
         if not self.blocks.usable or self.events.template is not None or is_forgotten or is_ordered:

@@ -38,7 +38,7 @@ def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Asse
             if sink.counts.is_no_log(sink.counts.used):
                 raise InputError(f"hardly a line can be used of the first {position:,}")
             try:
-                record = sink.redactor.nested(_parsed(line))
+                record = sink.redactor.nested(parsed_line(line))
             except BadValueError as error:
                 sink.reject(
                     position, error.code, error.reason, sink.redactor.raw(line[:65_536].decode("utf-8", "replace"))
@@ -198,12 +198,13 @@ def _usual(what: str, names: tuple[str, ...], record: dict[str, Any]) -> str:
         named = ", ".join(name[:60] for name in islice(record, 40))
         raise InputError(
             f"it cannot be told where a record has its {what}; the names found are {named}; say in "
-            f"source.toml:\n{example}"
+            f'source.toml:\n{example}\nor where each record is an event, format = "json_events"'
         )
     return usual
 
 
-def _parsed(line: bytes) -> dict[str, Any]:
+def parsed_line(line: bytes) -> dict[str, Any]:
+    """Returns the object of a line. Raises BadValueError where it has none."""
     if len(line) == LINE_BYTES and not line.endswith(b"\n"):
         raise BadValueError("too_long", f"the line is longer than {LINE_BYTES:,} bytes")
     try:

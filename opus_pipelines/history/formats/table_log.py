@@ -22,7 +22,14 @@ from opus_pipelines.history.records.assembler import Assembler
 from opus_pipelines.history.records.column_mapping import CASE_PREFIXES, CaseMap, EventMap, case_names
 from opus_pipelines.history.records.duplicate_events import CaseBuckets, add_fields
 from opus_pipelines.history.records.raw import Case, Cause
-from opus_pipelines.history.records.source_settings import CaseNames, Columns, EventNames, RowFilter, SourceSettings
+from opus_pipelines.history.records.source_settings import (
+    CaseNames,
+    Columns,
+    EventNames,
+    RowFilter,
+    SourceSettings,
+    common_name,
+)
 from opus_pipelines.history.records.values import BadValueError, TimeParser
 
 USUAL: dict[str, tuple[str, ...]] = {
@@ -66,6 +73,7 @@ def tell_columns(header: list[str], stated: Columns) -> dict[str, str]:
     missing = [column for column in (*names.values(), *sorted(parts)) if column not in header]
     if missing:
         raise InputError(f"it has no column {', '.join(missing)} as source.toml says; {_column_list(header)}")
+    names.pop("scope", None)  # it may have another role as well
     names |= {k: " ".join(v) for k in _TIMES if isinstance(v := getattr(stated, k), list)}
     plain = {_plain(name): name for name in reversed(header)}
     taken = set(names.values()) | set(stated.attributes or ()) | parts
@@ -79,7 +87,8 @@ def tell_columns(header: list[str], stated: Columns) -> dict[str, str]:
     return names
 
 
-LONG = ("activity", "timestamp")  # the columns that take the place of a column for each step
+# the columns that take the place of a column for each step, and of two for each
+LONG, LONG_WITH_ENDS = ("activity", "timestamp"), ("activity", "start_time", "end_time")
 
 
 def _of_folders(added: Mapping[str, str], settings: SourceSettings, used: Iterable[str]) -> dict[str, str]:
@@ -109,11 +118,15 @@ def in_long_form(header: Sequence[str], settings: SourceSettings) -> tuple[list[
 
     The settings name the two columns that take the place of those of the steps. Raises InputError if one is missing.
     """
-    if lacking := [name for name in settings.table.steps if name not in header]:
+    steps = {*settings.table.steps, *settings.table.ends}
+    if lacking := sorted(steps.difference(header)):
         raise InputError(f"it has no column {', '.join(lacking)} as source.toml says; {_column_list(list(header))}")
-    *rest, activity, moment = column_names([*(name for name in header if name not in settings.table.steps), *LONG])
-    own = {"activity": activity, "time": moment, "start": None, "end": None}
-    return [*rest, activity, moment], settings.model_copy(update={"columns": settings.columns.model_copy(update=own)})
+    long = LONG_WITH_ENDS if settings.table.ends else LONG
+    names = column_names([*(name for name in header if name not in steps), *long])
+    own = dict.fromkeys(("start", "end", "time")) | dict(
+        zip(("activity", *(("start", "end") if settings.table.ends else ("time",))), names[-len(long) :], strict=True)
+    )
+    return names, settings.model_copy(update={"columns": settings.columns.model_copy(update=own)})
 
 
 def _own_columns(header: Sequence[str], settings: SourceSettings, is_of_cases: bool) -> SourceSettings:
@@ -194,6 +207,12 @@ def _guess(pattern: str, free: list[str]) -> str:
     return column
 
 
+def _joined_id(scope: Any, ident: Any) -> str | None:
+    """Returns the id of a case whose scope and number stand in two columns; None where one of them is missing."""
+    parts = [values.text(value).strip() for value in (scope, ident) if not values.says_nothing(value)]
+    return " ".join(parts) if len(parts) > 1 else None
+
+
 _IN_MEMORY = 1 << 28  # bytes of the events that are collected, before they are stored on disk
 _EVENT = 2_400  # bytes of an event without its texts
 ColumnLogOf = Callable[["TableLog"], ColumnLog | None]
@@ -212,7 +231,7 @@ class TableLog:
     ) -> None:
         layout = settings.table
         self._is_of_cases = layout.cases == sink.path
-        self._steps, columns = layout.steps, header
+        self._steps, columns = [*zip(layout.steps, layout.ends or layout.steps, strict=True)], header
         if self._steps:
             columns, settings = in_long_form(header, settings)
         elif layout.cases:
@@ -231,15 +250,21 @@ class TableLog:
         for_event = {k: v for k, v in names.items() if k in EventNames.model_fields}
         self._joined = {name: pair for name, pair in settings.columns.joined_times.items() if {*pair} <= {*header}}
         parts = [column for pair in self._joined.values() for column in pair]
-        self._case_key = for_case.pop("case")
+        self._id_parts: tuple[str, ...] = (for_case.pop("case"),)
+        self._case_key = self._id_parts[0]
+        for name, pair in () if self._is_of_cases else settings.columns.joined_id.items():
+            self._case_key, self._id_parts = name, pair
+            parts.append(pair[1])
+        self._names = {} if self._is_of_cases else layout.names
         case_map = CaseMap(for_case, settings.columns.attributes, sink.money)
         self._settings, self._own_map = settings, case_map
         self.header = header
         self.times = TimeParser(settings.timezone, settings.time_format)
         times = [for_event[name] for name in _TIMES if name in for_event]
         days = [self._joined.get(name, (name,))[0] for name in times]
-        self.time_columns = [header.index(name) for name in [*days, *self._steps] if name in header]
-        self._case_column = [*header, *self._added].index(self._case_key)
+        steps = [*layout.steps, *layout.ends]
+        self.time_columns = [header.index(name) for name in [*days, *steps] if name in header]
+        self._case_columns = [[*header, *self._added].index(name) for name in self._id_parts]
         known = dict(zip((f"part {n}" for n in range(len(parts))), parts, strict=True))  # they are no attributes
         self._events = EventMap(for_event | known | {"case": self._case_key}, case_map, settings, self.times)
         self._cases: dict[str, Case] = {}
@@ -299,6 +324,11 @@ class TableLog:
         if not is_redacted:
             pairs = {name: (fields.get(day), fields.get(clock)) for name, (day, clock) in self._joined.items()}
             fields = fields | self._added | {name: values.joined_time(*pair) for name, pair in pairs.items()}
+            if len(self._id_parts) > 1:
+                fields[self._case_key] = _joined_id(*(fields.get(name) for name in self._id_parts))
+            if self._names:
+                activity = self._events.keys["activity"]
+                fields[activity] = self._name_of(fields.get(activity))
             if not self._filter.keeps(fields):
                 self._sink.not_work(1)
                 return
@@ -310,11 +340,14 @@ class TableLog:
 
     def _row_of_steps(self, position: int, fields: dict[str, Any]) -> None:
         """Adds an event for each step of a case that has a time. A case without any is no work."""
-        own = {name: value for name, value in fields.items() if name not in self._steps}
-        done = [(name, fields[name]) for name in self._steps if name in fields]
-        activity, moment = self._events.keys["activity"], self._events.keys["time"]
-        for name, time in done:
-            raw = self._sink.redactor.flat(own | {activity: name, moment: time})
+        steps = {name for pair in self._steps for name in pair}
+        own = {name: value for name, value in fields.items() if name not in steps}
+        done = [pair for pair in self._steps if not fields.keys().isdisjoint(pair)]
+        keys = self._events.keys
+        begin, end = ("start", "end") if keys["start"] else ("time", "time")
+        for first, last in done:
+            times = {keys[end]: fields.get(last), keys[begin]: fields.get(first)}
+            raw = self._sink.redactor.flat(values.telling(own | times) | {keys["activity"]: common_name(first, last)})
             if self._case_key not in raw:  # a row is a case, also where it has no id
                 raw[self._case_key] = f"{self._sink.path}#{position}"
             self._row(position, raw)
@@ -341,7 +374,20 @@ class TableLog:
         """Returns the columns of so many rows with those whose values stand in two, or in the folders of the file."""
         pairs = {name: map(plain_values, (columns[day], columns[clock])) for name, (day, clock) in self._joined.items()}
         joined = {name: strings(list(map(values.joined_time, *pair))) for name, pair in pairs.items()}
-        return columns | joined | {name: repeated(value, pa.string(), rows) for name, value in self._added.items()}
+        found = columns | joined | {name: repeated(value, pa.string(), rows) for name, value in self._added.items()}
+        if len(self._id_parts) > 1:
+            found[self._case_key] = strings(list(map(_joined_id, *(plain_values(found[n]) for n in self._id_parts))))
+        if self._names:
+            activity = self._events.keys["activity"]
+            found[activity] = strings(list(map(self._name_of, plain_values(found[activity]))))
+        return found
+
+    def _name_of(self, code: Any) -> Any:
+        """Returns the name of an activity that the table states as a code, or what it states."""
+        if values.says_nothing(code):
+            return None
+        written = values.text(code)
+        return self._names.get(written.strip(), written)
 
     def refuse(self, position: int, code: str, reason: str, record: str, case_id: str | None = None) -> None:
         """Rejects a row that cannot be used and quarantines its case.
@@ -363,7 +409,8 @@ class TableLog:
 
     def case_of(self, fields: list[str]) -> str | None:
         """Returns the case of a row that could not be read, by its case column, or None."""
-        value = fields[self._case_column] if self._case_column < len(fields) else ""
+        parts = [fields[place] if place < len(fields) else "" for place in self._case_columns]
+        value = parts[0] if len(parts) == 1 else _joined_id(*parts)
         case_id = self._sink.redactor.flat(values.telling({self._case_key: value})).get(self._case_key)
         return case_id if isinstance(case_id, str) and case_id.strip() and len(case_id) <= values.LONGEST_NAME else None
 

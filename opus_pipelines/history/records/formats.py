@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Literal, cast
 
 from opus_pipelines.core.registry import Registry, takes
 
-TABLES = frozenset({"csv", "parquet", "xlsx"})  # formats whose columns a person or a guess names
+TABLES = frozenset({"csv", "parquet", "xlsx", "json_events"})  # formats whose columns a person or a guess names
 # The function `read` of a format's module. It takes what opens the file, the SourceSettings and the Assembler, whose
 # modules need the formats and so are not named here.
 FormatReader = Callable[[Callable[[], BinaryIO], Any, Any], None]
@@ -28,6 +28,7 @@ class Format:
     position_unit: str
     record_is_case: bool  # else a record is an event
     kind: Literal["executed", "model"] = "executed"  # of its implementations, unless source.toml says otherwise
+    also: tuple[str, ...] = ()  # endings of other formats that it reads where source.toml states it
 
     def reader(self) -> FormatReader:
         """The module's `read`; imported only now, so that a night with nothing new loads no parser."""
@@ -39,6 +40,14 @@ FORMATS = (
     Format("xes", (".xes",), "opus_pipelines.history.formats.xes", "record", False),
     Format("csv", (".csv", ".tsv"), "opus_pipelines.history.formats.csv_log", "line", False),
     Format("jsonl", (".jsonl", ".ndjson"), "opus_pipelines.history.formats.jsonl", "line", True),
+    Format(
+        "json_events",
+        (".events.jsonl", ".events.json"),
+        "opus_pipelines.history.formats.json_events",
+        "record",
+        False,
+        also=(".jsonl", ".ndjson", ".json"),
+    ),
     Format("parquet", (".parquet",), "opus_pipelines.history.formats.parquet_log", "record", False),
     Format("xlsx", (".xlsx", ".xlsm"), "opus_pipelines.history.formats.xlsx_log", "line", False),
     Format("bpmn", (".bpmn", ".bpmn20.xml"), "opus_pipelines.history.formats.bpmn", "record", True, "model"),
@@ -103,10 +112,12 @@ def what_it_is(head: bytes) -> str | None:
 def format_of(file_name: str, stated: str | None = None) -> Format | None:
     """Returns the format that the ending of a file's name states, else the one that the settings state, else None.
 
-    The longest ending decides: `.ocel.json` comes before `.json`.
+    The longest ending decides: `.ocel.json` comes before `.json`. A stated format that also reads the ending wins.
     """
     name = file_name.lower().removesuffix(".gz")
     formats = log_formats()
+    if wider := next((f for f in formats if f.name == stated and name.endswith(f.also)), None):
+        return wider
     endings = [(len(suffix), f) for f in formats for suffix in f.suffixes if name.endswith(suffix)]
     if endings:
         return max(endings, key=lambda ending: ending[0])[1]

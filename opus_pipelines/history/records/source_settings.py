@@ -116,6 +116,11 @@ class Columns(EventNames, CaseNames):
     """`[columns]`: the columns of CSV files, and the attributes of events and traces in XES."""
 
     success: str | None = Field(None, description="the case's outcome as a boolean; [success] is for everything else")
+    scope: str | None = Field(
+        None,
+        description="column within which ids of cases are given, such as the client: the same id of `case` under two "
+        "of its values is two cases",
+    )
     strip_zeros: bool = Field(
         False,
         description="CSV and Parquet: ids of `case` that are numbers are read without leading zeros and .0, so that "
@@ -128,11 +133,31 @@ class Columns(EventNames, CaseNames):
         pairs = [value for value in (self.start, self.end, self.time) if isinstance(value, list)]
         return {" ".join(pair): (pair[0], pair[1]) for pair in pairs}
 
+    @property
+    def joined_id(self) -> dict[str, tuple[str, str]]:
+        """Returns the two columns that tell the case together, where `scope` is stated, by the name of both."""
+        return {f"{self.scope} {self.case}": (self.scope, self.case)} if self.scope and self.case else {}
+
     @model_validator(mode="after")
     def _names_what_is_stripped(self) -> "Columns":
-        if self.strip_zeros and self.case is None:
-            raise ValueError("strip_zeros needs case, the column whose ids are numbers with leading zeros")
+        if self.strip_zeros and (self.case is None or self.scope):
+            raise ValueError(
+                "strip_zeros needs case, the column whose ids are numbers with leading zeros, and no scope beside it"
+            )
+        if self.scope and self.case is None:
+            raise ValueError("scope needs case, the column of the ids that are given within it")
         return self
+
+
+def common_name(one: str, other: str) -> str:
+    """Returns what the names of two columns have in common at their begin or end: "Check begin", "Check end"."""
+    parts, others = (re.split(r"([\s_:./()-]+)", name.strip()) for name in (one, other))
+    before = next((n for n, (a, b) in enumerate(zip(parts, others, strict=False)) if a != b), len(parts))
+    behind = next((n for n, (a, b) in enumerate(zip(parts[::-1], others[::-1], strict=False)) if a != b), 0)
+    if one == other:
+        return one
+    common = max("".join(parts[:before]), "".join(parts[len(parts) - behind :]), key=len)
+    return common.strip(" _:./()-")
 
 
 class TableLayout(Section):
@@ -146,6 +171,15 @@ class TableLayout(Section):
         description="columns with the time of a step each, in a table with one row for each case; their names are the "
         "activities",
     )
+    ends: TextList = Field(
+        [],
+        description="columns with the end of each of `steps`, in the same order: those have its begin then, and the "
+        "activity is what both names have in common",
+    )
+    names: dict[str, str] = Field(
+        {},
+        description='the name of each activity that the table states as a code, e.g. names = { "020" = "Send fine" }',
+    )
     cases: str | None = Field(
         None, description="path, in the source, of the table with one row for each case and the case's own values"
     )
@@ -157,6 +191,8 @@ class TableLayout(Section):
             raise ValueError("give steps or cases: a table with a column for each step has the values of its cases")
         if self.key and not self.cases:
             raise ValueError("key names a column of cases, the table of the cases; name both")
+        if self.ends and not (len(self.ends) == len(self.steps) and all(map(common_name, self.steps, self.ends))):
+            raise ValueError("ends has one column for each of steps, and the names of both have words in common")
         return self
 
 
@@ -371,6 +407,13 @@ class SourceSettings(Section):
     transitions: Transitions = Transitions()
     rows: RowFilter = RowFilter()
     forecasts: OpenCases = OpenCases()
+
+    @model_validator(mode="after")
+    def _redacts_joined_ids(self) -> "SourceSettings":
+        for name, parts in self.columns.joined_id.items():
+            for names in (self.redact.drop, self.redact.hash, self.redact.mask):
+                names += [name] * (name not in names and not {*parts}.isdisjoint(names))
+        return self
 
     @model_validator(mode="before")
     @classmethod

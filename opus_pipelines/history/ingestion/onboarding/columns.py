@@ -30,13 +30,15 @@ from opus_pipelines.history.ingestion.onboarding.table_sample import (
     names_number,
     names_role,
     names_type_of_activity,
+    numbers_rows,
+    order_column,
     read_sample,
     time_values,
     zone_of,
 )
 from opus_pipelines.history.records.activity_kinds import words_of
 from opus_pipelines.history.records.formats import TABLES
-from opus_pipelines.history.records.values import ROUNDED_ID
+from opus_pipelines.history.records.values import ROUNDED_ID, TransitionMeanings
 
 LEAST_REPEATED = 0.1  # share of the cases with an activity that repeats, from which parts of cases are looked for
 LEAST_CHANGES = 5  # of one field of one case, one after the other, from which a log of changed fields may be told
@@ -44,21 +46,25 @@ MOST_FIELDS = 50  # of a log of changed fields
 SHOWN_FIELDS = 3  # of them, in a message
 LEAST_STEPS = 3  # columns of times from which they may be the steps of a table with one row for each case
 _CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s?[AaPp][Mm])?|\d{2}\.\d{2}(?:\.\d{2})?\s?(?:Uhr|h)")
-_HAS_CLOCK = re.compile(r"\d:\d{2}|T\d{2}|\d{9,}")
-_LIFECYCLE = ROLES["start"] | ROLES["end"]
-_PARTS = ("item", "items", "line", "lines", "position", "pos", "posten", "positie", "ligne", "riga", "part", "zeile")
+_PARTS = frozenset(
+    ("item", "items", "line", "lines", "position", "pos", "posten", "positie", "ligne", "riga", "part", "zeile")
+)
 
 
 def column_doubts(sample: TableSample, roles: Mapping[str, object]) -> list[tuple[str, str]]:
     """Returns rows (what, how) for the table of what was understood; `roles` are columns by role."""
     used = {name for name in roles.values() if isinstance(name, str)}
     rest = [name for name in sample.header if name not in used]
-    texts = (
-        *_clocks(sample, roles, rest),
-        *_parts(sample, roles, rest),
-        *_steps_as_columns(sample, roles),
-        *_changed_fields(sample, roles, rest),
-    )
+    named = {role: name for role in ("case", "activity") if isinstance(name := roles.get(role), str)}
+    found = find_life_cycle(sample, named, {}) if len(named) > 1 and "transition" not in roles else None
+    parts = None if found else _parts(sample, roles, rest)
+    texts = [parts[1]] if parts else []
+    if found:
+        texts.append(
+            f"{found.column!r} tells whether a row is the start or the end of a step, and each row is read as one of "
+            "its own; name the column as transition under [columns]"
+        )
+    texts += [*_steps_as_columns(sample, roles), *_changed_fields(sample, roles, rest)]
     return [("doubt", text) for text in texts]
 
 
@@ -120,16 +126,6 @@ def _are_parts(values: Sequence[str], names: Sequence[str], cases: Sequence[Sequ
     return repeated > 0 and alike >= MOSTLY * repeated and several >= MOSTLY * total
 
 
-def _clocks(sample: TableSample, roles: Mapping[str, object], rest: list[str]) -> list[str]:
-    times = [name for role in ("time", "start", "end") if isinstance(name := roles.get(role), str)]
-    if not times or any(_HAS_CLOCK.search(value) for name in times for value in sample.columns[name].counts):
-        return []
-    found = next((name for name in rest if _share_of(_CLOCK, sample, name) >= MOSTLY), None)
-    if found is None:
-        return []
-    return [f"{times[0]!r} has days alone, and {found!r} the time of day, which is not read; join both into one column"]
-
-
 def is_time(column: Column) -> bool:
     """Tells whether nearly all values of a column are times."""
     return time_values(column).readable >= MOSTLY
@@ -140,31 +136,25 @@ def _share_of(pattern: re.Pattern[str], sample: TableSample, name: str) -> float
     return sum(bool(pattern.fullmatch(value)) for value in filled) / max(1, len(filled))
 
 
-def _parts(sample: TableSample, roles: Mapping[str, object], rest: list[str]) -> list[str]:
+def _parts(sample: TableSample, roles: Mapping[str, object], rest: list[str]) -> tuple[str, str] | None:
+    """Returns the column that may tell parts of cases, with a sentence on it; None if there is none."""
     case, activity = roles.get("case"), roles.get("activity")
-    if not isinstance(case, str) or not isinstance(activity, str):
-        return []
+    if not isinstance(case, str) or not isinstance(activity, str) or roles.get("scope") is not None:
+        return None
     names, cases = sample.columns[activity].values, sample.cases(case)
     repeated = sum(len({names[row] for row in rows}) < len(rows) for rows in cases)
     if repeated < LEAST_REPEATED * len(cases):
-        return []
+        return None
     for name in rest:
         values = sample.columns[name].values
-        told = {word for value in sample.columns[name].counts for word in words_of(value)}
-        if told and told <= _LIFECYCLE:
-            return [
-                f"{name!r} tells whether a row is the start or the end of a step, and each row is read as a step of "
-                "its own; write start and complete there, and name the column as transition under [columns]"
-            ]
-        if set(words_of(name)).isdisjoint(_PARTS) and not _are_parts(values, names, cases):
-            continue
-        each = [{(values[row], names[row]) for row in rows} for rows in cases]
-        if sum(map(len, each)) >= MOSTLY * sum(map(len, cases)):
-            return [
-                f"activities repeat in {repeated:,} of {len(cases):,} cases, and seldom for one {name!r} of a case; is "
-                f"a case a {name!r} of a {case!r}? join both into one column"
-            ]
-    return []
+        each = sum(len({(values[row], names[row]) for row in rows}) for rows in cases)
+        is_named = not _PARTS.isdisjoint(words_of(name)) and each >= MOSTLY * sum(map(len, cases))
+        if is_named or _are_parts(values, names, cases):
+            return name, (
+                f"activities repeat in {repeated:,} of {len(cases):,} cases, as if each {name!r} of a case had its "
+                f"own; is a case a {name!r} of a {case!r}?"
+            )
+    return None
 
 
 def _changed_fields(sample: TableSample, roles: Mapping[str, object], rest: list[str]) -> list[str]:
@@ -209,14 +199,15 @@ _MOST_CANDIDATES = 8  # for one role
 _EXACT, _NAMED, TYPE_OF, _STATE = 4.0, 3.0, 1.5, 1.5  # scores of names of columns
 _LONG_ENOUGH = (1.2, 200)  # events of a case
 _FEW_CASES = 30  # so few, with more events each than this, are rather groups of cases
-_ORDERED = 0.2  # least share of the steps that the step before tells, where no column is named as the activity
+ORDERED = 0.2  # least share of the steps that the step before tells, where no column is named as the activity
 _ID = re.compile(r"(?=.*\d)[^\s,]{1,40}|[A-Z]{1,5} ?-? ?\d+")
 _ROUNDED_ID = re.compile(ROUNDED_ID)
 _PERSON = re.compile(
     r"[^\W\d_][\w'-]+, ?(?:[^\W\d_]\.?|[^\W\d_][\w'-]+)|(?:[^\W\d_]\. ?){1,2}[^\W\d_][\w' -]+|[a-zà-ÿ]+[._][a-zà-ÿ]+\d*"
 )
 _ORDER = (
-    "case activity start end time transition instance actor actor_group actor_kind model cost case_cost currency"
+    "case scope activity start end time order transition instance actor actor_group actor_kind model cost case_cost "
+    "currency"
 ).split()
 
 
@@ -255,7 +246,8 @@ def find_columns(
     activity or time cannot be determined, and UnclearColumn if two readings are nearly as good.
     """
     roles = dict(stated or {})
-    if lacking := [name for name in (*roles.values(), *(only or ())) if name not in whole.columns]:
+    known = {*whole.columns, NO_SCOPE}
+    if lacking := [name for name in (*roles.values(), *(only or ())) if name not in known]:
         raise InputError(f"there is no column {', '.join(map(repr, lacking))}; the columns are {_listed(whole.header)}")
     zone = zone_of(whole.header)
     times = {name: seen for name in whole.header if (seen := time_values(whole.columns[name])).readable >= MOSTLY}
@@ -276,8 +268,14 @@ def find_columns(
         life_cycle = find_life_cycle(sample, roles | {"case": case}, times) if case else None
         roles |= {"transition": life_cycle.column} if life_cycle else {}
     _case_and_activity(sample, roles, times, {before} - {None})
+    sample = _scoped(sample, roles)
     _times(sample, roles, times)
     if not {"time", "start", "end"} & roles.keys():
+        hours = [name for name in sample.header if _share_of(_CLOCK, sample, name) >= MOSTLY]
+        if hours and not times:
+            raise InputError(
+                f"no column has the day of the events: {_listed(hours)} has hours of the day alone; export the date too"
+            )
         raise InputError(_unclear(sample, "time"))
     if any(map(_ROUNDED_ID.fullmatch, sample.columns[roles["case"]].counts)):
         value = next(filter(_ROUNDED_ID.fullmatch, sample.columns[roles["case"]].counts))
@@ -290,11 +288,15 @@ def find_columns(
     columns = _cost(
         sample, ColumnsFound(roles, {name: times[name] for name in roles.values() if name in times}, zone=zone)
     )
-    taken = {*columns.roles.values(), before}
+    moment = next(roles[role] for role in ("start", "time", "end") if role in roles)
+    if order := order_column(sample, roles["case"], moment, roles.values()):
+        columns.roles["order"] = order
+    taken = {*columns.roles.values(), before, *_parts_of(columns.roles)} - {columns.roles.get("scope")}
     own = [name for name in sample.header if name not in taken and _is_of_case(sample, columns.roles["case"], name)]
     later = _known_later(sample, columns.roles, own, times)
     without, footer = _footers(whole, columns.roles["case"], footers)
     rows = {kind: values for kind, values in (("only", only), ("without", without)) if values}
+    _, columns.roles["case"] = _parts_of(columns.roles)
     return replace(
         columns,
         roles={role: columns.roles[role] for role in _ORDER if role in columns.roles},
@@ -305,6 +307,40 @@ def find_columns(
         guessed=guessed,
         meanings=life_cycle.meanings if life_cycle else {},
     )
+
+
+def _scoped(sample: TableSample, roles: dict[str, str]) -> TableSample:
+    """Returns the sample with the case told by two columns, where ids are given within another one, as within a client.
+
+    The role `scope` names that column then, and may be stated; "" where a person says that there is none. Raises
+    UnclearColumn where a column may tell parts of cases.
+    """
+    names, cases = sample.columns[roles["activity"]].values, sample.cases(roles["case"])
+    if "scope" not in roles:
+        free = [name for name in sample.header if name not in roles.values()]
+        for name in (n for n in free if names_role(n, "client") and sample.changes_within(roles["case"], n) > _RARELY):
+            if _are_parts(sample.columns[name].values, names, cases):
+                roles["scope"] = name
+        if "scope" not in roles and (doubt := _parts(sample, roles, free)):
+            raise UnclearColumn(f"{doubt[1]}; say it with --scope COLUMN", "scope", (doubt[0], NO_SCOPE))
+    scope = roles.get("scope")
+    if scope is None or scope == NO_SCOPE:
+        roles.pop("scope", None)
+        return sample
+    whole = f"{scope} {roles['case']}"
+    pairs = zip(sample.columns[scope].values, sample.columns[roles["case"]].values, strict=True)
+    values = tuple(" ".join(pair) if all(pair) else "" for pair in pairs)
+    roles["case"] = whole
+    return replace(sample, columns=sample.columns | {whole: Column(whole, values)}, _groups={})
+
+
+def _parts_of(roles: Mapping[str, str]) -> tuple[str, str]:
+    """Returns the column of the scope of cases, "" without one, and that of their ids."""
+    scope = roles.get("scope", "")
+    return scope, roles["case"].removeprefix(f"{scope} ") if scope else roles["case"]
+
+
+NO_SCOPE = "none"
 
 
 def _usual(sample: TableSample, roles: dict[str, str], times: Mapping[str, TimeValues]) -> None:
@@ -364,7 +400,7 @@ def _case_and_activity(
         for activity in activities:
             fit = _fit(sample, case, activity)
             score = own.get(case, 0.0) + kinds.get(activity, 0.0) + fit.score
-            is_named = "activity" in roles or kinds[activity] >= _STATE or fit.told >= _ORDERED
+            is_named = "activity" in roles or kinds[activity] >= _STATE or fit.told >= ORDERED
             if is_named and (fit.is_log or kinds.get(activity, 0.0) >= _EXACT or "activity" in roles):
                 scores[case, activity] = score
             if own.get(case, 0.0) >= _EXACT and kinds.get(activity, 0.0) >= _EXACT:
@@ -427,7 +463,7 @@ def _case_scores(sample: TableSample, free: Sequence[str]) -> dict[str, float]:
         if _is_usual(name, "case"):
             scores[name] = _EXACT
             continue
-        if len(column.filled) < FILLED * sample.rows or not 1 < distinct < sample.rows:
+        if len(column.filled) < FILLED * sample.rows or not 1 < distinct < sample.rows or numbers_rows(name):
             continue  # a few rows without an id are rejected later, and named
         named = _NAMED * names_role(name, "case") + names_number(name)
         named -= _NAMED * _names_other(name) + names_role(name, "party") + 2.0 * names_role(name, "outcome")
@@ -535,7 +571,7 @@ def _times(sample: TableSample, roles: dict[str, str], times: Mapping[str, TimeV
     moving = [name for name in candidates if sample.changes_within(case, name) > _RARELY] or (
         [] if _has_long_cases(sample, case) else candidates
     )
-    named = {role: [name for name in moving if set(words_of(name)) & ROLES[role]] for role in ("start", "end")}
+    named = {role: [name for name in moving if _names_when(name, role)] for role in ("start", "end")}
     if given:
         (other,) = {"start", "end"} - given
         if len(named[other]) == 1:
@@ -546,9 +582,17 @@ def _times(sample: TableSample, roles: dict[str, str], times: Mapping[str, TimeV
         return
     full = max((len(sample.columns[name].filled) for name in moving), default=0)
     moving = [name for name in moving if len(sample.columns[name].filled) >= MOSTLY * full]
+    if not moving and len(candidates) == 1 and order_column(sample, case, candidates[0], roles.values()):
+        moving = candidates  # days alone, whose order another column tells
     likely = [name for name in moving if names_role(name, "time")] or moving
     if len(likely) == 1:
         roles["time"] = likely[0]
+
+
+def _names_when(name: str, role: str) -> bool:
+    """Tells whether a column of times is named as the start or the end, or by a state that opens or closes work."""
+    meant = {"start": {"start", "open"}, "end": {"complete", "close"}}[role]
+    return bool(set(words_of(name)) & ROLES[role]) or TransitionMeanings()(name) in meant
 
 
 def _actor(
@@ -748,8 +792,10 @@ def changed_fields(
         n
         for n in free
         if len(sample.columns[n].counts) <= MOST_FIELDS
-        and len(sample.columns[n].filled) >= FILLED * sample.rows
-        and (names_role(n, "field") or _states(sample.columns[n]))
+        and (
+            names_role(n, "field")
+            or (len(sample.columns[n].filled) >= FILLED * sample.rows and _states(sample.columns[n]))
+        )
     ]
     fields.sort(key=lambda n: -(2 * names_role(n, "field") + bool(_states(sample.columns[n]))))
     new = [n for n in free if set(change_words(n)) & {"new"}]
@@ -776,7 +822,8 @@ def _states(column: Column) -> list[str]:
 
 
 def _of_state(sample: TableSample, change: ChangedFields) -> ChangedFields:
-    if change.field is None or len(sample.columns[change.field].counts) == 1:
+    field = sample.columns[change.field] if change.field else None
+    if change.field is None or field is None or (len(field.counts) == 1 and len(field.filled) >= FILLED * sample.rows):
         return replace(change, field=None)
     states = _states(sample.columns[change.field])
     if len(states) == 1:

@@ -6,24 +6,40 @@ from pathlib import Path
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.formatting import share
-from opus_pipelines.history.formats.table_log import LONG, USUAL, _plain, column_names
-from opus_pipelines.history.ingestion.onboarding.columns import FILLED, LEAST_STEPS, is_time
+from opus_pipelines.history.formats.table_log import LONG, LONG_WITH_ENDS, USUAL, _plain, column_names
+from opus_pipelines.history.ingestion.onboarding.columns import (
+    FILLED,
+    LEAST_STEPS,
+    MOST_ACTIVITIES,
+    ORDERED,
+    _activity_scores,
+    _case_scores,
+    _fit,
+    is_time,
+    lettered_words,
+)
 from opus_pipelines.history.ingestion.onboarding.report import Stated
 from opus_pipelines.history.ingestion.onboarding.table_sample import (
     NUMBERING,
     ROLES,
     Column,
     TableSample,
+    _folded,
+    _known,
+    moments_of,
     names_role,
     read_sample,
+    time_values,
 )
 from opus_pipelines.history.records.activity_kinds import words_of
 from opus_pipelines.history.records.files import placed
 from opus_pipelines.history.records.formats import TABLES
+from opus_pipelines.history.records.source_settings import common_name
 
 MOST_TABLES = 6  # files up to which each is looked at
 REFERRED = 0.8  # share of the cases of a table of events that a table of cases has
-_TELL_WHEN = ("start", "end", "time")
+_FROM_TO = _known("from to von bis van tot de a à desde hasta da até ate from until entry exit in out")
+_ENDS = ROLES["start"] | ROLES["end"] | _FROM_TO
 
 
 def steps_of_cases(sample: TableSample, key: str | None = None) -> list[str]:
@@ -38,41 +54,80 @@ def steps_of_cases(sample: TableSample, key: str | None = None) -> list[str]:
     rest = [name for name in sample.header if name not in times]
     if any(_names_activity(sample, name) or _is_repeated_case(sample, name, key) for name in rest):
         return []
-    if sum(not any(names_role(name, role) for role in _TELL_WHEN) for name in times) < 2:
+    if len({_step_of(name, ROLES["time"]) for name in times} - {""}) < 2 or _is_log(sample, rest):
         return []
-    ends = ROLES["start"] | ROLES["end"]
-    bases = [" ".join(word for word in words_of(name) if word not in ends) for name in times]
-    pairs = {base for base in bases if base and bases.count(base) > 1}
-    if pairs and 2 * len(pairs) >= len(times) / 2:
-        raise InputError(
-            f"the table has one row for each case and columns for begin and end of each step, as {times[0]!r}; this is "
-            "not read: turn these columns into rows with case, activity, start and end"
-        )
     return times
 
 
-def long_form(sample: TableSample, steps: Sequence[str]) -> TableSample:
+def _step_of(name: str, others: frozenset[str] = frozenset()) -> str:
+    """Returns the words of a column's name that do not say whether a time is that of a begin or an end."""
+    return " ".join(word for word in map(_folded, words_of(name)) if word not in _ENDS | others)
+
+
+def _is_log(sample: TableSample, names: Sequence[str]) -> bool:
+    """Tells whether a row is rather a step: a column of ids repeats, and within one of them steps follow each other."""
+    scores = _case_scores(sample, names)
+    steps = _activity_scores(sample, names)
+    return any(
+        fit.is_log and fit.told >= ORDERED
+        for case in scores
+        for activity in steps
+        if activity != case and (fit := _fit(sample, case, activity))
+    )
+
+
+def paired_steps(sample: TableSample, times: Sequence[str]) -> list[tuple[str, str]]:
+    """Returns the columns of begin and end of each step, where all columns of times are such; else each one alone.
+
+    Raises InputError where only some columns are pairs.
+    """
+    alike: dict[str, list[str]] = {}
+    for name in times:
+        if step := _step_of(name):
+            alike.setdefault(step, []).append(name)
+    pairs = [sorted(pair, key=lambda name: _is_end(sample, name, pair)) for pair in alike.values() if len(pair) == 2]
+    if 2 * len(pairs) == len(times) and all(common_name(*pair) for pair in pairs):
+        return [(begin, end) for begin, end in pairs]
+    if 2 * len(pairs) >= len(times) / 2:
+        raise InputError(
+            f"the table has one row for each case and columns for begin and end of some steps, as {pairs[0][0]!r}, and "
+            "other columns of times; turn these columns into rows with case, activity, start and end"
+        )
+    return [(name, name) for name in times]
+
+
+def _is_end(sample: TableSample, name: str, pair: Sequence[str]) -> bool:
+    """Tells whether a column of times is the later one of two, in most rows."""
+    (other,) = (one for one in pair if one != name)
+    mine, others = (moments_of(sample.columns[one], time_values(sample.columns[one])) for one in (name, other))
+    known = [a > b for a, b in zip(mine, others, strict=True) if a is not None and b is not None and a != b]
+    return sum(known) > len(known) / 2
+
+
+def long_form(sample: TableSample, steps: Sequence[tuple[str, str]]) -> TableSample:
     """Returns the sample of a table with one row for each case as it is read: a row for each step that has a time."""
-    rest = [name for name in sample.header if name not in steps]
-    names = column_names([*rest, *LONG])
+    begins, ends = ([pair[place] for pair in steps] for place in (0, 1))
+    rest = [name for name in sample.header if name not in begins and name not in ends]
+    has_ends = begins != ends
+    long = LONG_WITH_ENDS if has_ends else LONG
+    names = column_names([*rest, *long])
     cells = [
-        (row, step, time)
+        (row, (common_name(*pair), *times[: len(long) - 1]))
         for row in range(sample.rows)
-        for step in steps
-        if (time := sample.columns[step].values[row]).strip()
+        for pair in steps
+        if any(times := [sample.columns[name].values[row].strip() for name in pair])
     ]
-    columns = {name: Column(name, tuple(sample.columns[name].values[row] for row, _, _ in cells)) for name in rest}
-    columns[names[-2]] = Column(names[-2], tuple(step for _, step, _ in cells))
-    columns[names[-1]] = Column(names[-1], tuple(time for _, _, time in cells))
+    columns = {name: Column(name, tuple(sample.columns[name].values[row] for row, _ in cells)) for name in rest}
+    for place, name in enumerate(names[len(rest) :]):
+        columns[name] = Column(name, tuple(cell[place] for _, cell in cells))
     empty = 1 - len(cells) / (sample.rows * len(steps))
+    what = "two columns" if has_ends else "a column"
     return replace(
         sample,
         columns=columns,
         rows=len(cells),
-        table=sample.table | {"steps": list(steps)},
-        notes={
-            "steps": f"assumed: a row for each case, a column for each step; {share(empty)} of these cells are empty"
-        },
+        table=sample.table | {"steps": begins} | ({"ends": ends} if has_ends else {}),
+        notes={"steps": f"assumed: a row for each case, {what} for each step; {share(empty)} of the steps are empty"},
         _groups={},
     )
 
@@ -114,6 +169,8 @@ def with_table_of_cases(
             if events is None or cases is None or set(events.header) == set(cases.header):
                 continue
             for name, key in _references(events, cases, stated.get("case")):
+                if _is_code(events, name, cases):
+                    continue
                 same = _plain(name) == _plain(key)
                 of_people = names_role(name, "actor") or names_role(name, "actor_group")
                 score = same + 2.0 * names_role(name, "case") - 3.0 * of_people + events.rows / (events.rows + 1e6)
@@ -135,6 +192,31 @@ def with_table_of_cases(
     table: dict[str, str | list[str]] = {"cases": placed(files[other]).as_posix()}
     table |= {"key": key} if key != name else {}
     return place, replace(events, columns=events.columns | added, table=events.table | table, _groups={}), name
+
+
+def _is_code(events: TableSample, name: str, other: TableSample) -> bool:
+    """Tells whether a column that another, short table explains is a code, because a column is rather the case."""
+    scores = _case_scores(events, [one for one in events.header if not is_time(events.columns[one])])
+    return other.rows <= MOST_ACTIVITIES and scores.get(name, 0.0) < max(scores.values(), default=0.0)
+
+
+def _names_of_codes(events: TableSample, other: TableSample) -> tuple[str, dict[str, str]] | None:
+    """Returns the column of codes that the other table explains, and the name of each code; None if it explains none.
+
+    A name is a text of letters that differs between most codes.
+    """
+    for name, key in _references(events, other, None):
+        texts = [n for n, column in other.columns.items() if n != key and 2 * len(column.counts) > other.rows]
+        words = [n for n in texts if sum(map(_has_letters, other.columns[n].counts)) >= FILLED * other.rows]
+        if words and _is_code(events, name, other):
+            best = next((n for n in words if lettered_words(other.columns[n])), words[0])
+            pairs = zip(other.columns[key].values, other.columns[best].values, strict=True)
+            return name, {code.strip(): text.strip() for code, text in pairs if code.strip() and text.strip()}
+    return None
+
+
+def _has_letters(text: str) -> bool:
+    return any(c.isalpha() for c in text)
 
 
 def _references(events: TableSample, cases: TableSample, stated: str | None) -> list[tuple[str, str]]:
@@ -164,6 +246,22 @@ def arranged(
         read_sample(file, kind, sheets) if kind in TABLES else None
         for file, kind in list(zip(files, kinds, strict=True))[: len(files) if len(files) <= MOST_TABLES else 1]
     ]
+    for place in reversed(range(len(samples)) if len(samples) > 1 else ()):  # tables that name codes of another one
+        for other, events in enumerate(samples):
+            legend = samples[place]
+            if legend is None or events is None or other == place or not (told := _names_of_codes(events, legend)):
+                continue
+            column = Column(told[0], tuple(told[1].get(v.strip(), v) for v in events.columns[told[0]].values))
+            note = f"{files[place].name} has the names of the codes in {told[0]!r}"
+            samples[other] = replace(
+                events,
+                columns=events.columns | {told[0]: column},
+                codes=events.codes | {told[0]: told[1]},
+                notes=events.notes | {"names": note},
+                _groups={},
+            )
+            del samples[place], files[place], kinds[place]
+            break
     found = with_table_of_cases(files, samples, stated.columns) if len(samples) > 1 else None
     sample, roles = samples[0], dict[str, str]()
     if found is not None:
@@ -172,7 +270,8 @@ def arranged(
         kinds.insert(0, kinds.pop(place))
         roles["case"] = case
     elif sample is not None and (steps := steps_of_cases(sample, stated.columns.get("case"))):
-        case = stated.columns.get("case") or _id_of(sample, steps) or ""
-        sample = long_form(sample, steps)
-        roles = dict(zip(("case", "activity", "time"), (case, *sample.header[-2:]), strict=True))
+        case, pairs = stated.columns.get("case") or _id_of(sample, steps) or "", paired_steps(sample, steps)
+        sample = long_form(sample, pairs)
+        long = ("activity", "start", "end") if "ends" in sample.table else ("activity", "time")
+        roles = {"case": case} | dict(zip(long, sample.header[-len(long) :], strict=True))
     return files, kinds, sample, replace(stated, columns={**roles, **stated.columns})

@@ -19,7 +19,7 @@ from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.json_lines import parsed
 from opus_pipelines.core.settings import parse
 from opus_pipelines.history.formats.encoding_detection import detect_file_delimiter, detect_file_encoding
-from opus_pipelines.history.formats.table_log import USUAL
+from opus_pipelines.history.formats.table_log import USUAL, _plain
 from opus_pipelines.history.ingestion.onboarding.columns import FOLLOWS, MOST_OUTCOMES, ColumnsFound, find_columns
 from opus_pipelines.history.ingestion.onboarding.layouts import arranged
 from opus_pipelines.history.ingestion.onboarding.life_cycles import refuse_unknown_words, transitions_in
@@ -39,8 +39,8 @@ from opus_pipelines.history.ingestion.onboarding.table_sample import (
     ROLES,
     Column,
     TableSample,
+    json_sample,
     names_role,
-    order_column,
     time_values,
     with_joined_times,
 )
@@ -64,6 +64,8 @@ _ID_USUAL = ("case_id", "case", "id", "trace_id")
 _TASKS_USUAL = ("tasks", "steps", "events", "activities")
 _NAME_USUAL = ("activity", "task", "name", "tool", "task_key")
 _MOST_DEPTH = 3
+LEAST_CASES = 5  # for each client, where a column is told to name clients
+EVENTS_OF_CASES = 0.8  # cases for each record at most, where a record is an event
 WORDS = 3  # that a request has at least, on average
 
 
@@ -210,7 +212,7 @@ SEE_QUERY = ", see `opus query rejects_by_reason`"  # of the rebuild; a trial le
 class Proposal:
     """The proposed text, the result of a reading with it, and what remains to be stated.
 
-    `source` is the temporary folder of the files and source.toml.
+    `source` is the temporary folder of the files and source.toml, and `files` are those that the source needs.
     """
 
     draft: Draft
@@ -218,6 +220,7 @@ class Proposal:
     trial: Trial
     findings: Findings
     source: Path
+    files: tuple[Path, ...]
     sample: TableSample | None = None
 
 
@@ -251,7 +254,7 @@ def propose_settings(name: str, files: Sequence[Path], stated: Stated) -> Iterat
         draft = replace(draft, kinds=special, candidates=tuple(outcome_candidates(findings, kinds_found, trial)))
         toml = source_text(draft)
         (trials.source / "source.toml").write_text(toml, "utf-8")
-        yield Proposal(draft, toml, trial, findings, trials.source, sample)
+        yield Proposal(draft, toml, trial, findings, trials.source, tuple(files), sample)
 
 
 def _refuse_unknown_words(file: Path, kind: str, sample: TableSample | None, draft: Draft) -> None:
@@ -276,6 +279,8 @@ def _readable_kind(file: Path) -> str:
 def kind_of(file: Path) -> str:
     """Returns the format of a file: by its name, else by its first character."""
     named = format_of(file.name)
+    if named is not None and named.name in ("jsonl", "n8n") and _has_events(file, named.name):
+        return "json_events"
     if named is not None and named.name != "csv":
         return named.name
     with open_data(file) as opened:
@@ -290,11 +295,34 @@ def kind_of(file: Path) -> str:
     return "jsonl" if head.startswith(b"{") else "csv"
 
 
+def _has_events(file: Path, kind: str) -> bool:
+    """Tells whether each record of a JSON file is an event: none has tasks of its own, and several are of one case.
+
+    Raises InputError where a record has tasks, and yet several records are of one case.
+    """
+    try:
+        sample = json_sample(file, RECORDS)
+        log = find_columns(with_joined_times(sample)[0])
+    except (InputError, RecursionError):
+        return False
+    case = log.roles["case"]
+    is_repeated = case in sample.columns and len(sample.columns[case].counts) < EVENTS_OF_CASES * sample.rows
+    listed = (
+        [] if kind == "n8n" else [r for r in _records(file) if any(isinstance(r.get(n), list) for n in _TASKS_USUAL)]
+    )
+    if is_repeated and listed:
+        raise InputError(
+            f"{file}: it cannot be told whether a record is a case, since it has a list of tasks, or an event of one, "
+            f"since {case!r} repeats; write an event a record"
+        )
+    return is_repeated
+
+
 def first_draft(files: Sequence[Path], kinds: Sequence[str], sample: TableSample | None, stated: Stated) -> Draft:
     """Returns what the first rows of the files show, before anything is read with it."""
     plain: dict[str, str | list[str]] = {k: v for k in ("industry", "client", "contract") if (v := getattr(stated, k))}
     draft = Draft(plain)
-    if format_of(files[0].name) is None:
+    if (named := format_of(files[0].name)) is None or named.name != kinds[0]:
         draft.plain["format"] = kinds[0]
     if stated.transitions:
         draft.tables["transitions"] = dict(stated.transitions)
@@ -363,13 +391,12 @@ def _of_table(draft: Draft, sample: TableSample, stated: Stated) -> Draft:
     columns: dict[str, str | list[str]] = {
         role: list(joined[name]) if name in joined else name for role, name in table_columns.roles.items()
     }
-    if client := next((name for name in sample.folders if names_role(name, "client")), None):
+    if client := _client(sample, table_columns):
         columns.setdefault("client", client)
-    moment = next((table_columns.roles[role] for role in ("start", "time", "end") if role in table_columns.roles), None)
-    named = table_columns.roles.values()
-    if moment and (order := order_column(sample, table_columns.roles["case"], moment, named)):
-        columns["order"] = order
-        notes["order"] = "it orders the events of a case that have the same time"
+    notes |= {"order": "it orders the events of a case that have the same time"} if "order" in columns else {}
+    if scope := table_columns.roles.get("scope"):
+        notes["scope"] = f"assumed: the same id under two of {scope!r} is two cases"
+    codes = sample.codes.get(table_columns.roles["activity"], {})
     if description := _table_description(sample, table_columns, outcome):
         columns["description"] = description
     if title := _title(table_columns, description):
@@ -382,7 +409,7 @@ def _of_table(draft: Draft, sample: TableSample, stated: Stated) -> Draft:
     if attributes:
         columns["attributes"] = attributes
         notes["attributes"] = "the same in all events of a case, and known at its first event"
-    tables = draft.tables | {"table": sample.table, "columns": columns}
+    tables = draft.tables | {"table": sample.table, "table.names": dict(codes), "columns": columns}
     if table_columns.meanings:
         tables["transitions"] = dict(table_columns.meanings)
         notes["start"] = notes["complete"] = "assumed: the one follows the other for each step"
@@ -463,6 +490,17 @@ def _outcome_column(
 def _word(value: str) -> str:
     """Returns a value as one word. A value of several words is never a known word."""
     return value.strip().lower() if value.strip() in "10" else " ".join(words_of(value)) or value.strip().lower()
+
+
+def _client(sample: TableSample, columns: ColumnsFound) -> str | None:
+    """Returns the column of the client: a folder's, the one that ids are given within, or one so named with few values.
+
+    A column with nearly as many values as cases has the customers of one client.
+    """
+    told = (*sample.folders, columns.roles.get("scope", ""))
+    few = len(sample.cases(columns.roles["case"])) / LEAST_CASES
+    named = [n for n in columns.attributes if _plain(n) in USUAL["client"] and len(sample.columns[n].counts) <= few]
+    return next((name for name in (*told, *named) if names_role(name, "client")), None)
 
 
 def _table_description(sample: TableSample, columns: ColumnsFound, outcome: OutcomeColumn | None) -> str | None:

@@ -79,7 +79,7 @@ class Draft:
 
 
 MANY_VALUES = 6
-TABLE_NAMES = ("table", "columns", "record", "task", "transitions")
+TABLE_NAMES = ("table", "table.names", "columns", "record", "task", "transitions")
 
 
 def source_text(draft: Draft) -> str:
@@ -97,7 +97,8 @@ def source_text(draft: Draft) -> str:
 def _noted(draft: Draft, values: Iterable[tuple[str, str | list[str]]]) -> list[str]:
     reasons = []
     for key, value in values:
-        reasons.append(toml_lines({key: value})[0] + (f"  # {draft.notes[key]}" if key in draft.notes else ""))
+        written = key if re.fullmatch(r"[\w-]+", key, re.ASCII) else toml_quoted(key)
+        reasons.append(toml_lines({written: value})[0] + (f"  # {draft.notes[key]}" if key in draft.notes else ""))
     return reasons
 
 

@@ -8,10 +8,10 @@ import io
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from unicodedata import combining, normalize
@@ -33,6 +33,7 @@ from opus_pipelines.history.records.values import (
     day_comes_first,
     joined_time,
     says_nothing,
+    text,
 )
 
 _WORDS = tomllib.loads(Path(__file__).with_name("column_words.toml").read_text("utf-8"))
@@ -175,6 +176,7 @@ class TableSample:
     table: dict[str, str | list[str]] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)  # reasons for lines of source.toml
     folders: tuple[str, ...] = ()  # columns whose values the folders of the file state
+    codes: dict[str, dict[str, str]] = field(default_factory=dict)  # names by code, of columns that another file names
     _groups: dict[str, list[list[int]]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -214,7 +216,12 @@ def read_sample(path: Path, kind: str, sheets: Sequence[str] = ()) -> TableSampl
 
     `sheets` are those of a workbook that a person named.
     """
-    sample = _workbook(path, sheets) if kind == "xlsx" else _parquet(path) if kind == "parquet" else _csv(path)
+    readers: dict[str, Callable[[Path], TableSample]] = {
+        "xlsx": partial(_workbook, sheets=sheets),
+        "parquet": _parquet,
+        "json_events": json_sample,
+    }
+    sample = readers.get(kind, _csv)(path)
     folders = {n: v for n, v in folder_values(placed(path)).items() if n not in sample.columns}
     added = {name: Column(name, (value,) * sample.rows) for name, value in folders.items()}
     return replace(sample, columns=sample.columns | added, folders=tuple(folders))
@@ -232,6 +239,18 @@ def _workbook(path: Path, sheets: Sequence[str]) -> TableSample:
     }
     names = [sheet.name for sheet in found]
     return TableSample(columns, len(rows), table={"sheet": names} if len(book.tables) > 1 or sheets else {})
+
+
+def json_sample(path: Path, most: int = ROWS) -> TableSample:
+    """Reads the first records of JSON as rows of a table, whose columns are the dotted paths of their values."""
+    from opus_pipelines.history.formats.json_events import records
+
+    with open_data(path) as file:
+        rows = [record for _, record in islice(records(file, partial(open_data, path), lambda *_: None), most)]
+    names = dict.fromkeys(key for row in rows for key in row)
+    told = {name: [row.get(name) for row in rows] for name in names}
+    written = {name: [v if v is None or isinstance(v, str) else text(v) for v in some] for name, some in told.items()}
+    return TableSample({name: Column(name, _told(map(_text, some))) for name, some in written.items()}, len(rows))
 
 
 def _csv(path: Path) -> TableSample:
@@ -446,9 +465,16 @@ def money_values(column: Column) -> MoneyValues:
 
 
 _ORDER_NAMES = frozenset(
-    "sorting sort order sequence seq reihenfolge sortierung sortierfolge volgorde ordre orden ordine ordem".split()
+    "sorting sort order sequence seq reihenfolge sortierung sortierfolge volgorde ordre orden ordine ordem lfd "
+    "laufende laufnr volgnr volgnummer progressivo progressif consecutivo correlativo running".split()
 )
 _WHOLE = re.compile(r"[+-]?\d{1,15}")
+
+
+def numbers_rows(name: str) -> bool:
+    """Tells whether the name says that the column numbers the rows, as "Lfd. Nr." does, and "order" alone does not."""
+    words = [_folded(word) for word in words_of(name)]
+    return bool(_ORDER_NAMES.intersection(words)) and not ROLES["case"].intersection(words)
 
 
 def order_column(sample: TableSample, case: str, moment: str, taken: Iterable[str]) -> str | None:

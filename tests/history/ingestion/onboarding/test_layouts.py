@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,14 @@ def understood(*files: Path, **stated: Any) -> dict[str, Any]:
         ]
         cases = {row["case_id"]: [t["title"] for t in row["tasks"]] for row in rows}
         attributes = {row["case_id"]: dict(row["attributes"]) for row in rows}
-        return {"cases": cases, "attributes": attributes, "toml": proposal.toml, "files": proposal.trial.files}
+        minutes = {t["duration_ms"] and t["duration_ms"] / 60_000 for row in rows for t in row["tasks"]}
+        return {
+            "cases": cases,
+            "attributes": attributes,
+            "toml": proposal.toml,
+            "files": proposal.trial.files,
+            "minutes": minutes,
+        }
 
 
 def wide(language: str, empty: str = "") -> tuple[list[list[Any]], dict[str, list[str]], str]:
@@ -66,7 +74,7 @@ def test_one_row_a_case(tmp_path: Path, language: str, empty: str) -> None:
     rows, cases, delimiter = wide(language, empty)
     found = understood(written(tmp_path, "a.csv", rows, delimiter))
     assert found["cases"] == cases
-    assert "cells are empty" in found["toml"]
+    assert "steps are empty" in found["toml"]
 
 
 def test_one_row_a_case_below_a_title_and_in_a_workbook(tmp_path: Path) -> None:
@@ -86,11 +94,27 @@ def test_a_row_without_an_id_is_a_case_of_its_own(tmp_path: Path) -> None:
     assert found["cases"] == {name if name != "K-2" else "a.csv#4": steps for name, steps in cases.items()}
 
 
-def test_begin_and_end_of_each_step_in_columns_are_refused(tmp_path: Path) -> None:
-    rows = [["ID", "Check start", "Check end", "Pay start", "Pay end"]]
-    rows += [[f"c{n}", *(f"2024-01-{1 + n % 9:02} {h}:00" for h in (10, 11, 12, 13))] for n in range(30)]
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["Check start", "Check end", "Pay start", "Pay end"],
+        ["Prüfung_von", "Prüfung_bis", "Zahlung_von", "Zahlung_bis"],
+        ["Fin contrôle", "Début contrôle", "Fin paiement", "Début paiement"],
+    ],
+)
+def test_begin_and_end_of_each_step_in_columns(tmp_path: Path, names: list[str]) -> None:
+    hours = (11, 10, 13, 12) if names[0].startswith("Fin") else (10, 11, 12, 13)
+    rows = [["ID", *names]]
+    rows += [[f"c{n}", *(f"2024-01-{1 + n % 9:02} {h}:00" for h in hours)] for n in range(30)]
+    rows[5][3:5] = "", ""
+    found = understood(written(tmp_path, "a.csv", rows))
+    check, pay = (re.sub("[ _]?(start|von|Fin)[ _]?", "", name) for name in names[::2])
+    assert found["cases"]["c0"] == [check, pay]
+    assert found["cases"]["c4"] == [check]
+    assert found["minutes"] == {60.0}
+    rows[0][1] = "Received"
     with pytest.raises(InputError, match="row for each case"):
-        understood(written(tmp_path, "a.csv", rows))
+        understood(written(tmp_path, "b.csv", rows))
 
 
 def test_a_table_of_events_with_many_times_is_none(tmp_path: Path) -> None:

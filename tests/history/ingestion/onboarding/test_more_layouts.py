@@ -1,0 +1,128 @@
+"""Exports whose ids are given within a client, whose activities are codes, and whose records are JSON."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from opus_pipelines.core.errors import InputError, UnclearColumn
+from opus_pipelines.history.discovery.discover import discover
+from opus_pipelines.history.ingestion.onboarding.propose import propose_settings
+from opus_pipelines.history.ingestion.onboarding.report import Stated
+
+STEPS = ["Register", "Check", "Register", "Pay"]
+
+
+def understood(*files: Path, **stated: Any) -> tuple[dict[tuple[str, str | None], list[str]], str, set[str]]:
+    """The steps of each case by id and client, the settings, and who did it."""
+    with propose_settings("s", files, Stated(**stated)) as proposal:
+        assert proposal.trial.failed == []
+        rows = [r for file in sorted(proposal.trial.folder.glob("*.parquet")) for r in pq.read_table(file).to_pylist()]
+        if files[-1].suffix == ".csv":  # it is counted by columns
+            assert discover(proposal.source, {}).counts.implementations == len(rows)
+        actors = {t["actor"] for r in rows for t in r["tasks"]}
+        return {(r["case_id"], r["client"]): [t["task_key"] for t in r["tasks"]] for r in rows}, proposal.toml, actors
+
+
+def numbered(column: str, values: list[str]) -> str:
+    """A log in which each of these values has its own cases 1 to 20."""
+    rows = [
+        f"{value};{case};{step};2024-0{1 + place}-{case:02} 1{n}:00"
+        for case in range(1, 21)
+        for place, value in enumerate(values)
+        for n, step in enumerate(STEPS)
+    ]
+    return "\n".join([f"{column};Declaration no;Step;Time", *rows]) + "\n"
+
+
+@pytest.mark.parametrize("column", ["client", "Mandant", "Cliente"])
+def test_ids_that_two_clients_use_are_two_cases(tmp_path: Path, column: str) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text(numbered(column, ["Acme", "Beta"]))
+    cases, toml, _ = understood(file)
+    assert cases == {(f"{name} {n}", name): STEPS for name in ("Acme", "Beta") for n in range(1, 21)}
+    assert f'scope = "{column}"' in toml
+
+
+def test_ids_within_another_column_are_asked_about_and_stated(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text(numbered("Plant", ["North", "South"]))
+    with pytest.raises(UnclearColumn) as asked:
+        understood(file)
+    assert (asked.value.role, list(asked.value.columns)) == ("scope", ["Plant", "none"])
+    assert len(understood(file, columns={"scope": "Plant"})[0]) == 40
+    whole, toml, _ = understood(file, columns={"scope": "none"})
+    assert (len(whole), "scope" in toml) == (20, False)
+
+
+def test_one_client_a_case_is_its_client_and_customers_are_attributes(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    for clients, told in ((["Acme", "Beta"], {"Acme", "Beta"}), ([f"Ms {n}" for n in range(21)], {None})):
+        rows = [
+            f"c{n},{clients[n % len(clients)]},{step},2024-01-{n:02} 1{m}:00"
+            for n in range(1, 21)
+            for m, step in enumerate(STEPS)
+        ]
+        file.write_text("\n".join(["case,client,activity,time", *rows]))
+        cases, toml, _ = understood(file)
+        assert {client for _, client in cases} == told
+        assert ('attributes = ["client"]' in toml) == (told == {None})
+
+
+def test_a_table_of_codes_names_the_activities(tmp_path: Path) -> None:
+    events, codes = tmp_path / "GBS.txt", tmp_path / "CODES.txt"
+    rows = [f"A{n:04}|0{m + 1}0|202401{1 + n % 20:02}1{m}00|OP{n % 3}" for n in range(60) for m in range(3 + n % 2)]
+    events.write_text("\n".join(["FINE-NO|EVT-CD|EVT-DT|OPER", *rows]))
+    codes.write_text("EVT-CD|EVT-DESC    \n010|Create fine \n020|Send fine   \n030|Payment     \n040|Close file  \n")
+    cases, toml, actors = understood(codes, events)
+    assert cases["A0000", None] == ["Create fine", "Send fine", "Payment"]
+    assert (len(cases), actors) == (60, {"OP0", "OP1", "OP2"})
+    assert '040 = "Close file"' in toml
+
+
+def test_a_task_list_is_read_by_when_its_tasks_opened_and_closed(tmp_path: Path) -> None:
+    rows = [f"T{n}{m},R{n},{step},0{m + 1}.03.2024 10:00,0{m + 1}.03.2024 1{m + 1}:30" for n in range(30)
+            for m, step in enumerate(("Prüfen", "Buchen"))]  # fmt: skip
+    file = tmp_path / "a.csv"
+    file.write_text("\n".join(["Nummer,Übergeordnet,Kurzbeschreibung,Geöffnet,Geschlossen", *rows]))
+    cases, toml, _ = understood(file)
+    assert (len(cases), cases["R0", None]) == (30, ["Prüfen", "Buchen"])
+    assert ('start = "Geöffnet"' in toml, 'end = "Geschlossen"' in toml) == (True, True)
+
+
+def test_hours_without_a_day_and_numbers_of_rows(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    rows = [f"J{n},{step},0{m + 7}:15" for n in range(20) for m, step in enumerate(("Pick", "Pack"))]
+    file.write_text("\n".join(["Job,Operation,From", *rows]))
+    with pytest.raises(InputError, match="'From'"):
+        understood(file)
+    rows = [f"B{n};{step};0{n}.11.2023;{m}" for n in (1, 2) for m, step in ((10, "Send"), (2, "Check"), (9, "Sign"))]
+    file.write_text("\n".join(["Vorgang;Schritt;Datum;Lfd. Nr.", *rows]))
+    assert understood(file)[0] == {(f"B{n}", None): ["Check", "Sign", "Send"] for n in (1, 2)}
+
+
+def events(n: int) -> list[dict[str, Any]]:
+    """The events of a ticket: its states, and a comment."""
+    states = ["New", "Open", "Solved"]
+    told = [{"type": "Change", "field_name": "status", "value": s, "previous_value": b}
+            for s, b in zip(states, [None, *states], strict=False)]  # fmt: skip
+    told.insert(2, {"type": "Comment", "body": "Taken"})
+    return [
+        {"id": 100 * n + m, "ticket_id": n, "created_at": f"2024-01-{1 + n:02}T1{m}:00:00Z", "tags": ["a"], "event": e,
+         "author": {"name": f"Agent {n % 3}"}}
+        for m, e in enumerate(told)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "b.json"])
+def test_json_whose_records_are_events(tmp_path: Path, name: str) -> None:
+    file, records = tmp_path / name, [one for n in range(20) for one in events(n)]
+    lines = "".join(json.dumps(one) + "\n" for one in records)
+    file.write_text(
+        {"a.jsonl": lines, "a.json": json.dumps(records, indent=1)}.get(name, json.dumps({"audits": records}))
+    )
+    cases, toml, _ = understood(file)
+    assert cases == {(str(n), None): ["New", "Open", "Solved"] for n in range(20)}
+    assert 'format = "json_events"' in toml
