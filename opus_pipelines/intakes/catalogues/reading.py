@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.intakes.catalogues.entries import Catalogue, DeclaredTask
 from opus_pipelines.intakes.procedures.list_reading import read_listed_steps, read_steps_of_list
+from opus_pipelines.intakes.procedures.listed_steps import lists_steps
 from opus_pipelines.intakes.procedures.models import StepKnowledge
 from opus_pipelines.intakes.procedures.names import words
 from opus_pipelines.intakes.procedures.reading import ParsedProcedure, ProcedureStep, texts_to_embed
@@ -72,12 +73,16 @@ class IntakeTexts:
     second: SecondReader | None = None
 
 
-def texts_to_read(
-    request: str, parts: Sequence[Part], procedures: Sequence[str], tools: Sequence[DeclaredTask]
-) -> list[str]:
-    """Returns every text whose vector `read_with_catalogue` may ask for, sorted."""
-    own = texts_to_embed([*parts, *(tool.part for tool in tools)])
-    return sorted({*own, *texts_of(procedures, request, _candidates(tools))})
+def texts_to_read(texts: IntakeTexts, tools: Sequence[DeclaredTask], knowledge: StepKnowledge) -> list[str]:
+    """Returns every text whose vector `read_with_catalogue` may ask for, sorted.
+
+    A procedure that lists tools is read as a list alone, and any other one by its sentences.
+    """
+    conditions = [tool.part for tool in tools]
+    if lists_steps(with_declared(texts.parts, tools), knowledge.verbs):
+        return texts_to_embed([*texts.parts, *conditions])
+    listed = texts_to_embed(conditions) if any(part.sentences for part in conditions) else ()
+    return sorted({*listed, *texts_of(texts.procedures, texts.request.text, _candidates(tools))})
 
 
 def with_declared(parts: Sequence[Part], tools: Sequence[DeclaredTask]) -> list[Part]:

@@ -33,7 +33,8 @@ class Bert(ABC):
     `changed` are weights that replace those of the checkpoint with the same names.
     """
 
-    texts_at_once = 1  # the least that `means` should get
+    texts_at_once = 1_024  # the least that `means` should get, so that many windows have the same length
+    tokens_at_once: int  # of a batch; more makes it hardly faster
 
     def __init__(self, folder: Path, max_tokens: int, changed: "Mapping[str, np.ndarray] | None" = None) -> None:
         from safetensors.numpy import load_file
@@ -56,12 +57,33 @@ class Bert(ABC):
         """Returns the token ids of the windows of each text, each window with its start and end tokens."""
         return [[one.ids for one in (found, *found.overflowing)] for found in self._tokenizer.encode_batch(list(texts))]
 
-    @abstractmethod
     def means(self, texts: "Sequence[Sequence[Sequence[int]]]") -> "np.ndarray":
         """Returns for each text, as its windows, the mean [texts, dimension] of the last states of all its tokens.
 
-        A row depends on its own text only.
+        Windows of one length are run as a batch, in which each has the same sums as in any other batch: a row depends
+        on its own text only. Each thread runs one batch after the other.
         """
+        import numpy as np
+
+        of_length: dict[int, list[tuple[int, Sequence[int]]]] = defaultdict(list)
+        for number, windows in enumerate(texts):
+            for window in windows:
+                of_length[len(window)].append((number, window))
+        batches = [
+            alike[start : start + at_once]
+            for length, alike in sorted(of_length.items(), reverse=True)  # the longest first, so that no thread waits
+            for at_once in [max(1, self.tokens_at_once // length)]
+            for start in range(0, len(alike), at_once)
+        ]
+        totals = np.zeros((len(texts), self.dimension), np.float32)
+        with ThreadPoolExecutor(threads()) as pool:
+            for batch, sums in zip(batches, pool.map(self._sums, batches), strict=True):  # floats: in one order
+                np.add.at(totals, [number for number, _ in batch], sums)
+        return totals / np.array([[sum(map(len, windows))] for windows in texts], np.float32)
+
+    @abstractmethod
+    def _sums(self, batch: "Sequence[tuple[int, Sequence[int]]]") -> "np.ndarray":
+        """Returns the sums [windows, dimension] of the last states of each window's tokens."""
 
     @abstractmethod
     def _load(self, graph: "Graph") -> None:
@@ -69,22 +91,18 @@ class Bert(ABC):
 
 
 class OnnxBert(Bert):
-    """BERT in float32 by ONNX Runtime. Each window is run alone: in a batch its last digits would depend on others."""
+    """BERT in float32 by ONNX Runtime."""
 
-    def means(self, texts: "Sequence[Sequence[Sequence[int]]]") -> "np.ndarray":
-        """Returns as `Bert.means` does; each thread encodes one text after the other."""
+    tokens_at_once = 512
+
+    def _sums(self, batch: "Sequence[tuple[int, Sequence[int]]]") -> "np.ndarray":
         import numpy as np
 
-        with ThreadPoolExecutor(threads()) as pool:
-            return np.stack(list(pool.map(self._mean, texts)))
-
-    def _mean(self, windows: Sequence[Sequence[int]]) -> "np.ndarray":
-        import numpy as np
-
-        total = np.zeros(self.dimension, np.float32)
-        for window in windows:
-            total += self._session.run(None, {"tokens": np.array([window], np.int64)})[0][0]
-        return total / np.float32(sum(map(len, windows)))
+        windows = [window for _, window in batch]
+        # a window that is run alone has other last bits than in every batch of several: it is run twice
+        tokens = np.array(windows if len(windows) > 1 else windows * 2, np.int64)
+        sums: np.ndarray = self._session.run(None, {"tokens": tokens})[0][: len(windows)]
+        return sums
 
     def _load(self, graph: "Graph") -> None:
         import onnxruntime
@@ -215,39 +233,15 @@ def _outside(name: str, values: "np.ndarray") -> Any:
     return tensor
 
 
-TOKENS_OF_BFLOAT16 = 2_048  # of a batch: more makes it hardly faster
-
-
 class OpenVinoBert(Bert):
-    """BERT in bfloat16. Windows of one length are run as a batch, in which each has the vector that it has alone.
+    """BERT in bfloat16.
 
     Raises SettingsError where OpenVINO is not installed, or where this CPU does not multiply bfloat16.
     """
 
-    texts_at_once = 1_024  # so that many windows have the same length
-
-    def means(self, texts: "Sequence[Sequence[Sequence[int]]]") -> "np.ndarray":
-        """Returns as `Bert.means` does; each thread runs one batch after the other."""
-        import numpy as np
-
-        of_length: dict[int, list[tuple[int, Sequence[int]]]] = defaultdict(list)
-        for number, windows in enumerate(texts):
-            for window in windows:
-                of_length[len(window)].append((number, window))
-        batches = [
-            alike[start : start + at_once]
-            for length, alike in sorted(of_length.items(), reverse=True)  # the longest first, so that no thread waits
-            for at_once in [max(1, TOKENS_OF_BFLOAT16 // length)]
-            for start in range(0, len(alike), at_once)
-        ]
-        totals = np.zeros((len(texts), self.dimension), np.float32)
-        with ThreadPoolExecutor(len(self._requests)) as pool:
-            for batch, sums in zip(batches, pool.map(self._sums, batches), strict=True):  # floats: in one order
-                np.add.at(totals, [number for number, _ in batch], sums)
-        return totals / np.array([[sum(map(len, windows))] for windows in texts], np.float32)
+    tokens_at_once = 2_048
 
     def _sums(self, batch: "Sequence[tuple[int, Sequence[int]]]") -> "np.ndarray":
-        """Returns the sums [windows, dimension] of the last states of each window's tokens."""
         import numpy as np
 
         request = self._requests.pop()  # there is one for each thread

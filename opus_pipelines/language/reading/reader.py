@@ -129,9 +129,11 @@ def read(
 
 def texts_of(documents: Sequence[str], request: str, candidates: Sequence[Candidate]) -> list[str]:
     """Returns every text whose vector `read` may ask for, sorted."""
-    texts = {text for passage in passages_of(tuple(documents)) for text in _texts(passage)}
+    code, passages = _language(documents, request), passages_of(tuple(documents))
+    background = _background(passages, tables_of(code))
+    texts = {text for passage, of in zip(passages, background, strict=True) if not of for text in _texts(passage)}
     texts |= {*sentences(request), *_clauses_of(request), request.strip()} - {""}
-    return sorted(texts_to_encode(sorted(texts), candidates, _language(documents, request)))
+    return sorted(texts_to_encode(sorted(texts), candidates, code))
 
 
 def by_data_flow(tasks: Sequence[int], candidates: Sequence[Candidate]) -> list[int]:
@@ -162,6 +164,12 @@ def _describes(section: Section, language: Language) -> bool:
     return bool(section) and language.has("background", section[-1])
 
 
+def _background(passages: Sequence[Passage], language: Language) -> np.ndarray:
+    """Returns whether each passage stands in a section that describes; none does where all do."""
+    found = np.array([_describes(passage.own_section, language) for passage in passages], bool)
+    return np.zeros(len(found), bool) if found.all() else found
+
+
 def _texts(passage: Passage) -> tuple[str, ...]:
     """Returns the texts of a passage that are compared: its clauses, but the shortest, and all of it."""
     return (*(clause for clause in passage.clauses if len(clause.split()) >= LEAST_COMPARED), passage.text)
@@ -181,6 +189,7 @@ class _Reader:
         self._language: Language = tables_of(self._code)
         self._alignment = Alignment(candidates, self._code, encode)
         self._passages = passages_of(documents)
+        self._background = _background(self._passages, self._language)
         self._texts = [text for passage in self._passages for text in _texts(passage)]
         self._owner = np.repeat(np.arange(len(self._passages)), [len(_texts(p)) for p in self._passages])
         self._second = second
@@ -246,12 +255,6 @@ class _Reader:
         )
 
     @cached_property
-    def _background(self) -> np.ndarray:
-        """Whether each passage stands in a section that describes; none does where all do."""
-        found = np.array([_describes(p.own_section, self._language) for p in self._passages], bool)
-        return np.zeros(len(found), bool) if found.all() else found
-
-    @cached_property
     def _aligned(self) -> np.ndarray:
         """The same as `_own_aligned`, after what the second reader says."""
         return combined(self._own_aligned, self._owner, self._said) if self._said else self._own_aligned
@@ -262,7 +265,11 @@ class _Reader:
         counts = ~self._background[self._owner]
         if self._marks_names:
             return (self._marked & counts[:, None]).astype(float)
-        return self._alignment.probabilities(self._texts) * counts[:, None]
+        found = np.zeros((len(self._texts), len(self._candidates)))
+        found[counts] = self._alignment.probabilities(
+            [text for text, of in zip(self._texts, counts, strict=True) if of]
+        )
+        return found
 
     @cached_property
     def _marked(self) -> np.ndarray:
@@ -439,7 +446,8 @@ class _Reader:
     def _repeat_each_other(self, sections: Sequence[Sequence[int]]) -> bool:
         """Tells whether many sentences of the sections stand in another one, too."""
         texts = [
-            [self._passages[n].text for n in places if self._passages[n].shape != "heading"] for places in sections
+            [self._passages[n].text for n in of if self._passages[n].shape != "heading" and not self._background[n]]
+            for of in sections
         ]
         shares = []
         for n, own in enumerate(texts):
@@ -466,7 +474,7 @@ class _Reader:
 
     def _similarity(self, section: Section, places: Sequence[int], request: np.ndarray) -> float:
         heading = float(self._encode([section[-1]])[0] @ request)
-        cosines = self._encode([self._passages[n].text for n in places]) @ request
+        cosines = self._encode([self._passages[n].text for n in places if not self._background[n]]) @ request
         return HEADING_WEIGHT * heading + (1 - HEADING_WEIGHT) * float(np.sort(cosines)[-NEAREST:].mean())
 
     def _tasks(self, means: np.ndarray, asked: Mapping[int, float]) -> list[AskedTask]:

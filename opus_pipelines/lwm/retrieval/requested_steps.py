@@ -71,13 +71,17 @@ class History:
 def texts_to_encode(elements: Sequence[Element], industry: str | None, history: History) -> list[str]:
     """Return every text whose vector reading the intake's procedure may need.
 
-    Without a catalogue, the result is empty where the industry has history but no procedure in it.
+    The result is empty where the industry has history but no procedure in it.
     """
-    procedures, tools = history.procedures, history.tools(elements)
-    if tools:
-        return texts_to_read(_text(elements, ("input",)), procedure_parts(elements), procedure_texts(elements), tools)
-    is_read = procedures.model(industry) is not None or not procedures.knows(industry)
-    return texts_to_embed(procedure_parts(elements)) if is_read else []
+    procedures, tools, parts = history.procedures, history.tools(elements), procedure_parts(elements)
+    if procedures.model(industry) is not None:
+        return texts_to_embed([*parts, *(tool.part for tool in tools)])
+    if procedures.knows(industry):
+        return []
+    if not tools:
+        return texts_to_embed(parts)
+    texts = IntakeTexts(RequestText(_text(elements, ("input",)), np.zeros(0)), parts, procedure_texts(elements))
+    return texts_to_read(texts, tools, procedures.step_knowledge)
 
 
 def requested_steps(

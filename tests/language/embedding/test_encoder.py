@@ -71,6 +71,7 @@ def test_a_text_longer_than_a_window_is_read_to_its_end(encoder: Encoder) -> Non
 def test_a_vector_does_not_depend_on_its_batch(encoder: Encoder) -> None:
     many = encoder.encode([*SENTENCES, *(f"step {i}" * i for i in range(1, 40))])
     assert (many[:3] == encoder.encode(SENTENCES)).all()
+    assert all((encoder.encode([text]) == row).all() for text, row in zip(SENTENCES, many, strict=False))
     done: list[tuple[int, int]] = []
     encoder.encode(SENTENCES, lambda n, of: done.append((n, of)))
     assert done == [(3, 3)]
