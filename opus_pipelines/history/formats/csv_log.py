@@ -152,6 +152,7 @@ def _is_utf8(text: str, encoding: str) -> bool:
 
 _LOOKED_AT = 1_000  # rows that are searched for dates such as 03/04/2020
 BLOCK = 1 << 23
+REMARK = 2  # words; a line that was cut off has fewer, as it has one field
 FEW_BYTES = 1 << 16  # of a file up to which columns cost more than they save
 _USUAL_COLUMNS = 256  # in a header; each further column costs as much for few rows as for many
 _MOST_BYTES = 1 << 28  # of a block, which holds whole records
@@ -260,16 +261,20 @@ class _RowReader:
 
     def take(self, row: Row) -> None:
         """Reads one row."""
-        if (refusal := self._refusal(row)) is not None:
+        if self._is_remark(row):
+            self.sink.not_work(1)
+        elif (refusal := self._refusal(row)) is not None:
             self.table.refuse(refusal.position, refusal.code, refusal.reason, refusal.record, refusal.case_id)
         else:
             self.table.row(row.position, dict(zip(self.table.header, row.fields or [], strict=True)))
 
     def add(self, split: CsvColumns, log: ColumnLog) -> None:
         """Adds the rows of a block to the reading by columns."""
-        rows = []
+        rows, remarks = [], 0
         for row in split.odd:
-            if (refusal := self._refusal(row)) is not None:
+            if self._is_remark(row):
+                remarks += 1
+            elif (refusal := self._refusal(row)) is not None:
                 log.refuse(refusal)
             else:
                 rows.append(row)
@@ -281,7 +286,13 @@ class _RowReader:
             positions, places = positions[order], array(order, pa.int64())
             texts = [pa.concat_arrays(pair).take(places) for pair in zip(texts, odd, strict=True)]
         columns = dict(zip(self.table.header, texts, strict=True))
+        self.table.leave_out(remarks)
         log.add(self.table.kept(Rows(self.table.with_folder_values(columns, len(positions)), positions)))
+
+    def _is_remark(self, row: Row) -> bool:
+        """Tells whether a row is a sentence outside the table, such as "Exported on 3 May by Smith"."""
+        fields = row.fields or []
+        return len(fields) == 1 < len(self.table.header) - 1 and len(fields[0].split()) > REMARK
 
     def _refusal(self, row: Row) -> Refusal | None:
         """Returns why a row cannot be split into its columns, or None if it can be."""

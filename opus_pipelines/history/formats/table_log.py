@@ -242,7 +242,7 @@ class TableLog:
         )
         self._added = _of_folders(added, settings, names.values())
         self._filter = RowFilter() if self._is_of_cases else settings.rows
-        if missing := self._filter.columns.difference(header, self._added):
+        if missing := self._filter.columns.difference(header, self._added, settings.columns.joined_times):
             raise InputError(f"it has no column {', '.join(sorted(missing))} as [rows] says; {_column_list(header)}")
         for_case = case_names(
             settings, {k: v for k, v in names.items() if k in CaseNames.model_fields or k == "success"}
@@ -314,8 +314,12 @@ class TableLog:
         self._left_out += len(keeps) - int(keeps.sum())
         return rows if keeps.all() else rows.some(np.flatnonzero(keeps))
 
+    def leave_out(self, rows: int) -> None:
+        """Leaves out more rows that are no events."""
+        self._left_out += rows
+
     def count_left_out(self) -> None:
-        """Counts the rows that `kept` left out, once all are read by columns."""
+        """Counts the rows that were left out, once all are read by columns."""
         self._sink.not_work(self._left_out)
         self._left_out = 0
 

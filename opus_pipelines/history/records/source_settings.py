@@ -260,10 +260,12 @@ class RowFilter(Section):
         {}, description='leave out rows with these values, e.g. without = { "Order no." = ["Total"] }'
     )
 
+    filled: TextList = Field([], description="leave out rows without a value in one of these columns, such as sums")
+
     @property
     def columns(self) -> frozenset[str]:
         """Returns the columns that tell which rows are read."""
-        return frozenset((*self.only, *self.without))
+        return frozenset((*self.only, *self.without, *self.filled))
 
     def keeps(self, fields: Mapping[str, Any]) -> bool:
         """Tells whether a row is read, by column name."""
@@ -272,6 +274,8 @@ class RowFilter(Section):
     def keeps_value(self, name: str, value: Any) -> bool:
         """Tells whether a row with this value in a column is read, as far as that column tells it."""
         written = "" if says_nothing(value) else text(value).strip()
+        if name in self.filled and not written:
+            return False
         return written in self.only.get(name, (written,)) and written not in self.without.get(name, ())
 
 

@@ -498,13 +498,13 @@ def day_comes_first(values: Iterable[str]) -> bool | None:
     """
     shown = set()
     for value in values:
-        first, second = _numeric(value) or (0, 0)
+        first, second = numeric_day(value) or (0, 0)
         if (first > 12) != (second > 12):
             shown.add(first > 12)
     return shown.pop() if len(shown) == 1 else None
 
 
-def _numeric(value: str) -> tuple[int, int] | None:
+def numeric_day(value: str) -> tuple[int, int] | None:
     """Returns the two numbers before the year of a date such as 03/04/2020 or 03042020."""
     value = value.strip()
     if value[4:5] == "-" and value[:4].isdigit():  # as programs write, which need no look at words
@@ -517,7 +517,7 @@ def _numeric(value: str) -> tuple[int, int] | None:
 
 def is_numeric_date(value: str) -> bool:
     """Tells whether the value has the form of 03/04/2020, whose order of day and month the column must show."""
-    return _numeric(value) is not None and "." not in value[:5]
+    return numeric_day(value) is not None and "." not in value[:5]
 
 
 def excel_day(days: str, part: str) -> datetime:

@@ -17,6 +17,7 @@ from opus_pipelines.history.ingestion.onboarding.table_sample import (
     BAD,
     GOOD,
     MOSTLY,
+    PLANNED,
     ROLES,
     SUMS,
     YES_OR_NO,
@@ -38,7 +39,7 @@ from opus_pipelines.history.ingestion.onboarding.table_sample import (
 )
 from opus_pipelines.history.records.activity_kinds import words_of
 from opus_pipelines.history.records.formats import TABLES
-from opus_pipelines.history.records.values import ROUNDED_ID, TransitionMeanings
+from opus_pipelines.history.records.values import ROUNDED_ID, TransitionMeanings, numeric_day
 
 LEAST_REPEATED = 0.1  # share of the cases with an activity that repeats, from which parts of cases are looked for
 LEAST_CHANGES = 5  # of one field of one case, one after the other, from which a log of changed fields may be told
@@ -64,6 +65,9 @@ def column_doubts(sample: TableSample, roles: Mapping[str, object]) -> list[tupl
             f"{found.column!r} tells whether a row is the start or the end of a step, and each row is read as one of "
             "its own; name the column as transition under [columns]"
         )
+    for name in (roles[role] for role in ("time", "start", "end") if isinstance(roles.get(role), str)):
+        if mixed := time_values(sample.columns[str(name)]).mixed:
+            texts.append(f"{name!r} mixes two readings of times, as {mixed[0]} and {mixed[1]}")
     texts += [*_steps_as_columns(sample, roles), *_changed_fields(sample, roles, rest)]
     return [("doubt", text) for text in texts]
 
@@ -230,7 +234,7 @@ class ColumnsFound:
     zone: str | None = None
     meanings: Mapping[str, list[str]] = field(default_factory=dict)
     later: Mapping[str, str] = field(default_factory=dict)
-    rows: Mapping[str, Mapping[str, list[str]]] = field(default_factory=dict)
+    rows: Mapping[str, Mapping[str, list[str]] | list[str]] = field(default_factory=dict)
     left_out: str = ""
     guessed: Mapping[str, str] = field(default_factory=dict)
 
@@ -277,6 +281,13 @@ def find_columns(
                 f"no column has the day of the events: {_listed(hours)} has hours of the day alone; export the date too"
             )
         raise InputError(_unclear(sample, "time"))
+    for name in (roles[role] for role in ("time", "start", "end") if role in roles):
+        mixed = times[name].mixed if name in times else ()
+        if mixed and numeric_day(mixed[0]) and numeric_day(mixed[1]):
+            raise InputError(
+                f"{name!r} mixes two readings of dates: of {mixed[0]} and {mixed[1]}, one has the day first and the "
+                "other one the month; export them in one form"
+            )
     if any(map(_ROUNDED_ID.fullmatch, sample.columns[roles["case"]].counts)):
         value = next(filter(_ROUNDED_ID.fullmatch, sample.columns[roles["case"]].counts))
         raise InputError(
@@ -295,7 +306,14 @@ def find_columns(
     own = [name for name in sample.header if name not in taken and _is_of_case(sample, columns.roles["case"], name)]
     later = _known_later(sample, columns.roles, own, times)
     without, footer = _footers(whole, columns.roles["case"], footers)
-    rows = {kind: values for kind, values in (("only", only), ("without", without)) if values}
+    filled = (
+        [roles["case"]]
+        if any(not any(c.values[row].strip() for c in whole.columns.values()) for row in footers)
+        else []
+    )
+    if len(next(iter(without.values()), [])) > MANY_FIELDS:
+        without, filled, footer = {}, [moment], f"rows of sums, which have no {moment!r}"
+    rows = {kind: values for kind, values in (("only", only), ("without", without), ("filled", filled)) if values}
     _, columns.roles["case"] = _parts_of(columns.roles)
     return replace(
         columns,
@@ -383,6 +401,7 @@ def _case_and_activity(
     cases, and one activity tells the next. Raises InputError if there is no such pair, and UnclearColumn if
     another one is nearly as good.
     """
+    kinds_stated = {*roles}
     free = [n for n in sample.header if n not in times and n not in roles.values() and n not in others]
     cases = [roles["case"]] if "case" in roles else _best(_case_scores(sample, free))
     if not cases and (steps := step_columns(sample, [name for name in times if name not in roles.values()])):
@@ -418,6 +437,12 @@ def _case_and_activity(
             if best[place] != other[place] and not _is_same(sample, best[place], other[place]):
                 raise _unclear_of(sample, role, (best[place], other[place]))
     roles["case"], roles["activity"] = best
+    if "activity" in kinds_stated or lettered_words(sample.columns[best[1]]):
+        return
+    for case, name in ranked:  # a code and a name of the same thing
+        if case == best[0] and lettered_words(sample.columns[name]) and _is_same(sample, best[1], name):
+            roles["activity"] = name
+            return
 
 
 def _best(scores: Mapping[str, float]) -> list[str]:
@@ -567,7 +592,7 @@ def _times(sample: TableSample, roles: dict[str, str], times: Mapping[str, TimeV
     if "time" in given or len(given) > 1:
         return
     case = roles["case"]
-    candidates = [name for name in times if name not in roles.values()]
+    candidates = [name for name in times if name not in roles.values() and PLANNED.isdisjoint(words_of(name))]
     moving = [name for name in candidates if sample.changes_within(case, name) > _RARELY] or (
         [] if _has_long_cases(sample, case) else candidates
     )
@@ -723,6 +748,8 @@ def _known_later(
         if name in times:
             if clock is not None and _is_after(moments_of(column, times[name]), clock, cases):
                 later[name] = "a moment after the first event"
+        elif _measures_case(column.values, clock, cases):
+            later[name] = "it is how long the case took, or how many rows it has"
         elif names_role(name, "outcome"):
             later[name] = "its name is that of an outcome"
         elif words & (GOOD - YES_OR_NO) and words & (BAD - YES_OR_NO) and len(words) <= MOST_OUTCOMES:
@@ -730,6 +757,27 @@ def _known_later(
         elif 1 < len(column.counts) <= MOST_OUTCOMES and _follows_from_end(column.values, values, cases, clock):
             later[name] = FOLLOWS
     return later
+
+
+def _measures_case(values: Sequence[str], clock: Sequence[int | None] | None, cases: Sequence[Sequence[int]]) -> bool:
+    """Tells whether a number is, for nearly every case, its number of rows, or its span in a unit of time."""
+    told: list[tuple[float, int, float]] = []
+    for rows in cases:
+        known = [t for row in rows if (t := clock[row]) is not None] if clock else []
+        try:
+            number = float(values[rows[0]].strip().replace(",", "."))
+        except ValueError:
+            continue
+        told.append((number, len(rows), (max(known) - min(known)) / 1e6 if known else 0.0))
+    different = len({number for number, _, _ in told})
+    if len(told) < MOSTLY * len(cases) or different < 2:
+        return False
+    least = MOSTLY * len(told)
+    return all(number == rows for number, rows, _ in told) or any(
+        sum(abs(number - span / unit) <= max(0.1 * span / unit, 1.0) for number, _, span in told) >= least
+        and different > 2
+        for unit in (1, 60, 3_600, 86_400)
+    )
 
 
 def _is_after(moments: Sequence[int | None], clock: Sequence[int | None], cases: Sequence[Sequence[int]]) -> bool:
@@ -892,21 +940,27 @@ def _without_footers(sample: TableSample, times: Mapping[str, TimeValues]) -> tu
     Such a row has no time, while nearly all others have one. It stands at the end and is filled less than the others,
     or has a word for a sum.
     """
-    timed = [any(sample.columns[name].values[row].strip() for name in times) for row in range(sample.rows)]
-    bare = [row for row, has_time in enumerate(timed) if not has_time]
-    if not times or not bare or len(bare) > max(3, _RARELY * sample.rows) or 2 * len(bare) >= sample.rows:
-        return sample, []
+    timed = [
+        any(sample.columns[name].values[row].strip() not in ("", name) for name in times) for row in range(sample.rows)
+    ]
     columns = list(sample.columns.values())
-    looked_at = min(sample.rows, 50)
-    usual = sum(bool(column.values[row].strip()) for column in columns for row in range(looked_at)) / looked_at
     last = max((row for row, has_time in enumerate(timed) if has_time), default=0)
+    usual = _usually_filled(columns, sample.rows)
     found = []
-    for row in bare:
+    for row in (row for row, has_time in enumerate(timed) if not has_time) if times else ():
         filled = [column.values[row].strip() for column in columns if column.values[row].strip()]
-        has_sum = bool(filled) and any(word in SUMS for word in words_of(filled[0]))
-        if has_sum or (row > last and len(filled) <= usual / 2):
+        has_sum = 0 < len(filled) < usual and any(word in SUMS for word in words_of(filled[0]))
+        is_head = filled == [name for name in sample.header if name in filled] and len(filled) > 1
+        if not filled or has_sum or is_head or (row > last and len(filled) <= usual / 2):
             found.append(row)
-    return (sample.some([row for row in range(sample.rows) if row not in set(found)]), found) if found else (sample, [])
+    if not found or 2 * len(found) >= sample.rows:
+        return sample, []
+    return sample.some(sorted({*range(sample.rows)} - {*found})), found
+
+
+def _usually_filled(columns: Sequence[Column], rows: int) -> float:
+    looked_at = min(rows, 50)
+    return sum(bool(column.values[row].strip()) for column in columns for row in range(looked_at)) / max(1, looked_at)
 
 
 def _footers(sample: TableSample, case: str, footers: Sequence[int]) -> tuple[dict[str, list[str]], str]:

@@ -245,6 +245,11 @@ def propose_settings(name: str, files: Sequence[Path], stated: Stated) -> Iterat
                 "\n".join([*trial.failed, *rejects_by_cause(trial)]).replace(SEE_QUERY, "")
                 or f"{files[0]}: nothing in it is a case"
             )
+        if refused := [row for row in trial.files if row["status"] == "rejected"]:
+            raise InputError(
+                f"{len(refused):,} of {len(trial.files):,} files cannot be read like the others: {refused[0]['path']}: "
+                f"{refused[0]['reason']}; leave them out, or make a source of their own of them"
+            )
         second = _second_draft(draft, files, kinds[0], trial)
         if source_text(second) != source_text(draft):
             draft, trial = second, trials.read(source_text(second))

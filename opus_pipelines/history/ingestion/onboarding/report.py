@@ -69,7 +69,7 @@ class Draft:
 
     plain: dict[str, str | list[str]] = field(default_factory=dict)
     tables: dict[str, dict[str, str | list[str]]] = field(default_factory=dict)
-    rows: Mapping[str, Mapping[str, list[str]]] = field(default_factory=dict)
+    rows: Mapping[str, Mapping[str, list[str]] | list[str]] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
     outcome: OutcomeColumn | None = None
     kinds: dict[str, Classified] = field(default_factory=dict)
@@ -108,6 +108,9 @@ def _rows_text(draft: Draft) -> str:
         return ""
     lines = ["[rows]" + (f"  # left out: {draft.notes['left out']}" if "left out" in draft.notes else "")]
     for kind, values in draft.rows.items():
+        if isinstance(values, list):
+            lines.append(f"{kind} = {toml_listed(values)}")
+            continue
         told = ", ".join(f"{toml_quoted(name)} = {toml_listed(some)}" for name, some in values.items())
         lines.append(f"{kind} = {{ {told} }}")
     return "\n".join(map(_one_line, lines))
@@ -282,6 +285,7 @@ def _left_out(trial: Trial) -> list[tuple[str, str]]:
     rows = trial.settings.rows
     told = [f"rows whose {name!r} is not {' or '.join(values)}" for name, values in rows.only.items()]
     told += [f"rows whose {name!r} is {' or '.join(map(repr, values))}" for name, values in rows.without.items()]
+    told += [f"rows without a {name!r}" for name in rows.filled]
     return [("left out", text) for text in told]
 
 

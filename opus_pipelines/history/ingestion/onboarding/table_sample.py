@@ -32,6 +32,7 @@ from opus_pipelines.history.records.values import (
     TimeParser,
     day_comes_first,
     joined_time,
+    numeric_day,
     says_nothing,
     text,
 )
@@ -52,8 +53,8 @@ def _known(text: str) -> frozenset[str]:
 ROLES = {role: _known(words) for role, words in _WORDS["roles"].items()}
 GOOD, BAD, YES_OR_NO = (_known(_WORDS["values"][side]) for side in ("good", "bad", "yes_or_no"))
 NUMBERING = _known(_WORDS["words"]["numbering"])
-_BY, _TO, _ASSIGNED, _OPENING, _OF, _NAME, _REST, _LEADING, _OLD, _NEW, SUMS = (
-    _known(_WORDS["words"][kind]) for kind in "by to assigned opening of name rest leading old new sums".split()
+_BY, _TO, _ASSIGNED, _OPENING, _OF, _NAME, _REST, _LEADING, _OLD, _NEW, SUMS, PLANNED = (
+    _known(_WORDS["words"][kind]) for kind in "by to assigned opening of name rest leading old new sums planned".split()
 )
 _OF_ACTIVITIES = frozenset({"bezeichnung", "desc", "description", "label", "name", "text", "title", "type", "typ"})
 MOST_WORDS = 2  # of the name of a column without units and numbering
@@ -314,13 +315,15 @@ class TimeValues:
 
     `readable` is the share of its values that are times. `formats` are those that `time_format` must state, and
     `guessed` those among them that rest on the country's custom and not on the values. `states_zone`: every value
-    states its zone.
+    states its zone. `mixed` has an example of each of two readings where the column mixes them: the day first and the
+    month first, digits alone and dates, with a zone and without.
     """
 
     readable: float
     formats: tuple[str, ...] = ()
     guessed: tuple[str, ...] = ()
     states_zone: bool = True
+    mixed: tuple[str, ...] = ()
 
 
 @lru_cache(64)
@@ -366,7 +369,26 @@ def _times_of(values: Sequence[str], day_first_usual: bool) -> TimeValues:
     still = _unread(values, TimeParser("UTC", formats, shown))
     readable = 1 - len(still) / len(values)
     zoned = not _unread([value for value in values if value not in set(still)], TimeParser(None, formats, shown))
-    return TimeValues(readable, tuple(formats), tuple(guessed), zoned)
+    return TimeValues(readable, tuple(formats), tuple(guessed), zoned, mixed_times(values))
+
+
+_MIXED = (
+    lambda value: (parts := numeric_day(value)) and (True if parts[0] > 12 else False if parts[1] > 12 else None),
+    lambda value: value.replace(".", "").isdigit(),
+    lambda value: bool(re.search(r"\d(Z|[+-]\d\d:?\d\d)$", value)) if ":" in value else None,
+)
+
+
+def mixed_times(values: Iterable[str]) -> tuple[str, ...]:
+    """Returns an example of each of two readings of times that a column mixes, () where it mixes none."""
+    for reading in _MIXED:
+        found: dict[bool, str] = {}
+        for value in values:
+            if isinstance(told := reading(value), bool):
+                found.setdefault(told, value)
+        if len(found) > 1:
+            return tuple(found.values())
+    return ()
 
 
 def _two_digit_years(values: Sequence[str], day_first: bool) -> tuple[str, ...]:

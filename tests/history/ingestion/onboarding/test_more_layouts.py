@@ -126,3 +126,68 @@ def test_json_whose_records_are_events(tmp_path: Path, name: str) -> None:
     cases, toml, _ = understood(file)
     assert cases == {(str(n), None): ["New", "Open", "Solved"] for n in range(20)}
     assert 'format = "json_events"' in toml
+
+
+HEAD = "Vorgangsnr.;Tätigkeit;Zeitpunkt;Wer"
+
+
+def log(*more: str) -> list[str]:
+    """The rows of twenty cases; `more` are cells that stand in each row, with {n} for the case."""
+    return [
+        ";".join([f"V{n}", step, f"{n:02}.01.2024 1{m}:00", f"P{n % 3}", *(cell.format(n=n) for cell in more)])
+        for n in range(1, 21)
+        for m, step in enumerate(("Prüfen", "Buchen", "Senden")[: 2 + n % 2])
+    ]
+
+
+def with_sums(rows: list[str]) -> list[str]:
+    return [line for n, row in enumerate(rows) for line in (row, *([f"Summe {n};;;"] if n % 2 else []))]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [HEAD, *log()[:20], HEAD, *log()[20:], HEAD],  # a printed list
+        [HEAD, *with_sums(log())],
+        [f"{HEAD};;", *(f"{row};;" for row in log()), *[";;;;;"] * 30],
+        [HEAD, *log(), "", "-- Ende der Auswertung --", "Erstellt am 03.02.2025 von Roth"],
+    ],
+)
+def test_rows_that_are_no_events_are_left_out(tmp_path: Path, lines: list[str]) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("\n".join(lines))
+    cases, _, actors = understood(file)
+    assert cases == {(f"V{n}", None): ["Prüfen", "Buchen", "Senden"][: 2 + n % 2] for n in range(1, 21)}
+    assert actors == {"P0", "P1", "P2"}
+
+
+def test_what_is_known_at_the_end_and_what_is_planned(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    spans = {n: (1 + n % 2, 2 + n % 2) for n in range(1, 21)}  # hours from the first event to the last, and rows
+    rows = []
+    for row in log():
+        hours, steps = spans[int(row.split(";")[0][1:])]
+        rows.append(f"{row};{hours};{steps};0{len(rows) % 9 + 1}.02.2024 12:00")
+    file.write_text("\n".join([f"{HEAD};Laufzeit;Schritte;Fällig", *rows]))
+    _, toml, _ = understood(file)
+    assert ("attributes" in toml, 'time = "Zeitpunkt"' in toml) == (False, True)
+
+
+def test_a_column_of_dates_that_mixes_two_readings_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    days = [row.split(";") for row in log()]
+    for n, cells in enumerate(days):
+        day, _, rest = cells[2].partition(".01.2024")
+        cells[2] = f"{day}/01/2024{rest}" if n % 2 else f"01/{day}/2024{rest}"
+    rows = [";".join(cells) for cells in days]
+    file.write_text("\n".join([HEAD, *rows]))
+    with pytest.raises(InputError, match="mixes two readings"):
+        understood(file)
+
+
+def test_a_file_that_is_not_like_the_others_ends_init(tmp_path: Path) -> None:
+    one, other = tmp_path / "a.csv", tmp_path / "b.csv"
+    one.write_text("\n".join([HEAD, *log()]))
+    other.write_text("\n".join(["Case;Activity;Time;User", *log()]))
+    with pytest.raises(InputError, match=r"b\.csv"):
+        understood(one, other)
