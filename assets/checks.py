@@ -89,6 +89,15 @@ HELD_BACK = dg.AssetCheckSpec(
     description="Every source could be read without loss. A source that could not keeps its last good version; the "
     "others are used.",
 )
+NOT_MINED, NOT_EMBEDDED = (
+    dg.AssetCheckSpec(
+        f"no_source_failed_{stage}",
+        asset=key(name),
+        description=f"No changed source made {stage} fail. One that did is put back to its last good version until it "
+        "or the program changes; the others are used.",
+    )
+    for stage, name in (("mining", TASKS.name), ("embedding", EMBEDDINGS.name))
+)
 DAMAGED = dg.AssetCheckSpec(
     "no_published_file_damaged",
     asset=key(SOURCES.name),

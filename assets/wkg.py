@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from assets.checks import EMBEDDED_CHECKS, MINED_CHECKS, selected
+from assets.checks import EMBEDDED_CHECKS, MINED_CHECKS, NOT_EMBEDDED, NOT_MINED, check_key, selected, warning
 from assets.inputs import SETTINGS
 from assets.metadata import shown, summary
 from assets.specs import POOL, key, made, reason_first, register, spec
@@ -21,7 +21,7 @@ from resources.lake import LakeRun
 from resources.spark import SparkResource
 
 if TYPE_CHECKING:
-    from opus_pipelines.wkg.rebuild.records import EmbeddedRecord, MinedRecord, StagedSnapshot
+    from opus_pipelines.wkg.rebuild.records import EmbeddedRecord, MinedRecord, Rebuild, StagedSnapshot
 
 GROUP = "wkg"
 MINED = ("tasks", "task_implementations", "edges", "waits", "needs", "task_aliases", "variants", "contexts", "cases")
@@ -50,20 +50,27 @@ class Mine(dg.Config):
         )
         for name in MINED
     ],
+    check_specs=[NOT_MINED],
     can_subset=True,
     pool=POOL,
 )
 @reason_first
 def mine(
     context: dg.AssetExecutionContext, config: Mine, run: LakeRun, spark: SparkResource, encoder: EncoderResource
-) -> Iterator[dg.MaterializeResult[None]]:
+) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
     """Resolves tasks, then aggregates the sources that changed and merges all aggregates."""
     from opus_pipelines.wkg.rebuild import steps
 
     asked = steps.Asked(config.reset_lambda, config.publish)
-    rebuild = steps.begun(run.typed, run.lake, encoder.of_lake, asked)
-    mined = steps.mine(rebuild, steps.Engines(spark.session, spark.graph_session), asked)
+    from opus_pipelines.wkg.rebuild.failing_sources import without_failing_sources
+
+    def mining() -> "tuple[Rebuild, MinedRecord]":
+        rebuild = steps.begun(run.typed, run.lake, encoder.of_lake, asked)
+        return rebuild, steps.mine(rebuild, steps.Engines(spark.session, spark.graph_session), asked)
+
+    (rebuild, mined), lines = without_failing_sources(run.typed, run.lake, "mining", mining, mining)
     yield from _made(context, run.lake, rebuild.snapshot, mined, MINED)
+    yield from _told(context, NOT_MINED, lines)
 
 
 @dg.multi_asset(
@@ -82,19 +89,32 @@ def mine(
             code_version=EMBEDDING,
         ),
     ],
+    check_specs=[NOT_EMBEDDED],
     can_subset=True,
     pool=POOL,
 )
 @reason_first
 def embed(
-    context: dg.AssetExecutionContext, run: LakeRun, encoder: EncoderResource
-) -> Iterator[dg.MaterializeResult[None]]:
+    context: dg.AssetExecutionContext, run: LakeRun, spark: SparkResource, encoder: EncoderResource
+) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
     """Embeds tasks and cases; only texts that are new reach the encoder."""
     from opus_pipelines.wkg.rebuild import steps
+    from opus_pipelines.wkg.rebuild.failing_sources import without_failing_sources
 
-    progress = Ticker("embedded passages", logger.info)
-    rebuild = steps.opened(run.typed, run.lake)
-    embedded = steps.embed(rebuild, encoder.of_lake, _parts(context.selected_asset_keys), progress)
+    progress, parts = Ticker("embedded passages", logger.info), _parts(context.selected_asset_keys)
+
+    def embedding() -> "tuple[Rebuild, EmbeddedRecord]":
+        rebuild = steps.opened(run.typed, run.lake)
+        return rebuild, steps.embed(rebuild, encoder.of_lake, parts, progress)
+
+    def mined_again() -> "tuple[Rebuild, EmbeddedRecord]":
+        asked = steps.asked_last(run.lake)
+        rebuild = steps.begun(run.typed, run.lake, encoder.of_lake, asked)
+        steps.mine(rebuild, steps.Engines(spark.session, spark.graph_session), asked)
+        return embedding()
+
+    (rebuild, embedded), lines = without_failing_sources(run.typed, run.lake, "embedding", embedding, mined_again)
+    yield from _told(context, NOT_EMBEDDED, lines)
     yield from _made(context, run.lake, rebuild.snapshot, embedded, (*EMBEDDED, "index"))
 
 
@@ -182,6 +202,15 @@ def _parts(assets: Iterable[dg.AssetKey]) -> list[str]:
 
     wanted = {asset.to_user_string() for asset in assets}
     return [part for part, names in VECTORS.items() if wanted & {*names, *WITH_VECTORS.get(part, ())}]
+
+
+def _told(
+    context: dg.AssetExecutionContext, declared: dg.AssetCheckSpec, lines: list[str]
+) -> Iterator[dg.AssetCheckResult]:
+    """Yields the check of the sources that were put back, where it is selected."""
+    told = warning(declared, lines, dg.AssetCheckSeverity.ERROR)
+    if check_key(told) in context.selected_asset_check_keys:
+        yield told
 
 
 def _made(

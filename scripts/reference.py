@@ -33,7 +33,15 @@ CHECKS: dict[str, list[dg.AssetCheckSpec]] = {  # by the stage after which they 
     "Before a snapshot is published: mined datasets": checks.MINED_CHECKS,
     "Before a snapshot is published: embeddings and index": checks.EMBEDDED_CHECKS,
     "Before a result of a contract is published": checks.RESULT_CHECKS,
-    "Warnings": [checks.REJECTED_WHOLE, checks.HELD_BACK, checks.DAMAGED, checks.FAILED_INTAKES, FAILED_FLOWS],
+    "Warnings": [
+        checks.REJECTED_WHOLE,
+        checks.HELD_BACK,
+        checks.NOT_MINED,
+        checks.NOT_EMBEDDED,
+        checks.DAMAGED,
+        checks.FAILED_INTAKES,
+        FAILED_FLOWS,
+    ],
 }
 
 

@@ -259,7 +259,8 @@ def read_history(
     private_key(lake)  # the first rebuild creates it
     plans = plan_history(history, options.usd_per_unit, lake) if options.plans is None else options.plans
     earlier_rows = {(row["source"], row["path"]): row for row in _rows_before(lake)}
-    run = _HistoryRun(lake, options, earlier_rows, now, SourceVersions.of(lake), progress)
+    versions = SourceVersions.of(lake, with_failed=not options.force)
+    run = _HistoryRun(lake, options, earlier_rows, now, versions, progress)
     state = HistoryState(failed=strays(history))
     to_read = [plan for plan in plans if run.is_to_read(plan)]
     with run.reading(to_read) as reading:
@@ -303,11 +304,14 @@ class _HistoryRun:
         if self.options.force or not same:
             return True
         rows = [row for row, _ in old if row is not None]
+        plan = _as_read(plan.leaving_out(Forgotten.of(self.lake)), rows)
+        if self.versions.why_failed(plan.name, plan.content) is not None:
+            return False
+        is_there = (self.lake.folder(IMPLEMENTATIONS, source_key=plan.name, content=plan.content) / PART).exists()
+        is_held = why_held(plan, rows, self.versions, self.options.max_quarantined_share) is not None
         if any(row["status"] == "held" for row in rows):
-            return why_held(plan, rows, self.versions, self.options.max_quarantined_share) is None
-        if why_held(plan, rows, self.versions, self.options.max_quarantined_share) is not None:
-            return True
-        return not (self.lake.folder(IMPLEMENTATIONS, source_key=plan.name, content=plan.content) / PART).exists()
+            return not is_held and not is_there
+        return is_held or not is_there
 
     @contextmanager
     def reading(self, plans: list[SourcePlan]) -> Iterator[FileReadPool | None]:
@@ -455,7 +459,7 @@ def _as_read(plan: SourcePlan, rows: list[dict[str, Any]]) -> SourcePlan:
 
 def _unchanged(row: dict[str, Any], settings: SourceSettings) -> dict[str, Any]:
     """Returns the row of an unchanged file. Its reason is recomputed, because the exchange rates may have changed."""
-    if row["status"] in ("rejected", "held"):
+    if row["status"] == "rejected":
         return row
     return row | {"status": "unchanged", "reason": remark(row.get("currencies") or (), settings)}
 

@@ -24,6 +24,7 @@ from opus_pipelines.core.versions import versions_of
 from opus_pipelines.history.ingestion.ingest import HistoryOptions, HistoryState, SourceState, read_history
 from opus_pipelines.history.ingestion.parallel_files import ParallelReading
 from opus_pipelines.history.ingestion.plan import FilePlan, SourcePlan, plan_history
+from opus_pipelines.history.ingestion.source_versions import published
 from opus_pipelines.history.records.forgotten_clients import private_key
 from opus_pipelines.lake.atomic_files import bytes_below, full_disk_named, require_free_space, sweep
 from opus_pipelines.lake.layout import PART, Lake, read_json
@@ -243,10 +244,16 @@ def opened(settings: Settings, home: Lake) -> Rebuild:
     staged = Staged(home)
     history = _read_last(staged)
     request = staged.load(RequestRecord, REQUEST) or RequestRecord("")
-    rebuild = resolve(settings, home, history, _not_resolved, Asked(request.reset_lambda, request.publish))
+    rebuild = resolve(settings, home, history, _not_resolved, asked_last(home))
     if request.snapshot not in ("", rebuild.snapshot.snapshot_id):
         _not_resolved(home)
     return rebuild
+
+
+def asked_last(home: Lake) -> Asked:
+    """Returns what the last mining was asked for."""
+    request = Staged(home).load(RequestRecord, REQUEST) or RequestRecord("")
+    return Asked(request.reset_lambda, request.publish)
 
 
 def begun(
@@ -407,6 +414,7 @@ def publish(rebuild: Rebuild, now: datetime) -> str:
         shutil.rmtree(home.staged / snapshot.snapshot_id, ignore_errors=True)  # the records of its steps
     if home.current_snapshot() != snapshot.snapshot_id:
         point(home, snapshot.snapshot_id, now)
+    published(home)
     prune(home, rebuild.settings.retention, now)
     if work is not home:
         shutil.rmtree(work.root, ignore_errors=True)

@@ -168,6 +168,7 @@ _LOST = {
     "ids.parquet": "the next rebuild gives tasks new ids",
     "lambda.json": "the next rebuild chooses lambda anew",
     "history.json": "a source that cannot be read has no earlier version to keep",
+    "put_back.json": "a version of a source that failed after it was read is tried again",
     "private.key": "values of hashed attributes change, and clients that were forgotten are not known any more",
     "forgotten.json": "clients that were forgotten are not known any more",
 }

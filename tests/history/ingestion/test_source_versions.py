@@ -148,7 +148,7 @@ def test_a_file_that_no_version_has_holds_back_what_comes_later(strict: Bench) -
     state = strict.read()
     assert (in_use(state), len(state.held)) == ({"s": ("held", 6)}, 1)
     (strict.history / "s" / "3.csv").unlink()
-    assert in_use(strict.read()) == {"s": ("loaded", 6)}
+    assert in_use(strict.read()) == {"s": ("unchanged", 6)}
 
 
 def test_a_file_that_is_no_log_holds_nothing_back(strict: Bench) -> None:
