@@ -188,7 +188,7 @@ class _AdapterTraining:
         if not subgraphs:
             return None
         decoded = Decoded(title_of(text), (StatedText(text, "", ""),), (), ())
-        prompt = prompt_of(LwmRequest(vector, index.graph, subgraphs, near, decoded=decoded))
+        prompt = prompt_of(LwmRequest(vector, index.graph.seen_by(None), subgraphs, near, decoded=decoded))
         tasks = tuple(memory.memory.graph.tasks[task] for task in memory.memory.traces[place])
         return _Case(industry, place, prompt, tasks)
 

@@ -39,6 +39,29 @@ def test_the_subgraph_is_shown_depth_first_the_strongest_edge_first() -> None:
     assert [word for word in steps[1].split() if word.startswith("0.")] == ["0.80,", "0.20"]
 
 
+def test_a_step_has_its_texts_and_similar_cases_that_did_not_fail_are_demonstrations() -> None:
+    asked = request()
+    known = {"description": "Three\nquotes", "instructions": ("Ask <two>", "Ask three", "Ask four")}
+    tasks = {t: replace(task, **known) if t == "t2" else task for t, task in asked.graph.tasks.items()}  # type: ignore[arg-type]
+    (case,) = asked.cases
+    cases = [case, replace(case, tasks=("t1", "t4"), success=False), replace(case, tasks=("t3", "t3", "gone"))]
+    graph = WorkGraph.of(list(tasks.values()), list(asked.graph.edges.values()))
+    lines = prompt_of(replace(asked, graph=graph, cases=cases)).user.splitlines()
+    place = next(n for n, line in enumerate(lines) if line.startswith('step: "Check invoice"'))
+    assert lines[place + 1 : place + 4] == [
+        '  what: "Three quotes"',
+        '  how: "Ask \\u003ctwo\\u003e"',
+        '  how: "Ask three"',
+    ]
+    assert [line for line in lines if line.startswith("case: ")] == [
+        'case: "Receive invoice", "Check invoice", "Archive"',
+        'case: "Pay invoice"',
+    ]
+    others = prompt_of(replace(asked, graph=graph.seen_by("Zephyr"), cases=cases)).user
+    assert "quotes" not in others
+    assert "Ask three" not in others
+
+
 def test_a_cycle_ends() -> None:
     loop = SubWKG({"a": "terminal", "b": "terminal"}, (edge("a", "b", 0.5), edge("b", "a", 0.5), edge("a", "a", 0.1)))
     assert [task for task, _ in depth_first(loop)] == ["a", "b"]
