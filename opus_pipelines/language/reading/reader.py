@@ -198,9 +198,14 @@ class _Reader:
         """Returns the reading."""
         asked = self._said_of_request or self._asked_by_request()
         applies, is_policy = self._applying(asked)
+        for sentence, said in self._said.items():
+            passage = self._passages[sentence]
+            # where this reader sees no condition, a sentence that is ruled out stays a doubt
+            if said.applies or passage.when or self._language.has("condition", passage.text):
+                applies[sentence] = said.applies
         means = self._means * applies[self._owner][:, None]
         if is_policy:
-            means = means * self._demands[:, None]
+            means = means * (self._demands | np.isin(self._owner, list(self._said)))[:, None]
         if is_policy or (means >= LIKELY).any():
             tasks = self._tasks(means, asked if is_policy or self._said_of_request else self._named_by_request())
         elif self._said_of_request:
@@ -217,7 +222,7 @@ class _Reader:
         places = [n for n, p in enumerate(self._passages) if p.shape != "heading" and not self._background[n]]
         asked = sentences(self._request)
         texts = [self._passages[n] for n in places] + [Passage(text, ("Request",), "prose") for text in asked]
-        return places, asked, self._second(texts, self._candidates)
+        return places, asked, self._second(texts, self._candidates, self._request)
 
     @cached_property
     def _said(self) -> dict[int, Said]:
@@ -505,7 +510,8 @@ class _Reader:
             else:
                 kind, condition = _kind(passage, self._language, bool(tasks), background)
             probability = float(best[tasks[0]]) if tasks else 0.0
-            yield SentenceReading(passage, kind, tuple(tasks), probability, background, bool(applies[n]), condition)
+            holds = bool(applies[n]) and (said is None or said.applies)
+            yield SentenceReading(passage, kind, tuple(tasks), probability, background, holds, condition)
 
 
 def sentences_of(documents: Sequence[str]) -> tuple[SentenceReading, ...]:

@@ -21,16 +21,20 @@ _NAMED = 3  # steps that a doubt names
 
 @dataclass(frozen=True)
 class Said:
-    """What the second reader says of one sentence: its kind, the candidates that it means, and its condition."""
+    """What the second reader says of one sentence: its kind, the candidates that it means, and its condition.
+
+    `applies`: whether it is for the request, whose facts choose a case of a menu, a row of a table, and what holds.
+    """
 
     kind: SentenceKind
     tasks: tuple[int, ...]
     condition: str = ""
+    applies: bool = True
 
     @property
     def asks(self) -> bool:
-        """Whether the sentence asks for its tasks; a limit on a task demands the task, too."""
-        return self.kind in (*ASKING, "guard")
+        """Whether the sentence asks for its tasks here; a limit on a task demands the task, too."""
+        return self.applies and self.kind in (*ASKING, "guard")
 
 
 @dataclass(frozen=True)
@@ -42,9 +46,9 @@ class SecondReading:
 
 
 class SecondReader(Protocol):
-    """Reads sentences, each with its section, beside the tasks that they may mean."""
+    """Reads sentences, each with its section, beside a request and the tasks that they may mean."""
 
-    def __call__(self, sentences: Sequence[Passage], candidates: Sequence[Candidate]) -> SecondReading:
+    def __call__(self, sentences: Sequence[Passage], candidates: Sequence[Candidate], request: str) -> SecondReading:
         """Returns what it says of the sentences. It raises nothing where it cannot: it gives the reason."""
         ...
 

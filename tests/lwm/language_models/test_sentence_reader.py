@@ -45,7 +45,7 @@ def records(body: Body, truth: dict[str, tuple[str, list[str]]] = TRUTH) -> Body
 
 def record(number: int, text: str, kind: str, tasks: Sequence[Any]) -> Body:
     words = " ".join(text.split()[:4])
-    return {"number": number, "first_words": words, "kind": kind, "tasks": tasks, "condition": ""}
+    return {"number": number, "first_words": words, "kind": kind, "tasks": tasks, "condition": "", "applies": True}
 
 
 @pytest.fixture
@@ -163,7 +163,7 @@ def test_a_slow_endpoint_costs_the_seconds_of_the_settings_at_most(
     second = second_reader_of(made, "Acme")
     assert second is not None
     began = time.monotonic()
-    found = second([Passage(text, ("Steps",), "prose") for text in TRUTH] * 20, TOOLS)
+    found = second([Passage(text, ("Steps",), "prose") for text in TRUTH] * 20, TOOLS, "")
     assert time.monotonic() - began < 1.2
     assert found.said == {}
     assert "slowly" in found.reason or "seconds" in found.reason
@@ -189,6 +189,32 @@ def test_what_the_request_asks_for_is_read_too(
     found = reading(encoder, made, "# Steps\n\nPay the claim.", wish)
     assert names(found) == ["Pay claim", "Order taxi"]
     assert [task.is_of_request for task in found.tasks] == [False, True]
+
+
+MENU = "| Amount | Action |\n| --- | --- |\n| up to 100 | pay the claim |\n| above 100 | check the documents |\n"
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(("amount", "steps"), [(60, ["Pay claim"]), (140, ["Check documents"])])
+def test_the_model_chooses_the_row_of_a_table_by_the_request(
+    encoder: TextEncoder, settings: Callable[..., tuple[Settings, ChatServer]], amount: int, steps: list[str]
+) -> None:
+    def answer(body: Body) -> Body:
+        asked = body["messages"][1]["content"]
+        found = records(
+            body,
+            {"pay the claim": ("condition", ["Pay claim"]), "check the documents": ("condition", ["Check documents"])}
+            | {f"It is about {amount} euros.": ("none", [])},
+        )
+        is_small = "about 60" in asked
+        for one in found["records"]:
+            one["applies"] = one["first_words"].startswith("pay") == is_small
+        return found
+
+    found = reading(encoder, settings(answer)[0], MENU, f"It is about {amount} euros.")
+    assert names(found) == steps
+    assert found.doubts == ()
+    assert [s.applies for s in found.sentences if s.passage.shape == "row"] == [amount == 60, amount == 140]
 
 
 @pytest.mark.parametrize(
