@@ -15,6 +15,7 @@ from opus_pipelines.core.formatting import printable
 
 MODULES = {  # the commands of each module of this package; a module is imported when one of its commands is used
     "bid": ("bid",),
+    "conformance": ("conformance",),
     "decide": ("decide",),
     "evaluate": ("evaluate", "errors"),
     "flow": ("flow",),
@@ -41,6 +42,7 @@ GROUPS = {  # the order of `opus --help`
         "report",
         "export",
         "query",
+        "conformance",
         "whatif",
         "bid",
     ),
@@ -50,7 +52,21 @@ GROUPS = {  # the order of `opus --help`
 }
 # commands that write nothing: of a lake in an object store they read one commit, beside whoever writes
 READERS = frozenset(
-    ("best", "bid", "errors", "explain", "export", "graph", "query", "report", "score", "status", "tasks", "whatif")
+    (
+        "best",
+        "bid",
+        "conformance",
+        "errors",
+        "explain",
+        "export",
+        "graph",
+        "query",
+        "report",
+        "score",
+        "status",
+        "tasks",
+        "whatif",
+    )
 )
 COMPLETION = "_OPUS_COMPLETE"  # the environment variable by which a shell asks
 PLACES = {command: module for module, commands in MODULES.items() for command in commands}

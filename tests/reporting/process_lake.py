@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from opus_pipelines.core.schemas import CASES, INTENTIONS, OPTIMIZED, TASKS, WORKFLOW_EDGES, WORKFLOW_TASKS
+from opus_pipelines.core.schemas import CASES, INTAKES, INTENTIONS, OPTIMIZED, TASKS, WORKFLOW_EDGES, WORKFLOW_TASKS
 from opus_pipelines.lake.layout import Lake, table_of, write_json, write_table
 from opus_pipelines.reporting.views import write_views_sql
 
@@ -66,7 +66,9 @@ def write_lake(folder: Path, cases: list[Row], titles: dict[str, str] = TITLES) 
     def put(dataset: Any, *rows: Row) -> None:
         write_table(dataset, table_of(dataset, [WHERE | row for row in rows]), lake.folder(dataset, **where))
 
-    put(OPTIMIZED, {"workflow_id": "f1", "rank": 1, "reward_usd": 5.0})
+    intake = {"client": "Acme", "contract": "Loans", "result": "r1", "intake_id": "k1", "title": "A loan"}
+    write_table(INTAKES, table_of(INTAKES, [intake]), lake.folder(INTAKES, **where))
+    put(OPTIMIZED, {"workflow_id": "f1", "rank": 1, "title": "Decide on a loan", "reward_usd": 5.0})
     put(
         WORKFLOW_TASKS,
         *({"workflow_id": "f1", "node": f"n{t}", "kind": "task", "task_id": t} for t in ("t1", "t2", "t3", "t4")),
