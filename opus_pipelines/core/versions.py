@@ -12,7 +12,7 @@ from collections.abc import Mapping
 # stages after it.
 ALGORITHM_VERSIONS: dict[str, int] = {
     # reading event logs: formats, columns, costs, outcomes, privacy (history/implementations, sources, rejects)
-    "history": 4,
+    "history": 3,
     "embedding": 2,  # texts to vectors (wkg/embeddings, wkg/*_vectors); the cache of vectors starts anew, too
     "resolution": 2,  # task resolution: which raw names are one task (wkg/task_aliases)
     "mining": 4,  # the aggregates of one source: the SQL in sql/wkg, cases, evidence of activities
@@ -20,7 +20,7 @@ ALGORITHM_VERSIONS: dict[str, int] = {
     "wkg": 7,
     "requirements": 8,  # documents to Intention, goals, rules and constraints (generation/intentions)
     # routing, similar cases, critical tasks of the intake, SWKG (generation/neighbours, generation/subgraph_*)
-    "retrieval": 26,
+    "retrieval": 27,
     "lwm": 4,  # the history backend of the Large Work Model (generation/sequences); part of the model version
     # Workflow Graph, search, reviews, evaluation, ranking, confidence (generation/wfg_*, workflows/optimized)
     "planning": 15,

@@ -16,6 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from opus_pipelines.language.embedding.texts import plain
+from opus_pipelines.language.grammar.figures import NUMBER, TOKEN, figure_of, hours, with_tokens
 from opus_pipelines.language.grammar.modality import is_imperative, is_participle
 from opus_pipelines.language.reading.alignment import LEAST_NAME, LIKELY, Alignment, Candidate, Encode, texts_to_encode
 from opus_pipelines.language.reading.languages import ENGLISH, Language, content_stems, language_of, tables_of
@@ -197,6 +198,7 @@ class _Reader:
     def reading(self) -> Reading:
         """Returns the reading."""
         asked = self._said_of_request or self._asked_by_request()
+        asked = asked or {task.candidate: 1.0 for task in self._of_request_alone()}
         applies, is_policy = self._applying(asked)
         for sentence, said in self._said.items():
             passage = self._passages[sentence]
@@ -383,7 +385,7 @@ class _Reader:
         of what may be asked for, and not the steps to it. Of another menu those apply that are most similar to the
         request.
         """
-        applies, is_policy = np.ones(len(self._passages), bool), False
+        applies, is_policy = np.array([not self._is_ruled_out(passage) for passage in self._passages], bool), False
         if not self._request:
             return applies, is_policy
         vector = self._encode([self._request])[0]
@@ -400,6 +402,36 @@ class _Reader:
                 if section not in chosen:
                     applies[of_section[section]] = False
         return applies, is_policy
+
+    @cached_property
+    def _figures(self) -> list[tuple[float, str, frozenset[str]]]:
+        """The figures of the request: amount, unit, and the words of the sentence."""
+        return [
+            (amount, unit, frozenset(content_stems(sentence, self._code)))
+            for sentence in sentences(self._request)
+            for amount, unit in _figures_in(sentence, self._language)
+        ]
+
+    def _is_ruled_out(self, passage: Passage) -> bool:
+        """Tells whether the figures of the request are outside a bound of the passage's condition or cells.
+
+        Figures of the same unit count whose sentence shares a word with the condition, and for money those without a
+        unit, too; where there are none, other amounts of that money. They rule out where all of them are outside.
+        """
+        if not self._figures or passage.shape == "heading":
+            return False
+        conditions = passage.when.split("; ") if passage.when else [_condition_of(passage.text, self._language)]
+        for condition in conditions:
+            if (bound := _bound_in(condition, self._language)) is None:
+                continue
+            low, high, unit = bound
+            own = frozenset(content_stems(condition if passage.when else passage.text, self._code))
+            of_money = unit.isupper()
+            near = [x for x, of, words in self._figures if words & own and (of == unit or (of_money and not of))]
+            found = near or [x for x, of, _ in self._figures if of_money and of == unit]
+            if found and not any(low <= amount <= high for amount in found):
+                return True
+        return False
 
     def _asked_sections(self, alternatives: Sequence[Section], asked: Mapping[int, float]) -> set[Section]:
         """Returns the alternatives that tell the rules of a task which the request asks for.
@@ -523,6 +555,46 @@ def sentences_of(documents: Sequence[str]) -> tuple[SentenceReading, ...]:
         kind, condition = _kind(passage, language, has_task=False, is_background=background)
         found.append(SentenceReading(passage, kind, (), 0.0, background, True, condition))
     return tuple(found)
+
+
+_FIGURE = re.compile(rf"(?P<n>{TOKEN}|{NUMBER})\s*(?P<unit>°\s*\w+|[^\W\d_]+)?")
+_OF_HEAD = re.compile(r"\((?P<unit>[A-Z]{3})\)")  # the currency of a column
+
+
+def _figures_in(text: str, language: Language) -> list[tuple[float, str]]:
+    """Returns the figures of a text: amount and unit; times are in hours, money has a code."""
+    found = []
+    for match in _FIGURE.finditer(text := with_tokens(text)):
+        figure = figure_of(match["n"])
+        word = (match["unit"] or "").replace(" ", "").casefold()
+        if figure.calendar:
+            found.append((hours(figure), "hours"))
+        elif figure.unit != "count":
+            found.append((figure.amount, figure.unit))
+        else:
+            found.append((figure.amount, "" if word in language.empty else word))
+    return found
+
+
+def _bound_in(text: str, language: Language) -> tuple[float, float, str] | None:
+    """Returns the least and the greatest amount that a condition or a cell allows, and their unit; None without any."""
+    figures = _figures_in(text, language)
+    if not figures:
+        return None
+    marked, (amount, unit) = with_tokens(text), figures[0]
+    head = _OF_HEAD.search(text)
+    unit = unit or (head["unit"] if head else "")
+    if len(figures) == 2:
+        first, second = list(_FIGURE.finditer(marked))
+        is_range = language.cues["range"].fullmatch(marked[first.end("n") : second.start()].strip())
+        return (amount, figures[1][0], figures[1][1] or unit) if is_range else None
+    less = any(language.has(cue, marked) for cue in ("less", "most", "or_less"))
+    more = any(language.has(cue, marked) for cue in ("more", "least", "or_more"))
+    if len(figures) > 1 or less == more:
+        return None
+    is_open = language.has("less", marked) or language.has("more", marked)
+    step = 1e-6 * max(1.0, abs(amount)) if is_open else 0.0
+    return (float("-inf"), amount - step, unit) if less else (amount + step, float("inf"), unit)
 
 
 _CONDITION_ENDS = re.compile(r"[,;:.](?:\s|$)")

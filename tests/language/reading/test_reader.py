@@ -84,6 +84,35 @@ def test_the_request_decides_between_sections_that_are_alternatives(
     assert names(reading(encoder, MENU, request_text)) == tasks
 
 
+SCORES = "Score | Sum (EUR) | What is done\nbelow 45 | any | reject the claim\n45 to 69 | any | check the documents\n"
+SCORES += "70 or more | up to 5,000 | pay the claim\n70 or more | more than 5,000 | inform the client"
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    ("procedure", "request_text", "tasks"),
+    [
+        (SCORES, "The score is 44.", ["Reject claim"]),
+        (SCORES, "The score is 45.", ["Check documents"]),
+        (SCORES, "The score is 70 and the sum 5,000.", ["Pay claim"]),
+        (SCORES, "The score is 82. It is about EUR 5,001.", ["Inform client"]),
+        (SCORES, "It came 45 days ago.", ["Reject claim", "Check documents", "Pay claim", "Inform client"]),
+        ("Up to 150 EUR: pay the claim.\n\nAbove 150 EUR: check the documents.", "It costs 150 euros.", ["Pay claim"]),
+        (
+            "Bis 150 EUR: pay claim.\n\nÜber 150 EUR ist es nötig: check documents.",
+            "Es sind 151 Euro.",
+            ["Check documents"],
+        ),
+        ("Up to 150 EUR: pay the claim.", "One part is 90 euros, another one 400 euros.", ["Pay claim"]),
+        ("Above 150 EUR: pay the claim.", "It is 90 dollars.", ["Pay claim"]),
+    ],
+)
+def test_figures_of_the_request_rule_out_conditions_and_rows_of_a_table(
+    encoder: TextEncoder, procedure: str, request_text: str, tasks: list[str]
+) -> None:
+    assert names(reading(encoder, procedure, request_text)) == tasks
+
+
 @pytest.mark.model
 def test_a_step_that_the_request_names_is_added_to_those_of_the_procedure(encoder: TextEncoder) -> None:
     found = reading(encoder, "Register the claim.", "Please order a taxi for Mr Miller.")

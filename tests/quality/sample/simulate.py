@@ -111,9 +111,8 @@ def expected_reward(
     steps = []
     for name in _by_start(workflow, start_ms):
         node = tasks[name]
-        mode = (str(node.actor_kind), node.model) if node.actor_kind else None  # a tool that no history says who does
-        if mode is not None:
-            _known_way(truth, industry, node)
+        _known_way(truth, industry, node)
+        mode = (str(node.actor_kind), node.model)
         starts, ends = start_ms[name], start_ms[name] + (node.duration_ms or 0.0)
         figures = node.p, node.q, node.cost_usd, node.p_basis == ESTIMATED
         steps.append(PlannedStep(node.title, mode, starts, ends, node.is_review, *figures))
