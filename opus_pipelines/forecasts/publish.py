@@ -5,7 +5,7 @@ The nightly refresh: the cases that are still open in history are forecast again
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -337,11 +337,15 @@ class Refreshed:
 
 
 def refresh(
-    lake: Lake, settings: Forecasts, contract_limits: Mapping[tuple[str, str], Limits] | None = None
+    lake: Lake,
+    settings: Forecasts,
+    contract_limits: Mapping[tuple[str, str], Limits] | None = None,
+    progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Refreshed:
     """Forecasts the open cases of every source that has some, and publishes them. The caller holds the lock.
 
     `contract_limits`: the limits of contracts, by client and contract; those of a source stand in the settings.
+    `progress` is told the sources that are done, and of how many.
     A source that fails is named and logged; the forecasts of the others, and its earlier ones, stay as they are.
     """
     cases: dict[str, int] = {}
@@ -349,9 +353,8 @@ def refresh(
     asked = _with_open_cases(lake, settings)
     if not asked:
         return Refreshed({}, (), {})
-    # Here, so that a night without open cases does not load scikit-learn.
-
-    for source, rule in asked.items():
+    for number, (source, rule) in enumerate(asked.items()):
+        progress(number, len(asked))
         try:
             own = settings.limits.get(source)
             limits = LimitSources((), contract_limits or {}, limits_of(own) if own else ())
@@ -369,6 +372,7 @@ def refresh(
         except Exception as error:  # the snapshot is published already: no forecast may fail the night
             failed[source] = f"{type(error).__name__}: {error}"
             logger.warning("the open cases of %s were not forecast: %s", source, failed[source])
+    progress(len(asked), len(asked))
     return Refreshed(cases, tuple(unchanged), failed)
 
 

@@ -26,6 +26,7 @@ from opus_pipelines.history.ingestion.read_file import FileResult, Progress, wri
 from opus_pipelines.history.ingestion.read_source import SourceResult, read_source
 from opus_pipelines.history.ingestion.source_versions import SourceVersion, SourceVersions, unreadable, usable, why_held
 from opus_pipelines.history.records.activity_kinds import ActivityKind, activity_names, unknown_names
+from opus_pipelines.history.records.arrow_arrays import strings
 from opus_pipelines.history.records.forgotten_clients import WITHHELD, Forgotten, private_key
 from opus_pipelines.history.records.formats import TABLES
 from opus_pipelines.history.records.money import COST_PARTS, GROUP_ATTRIBUTES, NO_GROUP, model_names, remark
@@ -113,7 +114,7 @@ def unpriced_steps(rates: Mapping[str, float | TokenPrice], folder: Path) -> Unp
             tasks = pc.list_flatten(batch["tasks"])
             kind, time, cost = (pc.struct_field(tasks, name) for name in ("actor_kind", "duration_ms", "cost_usd"))
             steps += len(tasks)
-            of_kinds += pc.sum(pc.is_in(kind, pa.array(kinds))).as_py() or 0
+            of_kinds += pc.sum(pc.is_in(kind, strings(kinds))).as_py() or 0
             without = pc.and_(pc.and_(pc.is_null(kind), pc.is_null(cost)), pc.is_valid(time))
             unknown += pc.sum(without).as_py() or 0
     return UnpricedSteps(kinds, steps, of_kinds, unknown) if unknown else None
@@ -128,7 +129,7 @@ def _names(folder: Path) -> Iterator[str]:
             for name in ("actor", "actor_kind", "model"):
                 yield from (value for value in pc.unique(pc.struct_field(steps, name)).to_pylist() if value)
             attributes = pc.struct_field(steps, "attributes")
-            groups = attributes.items.filter(pc.is_in(attributes.keys, pa.array(GROUP_ATTRIBUTES)))
+            groups = attributes.items.filter(pc.is_in(attributes.keys, strings(GROUP_ATTRIBUTES)))
             yield from (
                 value for value in pc.unique(groups).to_pylist() if value and value.strip().lower() not in NO_GROUP
             )
