@@ -7,7 +7,7 @@ detected.
 import codecs
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import BinaryIO
@@ -185,6 +185,7 @@ def read_by_columns(
     with open_file() as file:
         first = next(text.rows(file), None)
     table = TableLog(_header(first, text), settings, sink)
+    table.is_padded = is_padded(first.fields or [] if first else [])
     table.times.day_first = _day_first(open_file, text, table.time_columns, sink)
     reader = _RowReader(table, text, delimiter, sink)
     header_lines = 0 if first is None else first.position + first.lines - 1
@@ -306,6 +307,11 @@ class _RowReader:
         written = self.sink.redactor.raw(row.written or self.delimiter.join(row.fields or []))
         case = self.table.case_of(row.fields or row.written.split(self.delimiter))
         return Refusal(row.position, code, reason, written, case)
+
+
+def is_padded(header: Sequence[str]) -> bool:
+    """Tells whether the names of columns are filled up with blanks, as programs do that write cells of one width."""
+    return len(header) > 1 and any(name.strip() and name != name.rstrip() for name in header)
 
 
 def _header(first: Row | None, text: TextLines) -> list[str]:

@@ -104,8 +104,9 @@ class _JsonReader:
         for position, record in waiting:
             try:
                 case = self._case(record)
-            except BadValueError as error:
-                self._sink.reject(position, error.code, error.reason, canonical(record))
+            except Exception as error:
+                found = values.unforeseen(error)
+                self._sink.reject(position, found.code, found.reason, canonical(record))
             else:
                 if not self._sink.is_repeated(case.case_id):
                     self._sink.case(case)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import canonical
@@ -277,6 +278,7 @@ class TableLog:
         self._used = 0
         self.is_whole = True  # it gets all rows of the file
         self._left_out = 0  # rows that [rows] leaves out, of those that are read by columns
+        self.is_padded = False  # its cells are filled up with blanks to one width
 
     def by_columns(self, is_whole: bool = True) -> FlatLog | None:
         """Returns the reading of the same file by columns, or None if its settings need the reading by records.
@@ -301,7 +303,7 @@ class TableLog:
     def _some_rows(self) -> "TableLog":
         table = TableLog(self.header, self._settings, self._sink, self._in_memory)
         table.times.day_first = self.times.day_first
-        table.is_whole = False
+        table.is_whole, table.is_padded = False, self.is_padded
         return table
 
     def kept(self, rows: Rows) -> Rows:
@@ -326,6 +328,8 @@ class TableLog:
     def row(self, position: int, fields: dict[str, Any], is_redacted: bool = False) -> None:
         """Adds one row by column name. What says nothing counts as missing."""
         if not is_redacted:
+            if self.is_padded:
+                fields = {k: v.strip() if isinstance(v, str) else v for k, v in fields.items()}
             pairs = {name: (fields.get(day), fields.get(clock)) for name, (day, clock) in self._joined.items()}
             fields = fields | self._added | {name: values.joined_time(*pair) for name, pair in pairs.items()}
             if len(self._id_parts) > 1:
@@ -366,8 +370,9 @@ class TableLog:
                 self._sink.case_values(Case(case_id, self._own_values(raw), []))
             else:
                 self._event(position, case_id, raw)
-        except BadValueError as error:
-            self.refuse(position, error.code, error.reason, canonical(raw), case_id)
+        except Exception as error:
+            found = values.unforeseen(error)
+            self.refuse(position, found.code, found.reason, canonical(raw), case_id)
         else:
             self._used += 1
             self._bytes += _EVENT + sum(len(value) for value in raw.values() if isinstance(value, str))
@@ -376,6 +381,8 @@ class TableLog:
 
     def with_folder_values(self, columns: dict[str, Any], rows: int) -> dict[str, Any]:
         """Returns the columns of so many rows with those whose values stand in two, or in the folders of the file."""
+        if self.is_padded:
+            columns = {name: pc.utf8_trim_whitespace(column.cast(pa.string())) for name, column in columns.items()}
         pairs = {name: map(plain_values, (columns[day], columns[clock])) for name, (day, clock) in self._joined.items()}
         joined = {name: strings(list(map(values.joined_time, *pair))) for name, pair in pairs.items()}
         found = columns | joined | {name: repeated(value, pa.string(), rows) for name, value in self._added.items()}

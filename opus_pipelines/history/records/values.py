@@ -21,6 +21,8 @@ from typing import Any
 from unicodedata import combining, normalize
 from zoneinfo import ZoneInfo
 
+from opus_pipelines.core.errors import OpusError
+
 TRUE = frozenset({"true", "t", "yes", "y", "1", "1.0", "success", "succeeded"})
 FALSE = frozenset({"false", "f", "no", "n", "0", "0.0", "failure", "failed"})
 ACTOR_KINDS = {
@@ -47,6 +49,18 @@ class BadValueError(ValueError):
         self.code = code
         self.reason = reason if len(reason) <= _REASON else reason[: _REASON - 3] + "..."
         super().__init__(self.reason)
+
+
+def unforeseen(error: Exception) -> BadValueError:
+    """Returns the reason of a record at which its reader failed in a way that nobody foresaw; other records go on.
+
+    Raises an error that is about the whole file, or about this machine.
+    """
+    if isinstance(error, BadValueError):
+        return error
+    if isinstance(error, OpusError | OSError | MemoryError):
+        raise error
+    return BadValueError("reader_failed", f"the reader failed with {type(error).__name__}: {error}; please report it")
 
 
 @cache

@@ -95,3 +95,22 @@ def test_the_first_value_of_a_case_counts_and_the_last_verdict(in_memory: int, t
     assert rejects == []
     assert (tmp_path / "wait").exists() == (in_memory == 0)
     assert not list(tmp_path.glob("wait/*"))  # the files have no name
+
+
+class Failing(TableLog):
+    """A reader with a mistake that one row in the log meets."""
+
+    def _case_id(self, raw: dict[str, Any]) -> str:
+        return str({"a": "1", "b": "2"}[raw["case_id"]])
+
+
+def test_a_mistake_of_the_reader_costs_the_record_at_which_it_fails() -> None:
+    rejects: list[Reject] = []
+    log = LogFile("s", "a.csv", LOG_FORMATS.get("csv"))
+    sink = Assembler(log, SourceSettings(), OtherFiles(), Outlets(lambda batch: None, rejects.append))
+    table = Failing(["case_id", "activity"], SourceSettings(), sink)
+    for position, case in enumerate(("a", "x", "b"), start=1):
+        table.row(position, {"case_id": case, "activity": "A"})
+    table.finish()
+    assert [(r.position, r.code, "KeyError" in r.reason) for r in rejects] == [(2, "reader_failed", True)]
+    assert (sink.counts.records, sink.counts.rejected) == (3, 1)

@@ -294,6 +294,7 @@ def find_columns(
             f"ids in {roles['case']!r} such as {value} were rounded by a spreadsheet, so that different cases have one "
             "id; export the column as text"
         )
+    _refuse_joined(sample, roles)
     guessed = _actor(sample, roles, times, before)
     _group(sample, roles)
     columns = _cost(
@@ -350,6 +351,21 @@ def _scoped(sample: TableSample, roles: dict[str, str]) -> TableSample:
     values = tuple(" ".join(pair) if all(pair) else "" for pair in pairs)
     roles["case"] = whole
     return replace(sample, columns=sample.columns | {whole: Column(whole, values)}, _groups={})
+
+
+def _refuse_joined(sample: TableSample, roles: Mapping[str, str]) -> None:
+    """Raises InputError where nearly every event stands in several rows that another column tells apart."""
+    names = [roles[role] for role in ("case", "activity", "start", "end", "time") if role in roles]
+    events = Counter(zip(*(sample.columns[name].values for name in names), strict=True))
+    if "transition" in roles or sum(n for n in events.values() if n > 1) < MOSTLY * sample.rows:
+        return
+    for name in (n for n in sample.header if n not in names and len(sample.columns[n].counts) > 1):
+        told = [sample.columns[n].values for n in (*names, name)]
+        if len(set(zip(*told, strict=True))) >= MOSTLY * sample.rows:
+            raise InputError(
+                f"each event stands in {sample.rows / len(events):.1f} rows, which differ in {name!r}, as a join with "
+                "another table makes them; export the events without it"
+            )
 
 
 def _parts_of(roles: Mapping[str, str]) -> tuple[str, str]:
@@ -750,7 +766,9 @@ def _known_later(
                 later[name] = "a moment after the first event"
         elif _measures_case(column.values, clock, cases):
             later[name] = "it is how long the case took, or how many rows it has"
-        elif names_role(name, "outcome"):
+        elif names_role(name, "outcome") or (
+            len(column.counts) <= MOST_OUTCOMES and not ((GOOD | BAD) - YES_OR_NO).isdisjoint(words_of(name))
+        ):
             later[name] = "its name is that of an outcome"
         elif words & (GOOD - YES_OR_NO) and words & (BAD - YES_OR_NO) and len(words) <= MOST_OUTCOMES:
             later[name] = "its values are outcomes"

@@ -112,14 +112,16 @@ def _following(
     if len(sample.columns[name].counts) != 2 or moment is None:
         return None
     pairs: Counter[tuple[str, ...]] = Counter()
+    lasted = 0  # rows of one moment are no begin and end, but what a join of two tables makes of one event
     for rows in _groups(sample, case, activity):
         ordered = sorted(rows, key=lambda row: (moment[row], row))
+        lasted += sum(moment[a] < moment[b] for a, b in zip(ordered[::2], ordered[1::2], strict=False))
         found = [words[row].strip() for row in ordered]
         pairs.update(tuple(found[place : place + 2]) for place in range(0, len(found), 2))
     if not pairs:
         return None
     (pair, count), total = pairs.most_common(1)[0], pairs.total()
-    is_sure = total >= LEAST_PAIRS and count >= SURE_PAIRS * total and len(set(pair)) == 2
+    is_sure = lasted > total / 10 and total >= LEAST_PAIRS and count >= SURE_PAIRS * total and len(set(pair)) == 2
     return (pair[0], pair[1]) if is_sure else None
 
 

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.history.columns.csv_blocks import FIELD_BYTES
+from opus_pipelines.history.formats.csv_log import is_padded
 from opus_pipelines.history.formats.encoding_detection import Encoding, detect_file_encoding, table_head
 from opus_pipelines.history.formats.table_log import column_names, refuse_object_centric
 from opus_pipelines.history.records.activity_kinds import words_of
@@ -261,8 +262,10 @@ def _csv(path: Path) -> TableSample:
     csv.field_size_limit(FIELD_BYTES)
     with open_data(path) as file, io.TextIOWrapper(file, encoding=encoding.name, errors="replace", newline="") as text:
         lines = csv.reader(islice(text, above, None), delimiter=delimiter)
-        header = column_names(name.strip() for name in next(lines, []))
+        written = next(lines, [])
+        header = column_names(name.strip() for name in written)
         rows = [row for row in islice(lines, ROWS) if len(row) == len(header)]
+        rows = [[cell.strip() for cell in row] for row in rows] if is_padded(written) else rows
     refuse_object_centric(header)
     if not header or not rows:
         raise InputError(f"{path}: it has no rows below a header of columns")

@@ -64,6 +64,8 @@ def _files(files: list[dict[str, Any]], rejects: list[Any], cases: list[Any]) ->
             row["status"] == "rejected" and not (row["reason"] or "").strip()
         ):
             yield f"refused without a reason: {row}"
+        if "please report it" in (row["reason"] or ""):
+            yield f"the reader did not foresee it: {row['reason']}"
         if len(row["reason"] or "") > 5_000:
             yield f"a reason of {len(row['reason']):,} characters"
         if row["status"] == "rejected" and (cases or rejects):

@@ -3,11 +3,15 @@
 import gzip
 import io
 import re
+import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from random import Random
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from lxml import etree
+from structures import structure_of
 
 PIECES = [p if isinstance(p, bytes) else p.encode() for p in (
     "", "NaN", "Infinity", "-Infinity", "-1", "1e308", "1e-400", "9" * 400, "-0", "0x10", "1_000", "1,5", "€ 3", "true", "null", "[]", "{}",
@@ -163,7 +167,11 @@ def mutant(name: str, content: bytes, rng: Random) -> tuple[str, bytes, str]:
     done.
     """
     done = []
-    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+    if (structural := structure_of(name)) is not None and rng.random() < 0.5:
+        with suppress(ValueError, etree.LxmlError, sqlite3.Error, LookupError):  # a head of a real file need not parse
+            content = structural(content, rng)
+        done.append(structural.__name__)
+    for _ in range(0 if done else rng.choice((1, 1, 1, 2, 3))):
         change = columns if name.endswith(".parquet") and rng.random() < 0.6 else rng.choice(MUTATIONS)
         content = change(content, rng)
         done.append(change.__name__)

@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import sqlite3
 import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from decimal import Decimal
 from itertools import islice
 from pathlib import Path
 
+import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -230,6 +232,55 @@ def ocel() -> bytes:
     ).encode()
 
 
+def ocel_xml() -> bytes:
+    """Two events of an order, an item, and an attribute that changes."""
+    return b"""<log><object-types/><objects><object id="o1" type="order"><attributes>
+<attribute name="total" time="1970-01-01T00:00:00Z">20</attribute></attributes></object><object id="i1" type="item"/></objects>
+<events><event id="e1" type="Place" time="2020-01-01T00:00:00Z"><objects><relationship object-id="o1" qualifier="x"/>
+<relationship object-id="i1" qualifier=""/></objects></event><event id="e2" type="Pay" time="2020-01-02T00:00:00Z"><attributes>
+<attribute name="resource">Ann</attribute></attributes><objects><relationship object-id="o1" qualifier=""/></objects></event>
+</events></log>"""
+
+
+def ocel_csv() -> bytes:
+    """The same as a table."""
+    head = "ocel:eid,ocel:activity,ocel:timestamp,resource,ocel:type:order,ocel:type:item"
+    rows = [f"e{n},Task {n % 3},2020-01-0{n + 1}T00:00:00Z,Ann,\"['o{n % 2}']\",\"['i1', 'i2']\"" for n in range(6)]
+    return "\n".join([head, *rows]).encode()
+
+
+def ocel_sqlite() -> bytes:
+    """The same as a database."""
+    base = sqlite3.connect(":memory:")
+    base.executescript("""
+    CREATE TABLE event (ocel_id TEXT, ocel_type TEXT); CREATE TABLE object (ocel_id TEXT, ocel_type TEXT);
+    CREATE TABLE event_object (ocel_event_id TEXT, ocel_object_id TEXT, ocel_qualifier TEXT);
+    CREATE TABLE event_map_type (ocel_type TEXT, ocel_type_map TEXT); CREATE TABLE event_pay (ocel_id TEXT, ocel_time TEXT);
+    CREATE TABLE object_map_type (ocel_type TEXT, ocel_type_map TEXT); CREATE TABLE object_order (ocel_id TEXT, ocel_time TEXT,
+    ocel_changed_field TEXT, total INTEGER); INSERT INTO event VALUES ('e1', 'Pay'), ('e2', 'Pay');
+    INSERT INTO object VALUES ('o1', 'order'); INSERT INTO event_object VALUES ('e1', 'o1', ''), ('e2', 'o1', '');
+    INSERT INTO event_map_type VALUES ('Pay', 'pay'); INSERT INTO object_map_type VALUES ('order', 'order');
+    INSERT INTO event_pay VALUES ('e1', '2020-01-01T00:00:00Z'), ('e2', '2020-01-02T00:00:00Z');
+    INSERT INTO object_order VALUES ('o1', '1970-01-01T00:00:00Z', NULL, 20);""")
+    base.commit()
+    return base.serialize()
+
+
+def workbook() -> bytes:
+    """A title, a header, rows with dates and numbers, a merged cell, a second sheet."""
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet.append(["Report"])
+    sheet.append(["case_id", "activity", "start_time", "end_time", "cost"])
+    for n in range(12):
+        sheet.append([f"c{n // 4}", f"T{n % 3}", datetime(2020, 1, 1 + n, 8), datetime(2020, 1, 1 + n, 9), 1.5 * n])
+    sheet.merge_cells("A3:A4")
+    book.create_sheet("Notes").append(["Nothing"])
+    packed = io.BytesIO()
+    book.save(packed)
+    return packed.getvalue()
+
+
 def n8n() -> bytes:
     """A trigger, an agent with a model and a tool, a loop, a disabled node, a note."""
     names = ["Start", "Fetch", "Agent", "Model", "Loop", "Off", "Note"]
@@ -280,8 +331,21 @@ def written() -> list[Seed]:
         Seed("log.parquet", parquet(), COSTS),
         Seed("model.bpmn", bpmn()),
         Seed("flow.json", n8n()),
-        Seed("log.ocel.json", ocel(), 'object_type = "order"\n' + COSTS),
+        *(Seed(f"log.ocel.{end}", content, 'object_type = "order"\n' + COSTS) for end, content in ocel_forms()),
+        Seed("log.xlsx", workbook(), 'timezone = "UTC"\n'),
+        Seed(
+            "log.events.jsonl",
+            b"".join(
+                b'{"case_id": "c%d", "activity": "T%d", "time": "2020-01-0%dT00:00:00Z", "x": {"y": 1}}\n'
+                % (n // 3, n % 3, n % 9 + 1)
+                for n in range(9)
+            ),
+        ),
     ]
+
+
+def ocel_forms() -> list[tuple[str, bytes]]:
+    return [("json", ocel()), ("xml", ocel_xml()), ("csv", ocel_csv()), ("sqlite", ocel_sqlite())]
 
 
 CSV_SETTINGS = 'timezone = "UTC"\n'

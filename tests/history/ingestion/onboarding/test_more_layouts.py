@@ -166,9 +166,9 @@ def test_what_is_known_at_the_end_and_what_is_planned(tmp_path: Path) -> None:
     spans = {n: (1 + n % 2, 2 + n % 2) for n in range(1, 21)}  # hours from the first event to the last, and rows
     rows = []
     for row in log():
-        hours, steps = spans[int(row.split(";")[0][1:])]
-        rows.append(f"{row};{hours};{steps};0{len(rows) % 9 + 1}.02.2024 12:00")
-    file.write_text("\n".join([f"{HEAD};Laufzeit;Schritte;Fällig", *rows]))
+        n = int(row.split(";")[0][1:])
+        rows.append(f"{row};{spans[n][0]};{spans[n][1]};0{len(rows) % 9 + 1}.02.2024 12:00;{n % 2}")
+    file.write_text("\n".join([f"{HEAD};Laufzeit;Schritte;Fällig;claim_paid", *rows]))
     _, toml, _ = understood(file)
     assert ("attributes" in toml, 'time = "Zeitpunkt"' in toml) == (False, True)
 
@@ -183,6 +183,22 @@ def test_a_column_of_dates_that_mixes_two_readings_is_refused(tmp_path: Path) ->
     file.write_text("\n".join([HEAD, *rows]))
     with pytest.raises(InputError, match="mixes two readings"):
         understood(file)
+
+
+def test_rows_that_a_join_has_doubled_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("\n".join([f"{HEAD};Artikel", *(f"{row};{item}" for row in log() for item in ("A1", "B2"))]))
+    with pytest.raises(InputError, match="'Artikel'"):
+        understood(file)
+
+
+def test_cells_of_one_width_have_no_blanks(tmp_path: Path) -> None:
+    file, rows = tmp_path / "a.txt", [HEAD, *log("{n}")]
+    rows = [";".join(f"{cell:16}" for cell in (row + ";x" if n == 0 else row).split(";")) for n, row in enumerate(rows)]
+    file.write_text("\n".join(rows))
+    cases, _, actors = understood(file)
+    assert cases["V1", None] == ["Prüfen", "Buchen", "Senden"]
+    assert actors == {"P0", "P1", "P2"}
 
 
 def test_a_file_that_is_not_like_the_others_ends_init(tmp_path: Path) -> None:
