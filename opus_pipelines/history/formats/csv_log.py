@@ -20,7 +20,13 @@ from opus_pipelines.history.columns.csv_blocks import CsvColumns, CsvSplitter, R
 from opus_pipelines.history.columns.flat_log import ColumnLog, Refusal
 from opus_pipelines.history.columns.flat_rows import Rows
 from opus_pipelines.history.columns.values import UnusualError
-from opus_pipelines.history.formats.encoding_detection import Encoding, detect_encoding, table_head
+from opus_pipelines.history.formats.encoding_detection import (
+    Encoding,
+    detect_encoding,
+    row_above,
+    table_head,
+    with_groups,
+)
 from opus_pipelines.history.formats.table_log import ColumnLogOf, TableLog, column_names
 from opus_pipelines.history.records.arrow_arrays import array, strings
 from opus_pipelines.history.records.assembler import Assembler
@@ -48,6 +54,7 @@ class TextLines:
         )
         self._delimiter = settings.delimiter
         self.above = 0  # lines above the header
+        self.groups: list[str] = []  # of columns, as the row above the header names them
 
     def lines(self, file: BinaryIO) -> Iterator[str]:
         """Yields every line with its line end. Bytes that cannot be decoded become lone surrogates."""
@@ -94,7 +101,9 @@ class TextLines:
     def delimiter(self, open_file: Callable[[], BinaryIO]) -> str:
         """Returns the delimiter of the columns, and finds the header."""
         with open_file() as file:
-            self.above, self._delimiter = table_head("".join(islice(self.lines(file), _SAMPLE_LINES)), self._delimiter)
+            lines = list(islice(self.lines(file), _SAMPLE_LINES))
+        self.above, self._delimiter = table_head("".join(lines), self._delimiter)
+        self.groups = row_above(lines[: self.above], self._delimiter)
         return self._delimiter
 
     def rows(self, file: BinaryIO) -> Iterator[Row]:
@@ -322,7 +331,7 @@ def _header(first: Row | None, text: TextLines) -> list[str]:
         raise InputError(
             f"its first line, the names of the columns, cannot be read: {text.misread(' '.join(first.fields))}"
         )
-    return column_names(name.strip() for name in first.fields)
+    return column_names(with_groups([name.strip() for name in first.fields], text.groups))
 
 
 def _day_first(

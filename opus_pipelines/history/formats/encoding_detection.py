@@ -194,9 +194,29 @@ def header_place(rows: Sequence[Sequence[str]]) -> tuple[int, int]:
     found = [
         (row[0].startswith("#"), -sum(map(bool, row)), place)
         for place, row in enumerate(rows[:_MOST_ABOVE])
-        if place and len(row) == width and sum(map(bool, row)) > named and is_header([cell for cell in row if cell])
+        if place
+        and len(row) == width
+        and sum(map(bool, row)) > named
+        and is_header([cell for cell in with_groups(row, rows[place - 1]) if cell])
     ]
     return min(found, default=(False, 0, 0))[2], width
+
+
+def with_groups(names: Sequence[str], above: Sequence[str]) -> list[str]:
+    """Returns the names of columns, of which those that stand twice have the name of their group before them.
+
+    `above` is the row above the header, where a cell names the columns from its own to that of the next cell.
+    """
+    found, group = [], ""
+    for name, cell in zip(names, above if len(above) == len(names) else [""] * len(names), strict=True):
+        group = cell.strip() or group
+        found.append(f"{group} {name}" if group and name and list(names).count(name) > 1 else name)
+    return found
+
+
+def row_above(lines: Sequence[str], delimiter: str) -> list[str]:
+    """Returns the last row of these lines above a header that is not empty."""
+    return next((row for row in reversed(list(csv.reader(lines, delimiter=delimiter))) if any(row)), [])
 
 
 def is_header(cells: Sequence[str]) -> bool:

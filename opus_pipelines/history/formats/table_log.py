@@ -257,6 +257,7 @@ class TableLog:
             self._case_key, self._id_parts = name, pair
             parts.append(pair[1])
         self._names = {} if self._is_of_cases else layout.names
+        self._above: dict[str, Any] = dict.fromkeys(layout.fill)
         case_map = CaseMap(for_case, settings.columns.attributes, sink.money)
         self._settings, self._own_map = settings, case_map
         self.header = header
@@ -293,7 +294,12 @@ class TableLog:
         maps = Maps(
             CaseMap({"case": self._case_key}, None, self._sink.money), self._own_map, self._events, self._case_key
         )
-        if self._steps or self._is_of_cases or not only_one_attribute_each([*self.header, *self._added], maps):
+        if (
+            self._steps
+            or self._above
+            or self._is_of_cases
+            or not only_one_attribute_each([*self.header, *self._added], maps)
+        ):
             return None
         try:
             return RowReader(maps, self._settings, self._sink, encodes_cases, is_whole)
@@ -330,6 +336,9 @@ class TableLog:
         if not is_redacted:
             if self.is_padded:
                 fields = {k: v.strip() if isinstance(v, str) else v for k, v in fields.items()}
+            for name in self._above if values.telling(fields) else ():
+                self._above[name] = self._above[name] if values.says_nothing(fields.get(name)) else fields[name]
+                fields = fields | {name: self._above[name]}
             pairs = {name: (fields.get(day), fields.get(clock)) for name, (day, clock) in self._joined.items()}
             fields = fields | self._added | {name: values.joined_time(*pair) for name, pair in pairs.items()}
             if len(self._id_parts) > 1:

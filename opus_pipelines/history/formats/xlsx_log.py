@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Any, BinaryIO
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.history.formats.encoding_detection import header_place, is_header
+from opus_pipelines.history.formats.encoding_detection import header_place, is_header, with_groups
 from opus_pipelines.history.formats.table_log import TableLog, column_names
 from opus_pipelines.history.records.assembler import Assembler
 from opus_pipelines.history.records.source_settings import SourceSettings
@@ -125,7 +125,7 @@ class Workbook:
         head = header_place([rows[number] for number in numbers])[0] if numbers else 0
         if len(numbers) < head + 2 or len(filled) < 2:
             return None
-        names = rows[numbers[head]]
+        names = with_groups(rows[numbers[head]], rows[numbers[head - 1]] if head else [])
         # what stands in a column without a name is a remark beside the table, unless every row has it
         places = [p for p, name in enumerate(names) if name or all(rows[n][p] for n in numbers[head + 1 :])]
         if not is_header([names[p] for p in places if names[p]]):

@@ -176,6 +176,9 @@ class TableLayout(Section):
         description="columns with the end of each of `steps`, in the same order: those have its begin then, and the "
         "activity is what both names have in common",
     )
+    fill: TextList = Field(
+        [], description="columns whose empty cells have the value above, as in reports that print an id once"
+    )
     names: dict[str, str] = Field(
         {},
         description='the name of each activity that the table states as a code, e.g. names = { "020" = "Send fine" }',

@@ -1,6 +1,6 @@
 """Finds tables that are laid out otherwise than with one row for each event: a row for each case, or two tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,6 +37,7 @@ from opus_pipelines.history.records.formats import TABLES
 from opus_pipelines.history.records.source_settings import common_name
 
 MOST_TABLES = 6  # files up to which each is looked at
+MOST_PRINTED = 0.7  # rows that state an id, in a report that prints it once a case
 REFERRED = 0.8  # share of the cases of a table of events that a table of cases has
 _FROM_TO = _known("from to von bis van tot de a à desde hasta da até ate from until entry exit in out")
 _ENDS = ROLES["start"] | ROLES["end"] | _FROM_TO
@@ -274,4 +275,30 @@ def arranged(
         sample = long_form(sample, pairs)
         long = ("activity", "start", "end") if "ends" in sample.table else ("activity", "time")
         roles = {"case": case} | dict(zip(long, sample.header[-len(long) :], strict=True))
+    if sample is not None and (ids := printed_once(sample)):
+        column = Column(ids, tuple(_from_above(sample.columns[ids].values)))
+        sample = replace(
+            sample,
+            columns=sample.columns | {ids: column},
+            table=sample.table | {"fill": [ids]},
+            notes=sample.notes | {"fill": f"assumed: a row without {ids!r} belongs to the one above"},
+            _groups={},
+        )
     return files, kinds, sample, replace(stated, columns={**roles, **stated.columns})
+
+
+def printed_once(sample: TableSample) -> str | None:
+    """Returns the column of ids that stand in the first row of their case alone; None where there is none."""
+    for name, column in sample.columns.items():
+        is_id = names_role(name, "case") or NUMBERING & set(words_of(name))
+        is_once = len(column.counts) == len(column.filled) and 1 < len(column.filled) <= MOST_PRINTED * sample.rows
+        if is_id and is_once and column.values[0].strip() and not is_time(column):
+            return name
+    return None
+
+
+def _from_above(values: Sequence[str]) -> Iterator[str]:
+    above = ""
+    for value in values:
+        above = value if value.strip() else above
+        yield above

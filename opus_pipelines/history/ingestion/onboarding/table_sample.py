@@ -21,7 +21,13 @@ import pyarrow.parquet as pq
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.history.columns.csv_blocks import FIELD_BYTES
 from opus_pipelines.history.formats.csv_log import is_padded
-from opus_pipelines.history.formats.encoding_detection import Encoding, detect_file_encoding, table_head
+from opus_pipelines.history.formats.encoding_detection import (
+    Encoding,
+    detect_file_encoding,
+    row_above,
+    table_head,
+    with_groups,
+)
 from opus_pipelines.history.formats.table_log import column_names, refuse_object_centric
 from opus_pipelines.history.records.activity_kinds import words_of
 from opus_pipelines.history.records.files import folder_values, open_data, placed
@@ -240,7 +246,9 @@ def _workbook(path: Path, sheets: Sequence[str]) -> TableSample:
         name: Column(name, tuple(_text(row[place]) for row in rows)) for place, name in enumerate(found[0].header)
     }
     names = [sheet.name for sheet in found]
-    return TableSample(columns, len(rows), table={"sheet": names} if len(book.tables) > 1 or sheets else {})
+    others = [repr(sheet.name) for sheet in book.tables if sheet.name not in names]
+    notes = {"sheet": f"assumed; not read: {', '.join(others)}"} if others else {}
+    return TableSample(columns, len(rows), table={"sheet": names} if others or sheets else {}, notes=notes)
 
 
 def json_sample(path: Path, most: int = ROWS) -> TableSample:
@@ -261,9 +269,10 @@ def _csv(path: Path) -> TableSample:
         above, delimiter = table_head(file.read(_HEAD).decode(encoding.name, "replace"))
     csv.field_size_limit(FIELD_BYTES)
     with open_data(path) as file, io.TextIOWrapper(file, encoding=encoding.name, errors="replace", newline="") as text:
-        lines = csv.reader(islice(text, above, None), delimiter=delimiter)
+        groups = row_above(list(islice(text, above)), delimiter)
+        lines = csv.reader(text, delimiter=delimiter)
         written = next(lines, [])
-        header = column_names(name.strip() for name in written)
+        header = column_names(with_groups([name.strip() for name in written], groups))
         rows = [row for row in islice(lines, ROWS) if len(row) == len(header)]
         rows = [[cell.strip() for cell in row] for row in rows] if is_padded(written) else rows
     refuse_object_centric(header)

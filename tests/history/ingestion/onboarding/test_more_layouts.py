@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 import pyarrow.parquet as pq
 import pytest
 
@@ -199,6 +200,41 @@ def test_cells_of_one_width_have_no_blanks(tmp_path: Path) -> None:
     cases, _, actors = understood(file)
     assert cases["V1", None] == ["Prüfen", "Buchen", "Senden"]
     assert actors == {"P0", "P1", "P2"}
+
+
+def test_an_id_that_is_printed_once_a_case(tmp_path: Path) -> None:
+    file, rows, before = tmp_path / "a.csv", [], ""
+    for row in log():
+        case, _, rest = row.partition(";")
+        rows.append(f";{rest}" if case == before else row)
+        before = case
+    file.write_text("\n".join([HEAD, *rows]))
+    cases, toml, _ = understood(file)
+    assert cases == {(f"V{n}", None): ["Prüfen", "Buchen", "Senden"][: 2 + n % 2] for n in range(1, 21)}
+    assert 'fill = ["Vorgangsnr."]' in toml
+
+
+@pytest.mark.parametrize("is_workbook", [False, True])
+def test_a_header_of_two_rows(tmp_path: Path, is_workbook: bool) -> None:
+    file = tmp_path / ("a.xlsx" if is_workbook else "a.csv")
+    head = (
+        ["Vorgang", "", "Beginn", "", "Ende", "", "Wer"],
+        ["Nummer", "Tätigkeit", *["Datum", "Uhrzeit"] * 2, "Bearbeiter"],
+    )
+    rows = [[f"V{n}", step, f"{n:02}.01.2024", f"1{m}:00", f"{n:02}.01.2024", f"1{m}:30", "Ann"] for n in range(1, 21)
+            for m, step in enumerate(STEPS)]  # fmt: skip
+    if is_workbook:
+        book = openpyxl.Workbook()
+        for row in (*head, *rows):
+            book.active.append([cell or None for cell in row])
+        book.create_sheet("Kunden").append(["Nummer", "Region"])
+        book["Kunden"].append(["V1", "Nord"])
+        book.save(file)
+    else:
+        file.write_text("\n".join(";".join(row) for row in (*head, *rows)))
+    cases, toml, actors = understood(file)
+    assert cases == {(f"V{n}", None): STEPS for n in range(1, 21)}
+    assert ('end = ["Ende Datum", "Ende Uhrzeit"]' in toml, "'Kunden'" in toml, actors) == (True, is_workbook, {"Ann"})
 
 
 def test_a_file_that_is_not_like_the_others_ends_init(tmp_path: Path) -> None:
