@@ -22,7 +22,7 @@ from lxml import etree
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.intakes.documents.document import MAX_CHARACTERS, Document, DocumentText, Layout, counts, front
 from opus_pipelines.intakes.documents.office import DRAWING as _A
-from opus_pipelines.intakes.documents.office import Theme, drawn, named, open_package, theme_of
+from opus_pipelines.intakes.documents.office import EmbeddedPictures, Theme, drawn, named, open_package, theme_of
 from opus_pipelines.intakes.visibility import unseen
 from opus_pipelines.intakes.visibility.unseen import WHITE, Colour, Unseen, is_like, tinted
 
@@ -301,6 +301,7 @@ def _number(text: str | None, default: float) -> float:
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _DELETED = {_W + "del", _W + "moveFrom"}
 _CHARACTERS = {_W + "tab": " ", _W + "br": "\n", _W + "cr": "\n", _W + "noBreakHyphen": "-"}
+_EMBED = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}embed"
 _PICTURES = {_W + "drawing", _W + "pict", _W + "object"}
 
 
@@ -320,11 +321,11 @@ def read(document: Document) -> DocumentText:
     ground = body.find(_W + "background")
     colours = theme_of(theme)
     page = named(ground.get(_W + "color"), colours) if ground is not None else None
-    walk = _Walk(_style_names(styles), WordView(styles, colours, page))
-    walk.read(body)
+    walk = _Walk(_style_names(styles), WordView(styles, colours, page), document)
+    walk.read(body, main.rels)
     for relation in (RT.FOOTNOTES, RT.ENDNOTES):
         if notes := _related(main, relation):
-            walk.read(parse_xml(notes))
+            walk.read(parse_xml(notes), {})
     text = walk.layout.text
     if walk.layout.length > MAX_CHARACTERS:
         text, beyond = front(text)
@@ -337,15 +338,18 @@ def read(document: Document) -> DocumentText:
             walk.notes.append(thing)
     if any(_has_text(part.blob) for part in _headers_and_footers(main)):
         walk.notes.append("the page headers and footers")
-    return DocumentText(text, (*counts(walk.left_out), *walk.unseen.notes, *walk.notes))
+    left_out = (*counts(walk.left_out), *walk.unseen.notes, *walk.notes, *walk.pictures.notes)
+    return DocumentText(text, left_out, scanned=walk.pictures.read)
 
 
 class _Walk:
     """Walks once over a part without recursion; paragraphs may lie in tables inside paragraphs."""
 
-    def __init__(self, styles: dict[str, str], view: WordView) -> None:
+    def __init__(self, styles: dict[str, str], view: WordView, document: Document) -> None:
         self.layout = Layout()
         self.unseen = Unseen()
+        self.pictures = EmbeddedPictures(document, self.unseen)
+        self._shown: list[str] = []  # texts of the pictures of the open paragraph, which come behind it
         self._view = view
         self.left_out: Counter[str] = Counter()
         self.notes: list[str] = []
@@ -353,7 +357,9 @@ class _Walk:
         self._paragraphs: list[list[str]] = []
         self._rows: list[list[str]] = []
 
-    def read(self, root: Any) -> None:
+    def read(self, root: Any, related: Any) -> None:
+        """Reads a part; `related` has the parts that it names, such as its pictures, by their ids."""
+        self._related = related
         walker = etree.iterwalk(root, events=("start", "end"))
         for event, element in walker:
             if self.layout.length > MAX_CHARACTERS:
@@ -394,7 +400,20 @@ class _Walk:
         elif self._paragraphs and tag in _CHARACTERS and element.getparent().tag == _W + "r":
             self._paragraphs[-1].append(_CHARACTERS[tag])
         elif tag in _PICTURES and element.find(f".//{_W}t") is None:
-            self.left_out["picture or drawing"] += 1
+            text = self.pictures.text(self._blob(element))
+            if text and self._rows and self._rows[-1]:
+                self._rows[-1][-1] += " " + text.replace("\n", " ")
+            elif text:
+                self._shown.append(text)
+            else:
+                self.left_out["picture or drawing"] += 1
+
+    def _blob(self, drawing: Any) -> bytes | None:
+        """Returns the picture of a drawing; None where it has none inside the document, or several."""
+        ids = {blip.get(_EMBED) for blip in drawing.iter(_A + "blip")} - {None}
+        related = self._related.get(ids.pop()) if len(ids) == 1 else None
+        blob: bytes | None = None if related is None or related.is_external else related.target_part.blob
+        return blob
 
     def _close(self, element: Any) -> None:
         if element.tag == _W + "p" and self._paragraphs and not _inside(element, _DELETED | {_FALLBACK}):
@@ -403,6 +422,9 @@ class _Walk:
                 self._rows[-1][-1] += " " + text
             else:
                 self.layout.add(text, *self._kind(element))
+            for shown in self._shown:
+                self.layout.add(shown)
+            self._shown.clear()
         elif element.tag == _W + "tr" and self._rows:
             cells = self._rows.pop()
             if self._rows and self._rows[-1]:

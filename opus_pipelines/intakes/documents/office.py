@@ -14,9 +14,10 @@ from opus_pipelines.intakes.documents.document import (
     MAX_SHEET_BYTES,
     MAX_UNPACKED_BYTES,
     MIB,
+    PARTIAL,
     Document,
 )
-from opus_pipelines.intakes.visibility.unseen import BLACK, WHITE, Colour, of_hex, tinted
+from opus_pipelines.intakes.visibility.unseen import BLACK, WHITE, Colour, Unseen, of_hex, tinted
 
 DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 THEME = (
@@ -95,6 +96,35 @@ def drawn(fill: Any, theme: Theme) -> tuple[Colour, float] | None:
 def _share(text: str | None) -> float:
     match = re.fullmatch(r"(-?\d+)(%?)", text or "")
     return min(1.0, max(0.0, int(match[1]) / (100 if match[2] else 100_000))) if match else 0.0
+
+
+class EmbeddedPictures:
+    """Reads the pictures inside an Office document by OCR, where it is installed, up to the document's most.
+
+    `read`: how many were. `notes`: those of which a part was not read, or not surely.
+    """
+
+    def __init__(self, document: Document, unseen: Unseen) -> None:
+        self._most, self._unseen = document.most_scanned, unseen
+        self.read, self.notes = 0, list[str]()
+
+    def text(self, content: bytes | None) -> str:
+        """Returns the text that a picture shows; "" where it shows none or is not read."""
+        from PIL import Image  # here, because only pictures need what it loads
+
+        from opus_pipelines.intakes.documents import pictures
+
+        if content is None or self.read >= self._most or not pictures.is_there():
+            return ""
+        self.read += 1
+        try:
+            with Image.open(BytesIO(content)) as picture:
+                found = pictures.page_of(picture, self._unseen)
+        except Exception:  # a form that Pillow lacks, or one too large, costs no text of the document
+            return ""
+        partial = [f"picture {self.read}: {PARTIAL}"] if found.is_partial else []
+        self.notes += partial or pictures.unsure(self.read, found.confidence, "picture")
+        return found.text
 
 
 _DECLARES = re.compile(rb"<!(DOCTYPE|ENTITY)")

@@ -101,9 +101,9 @@ def read(document: Document) -> DocumentText:
     )
 
 
-def unsure(number: int, confidence: float) -> list[str]:
+def unsure(number: int, confidence: float, thing: str = "page") -> list[str]:
     """Returns the note on a page whose confidence is low; none where it is not."""
-    return [f"page {number} was {UNSURE} ({confidence:.2f})"] if confidence < LEAST_CONFIDENCE else []
+    return [f"{thing} {number} was {UNSURE} ({confidence:.2f})"] if confidence < LEAST_CONFIDENCE else []
 
 
 def place_of(down: float, confidence: float) -> str:

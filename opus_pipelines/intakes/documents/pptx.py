@@ -20,7 +20,7 @@ from pptx.util import Emu
 
 from opus_pipelines.intakes.documents.document import MAX_CHARACTERS, MAX_PAGES, Document, DocumentText, Layout, counts
 from opus_pipelines.intakes.documents.office import DRAWING as _A
-from opus_pipelines.intakes.documents.office import Theme, drawn, open_package, theme_of
+from opus_pipelines.intakes.documents.office import EmbeddedPictures, Theme, drawn, open_package, theme_of
 from opus_pipelines.intakes.visibility import unseen
 from opus_pipelines.intakes.visibility.unseen import BLACK, LEAST_OPACITY, WHITE, Colour, Unseen, is_like, over
 
@@ -199,7 +199,7 @@ def read(document: Document) -> DocumentText:
     deck = Presentation(stream)
     slides = list(deck.slides)
     layout, left_out, notes, unseen = Layout(), Counter[str](), [], Unseen(document.asides)
-    places: dict[int, str] = {}
+    places, pictures = dict[int, str](), EmbeddedPictures(document, unseen)
     shown = [slide for slide in slides if slide.element.get("show") not in ("0", "false")]
     left_out["hidden slide"] = len(slides) - len(shown)
     for number, slide in enumerate(shown):
@@ -208,20 +208,25 @@ def read(document: Document) -> DocumentText:
             break
         view = SlideView(slide, deck.slide_width or 0, deck.slide_height or 0, _theme(slide))
         first = layout.lines + (2 if layout.length else 0)
-        _Slide(slide, view, unseen, left_out).read(layout)
+        _Slide(slide, view, unseen, left_out, pictures).read(layout)
         places |= dict.fromkeys(range(first, layout.lines + 1), f"slide {slides.index(slide) + 1}")
     if "ppt/vbaProject.bin" in names:
         notes.append("macros, which are never run")
     if any(name.startswith("ppt/comments/") for name in names):
         notes.append("the comments")
-    return DocumentText(layout.text, (*counts(left_out), *unseen.notes, *notes), places=places)
+    return DocumentText(
+        layout.text, (*counts(left_out), *unseen.notes, *notes, *pictures.notes), places=places, scanned=pictures.read
+    )
 
 
 class _Slide:
     """Reads one slide: first finds from back to front what is seen, then writes it, title first."""
 
-    def __init__(self, slide: Any, view: SlideView, unseen: Unseen, left_out: Counter[str]) -> None:
+    def __init__(
+        self, slide: Any, view: SlideView, unseen: Unseen, left_out: Counter[str], pictures: EmbeddedPictures
+    ) -> None:
         self._slide, self._view, self._unseen, self._left_out = slide, view, unseen, left_out
+        self._pictures = pictures
 
     def read(self, layout: Layout) -> None:
         """Adds the slide to a layout."""
@@ -241,7 +246,9 @@ class _Slide:
                 for row in rows:
                     layout.row(row)
             elif shape.element.tag.endswith("}pic"):
-                self._left_out["picture"] += 1
+                text = "" if self._view.passes(shape) else self._pictures.text(_blob(shape))
+                self._left_out["picture"] += not text
+                layout.add(text)
             elif shape.element.tag.endswith("}graphicFrame"):
                 self._left_out["chart or diagram"] += 1
         if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame) is not None:
@@ -277,6 +284,14 @@ class _Slide:
             else:
                 self._unseen.hide(why, text or " ")
         return "".join(parts)
+
+
+def _blob(shape: Any) -> bytes | None:
+    try:
+        blob: bytes = shape.image.blob
+    except (AttributeError, KeyError, ValueError):  # a picture that is linked, or a film
+        return None
+    return blob
 
 
 def _theme(slide: Any) -> Any:

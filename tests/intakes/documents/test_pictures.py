@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -124,3 +125,46 @@ def test_a_page_of_which_much_is_not_read_is_no_text(read: Any, name: str, form:
     text, left_out = read(name, saved([page], form))
     assert text is None
     assert "only a part" in left_out
+
+
+def word(*contents: bytes) -> bytes:
+    """A Word document with a sentence, and behind it each picture."""
+    from docx import Document as Word
+
+    made, out = Word(), io.BytesIO()
+    made.add_paragraph("See the rules:")
+    for content in contents:
+        made.add_picture(io.BytesIO(content))
+    made.add_paragraph("Then close the case.")
+    made.save(out)
+    return out.getvalue()
+
+
+def slides(*contents: bytes) -> bytes:
+    """A presentation of one slide with each picture."""
+    from pptx import Presentation
+
+    deck, out = Presentation(), io.BytesIO()
+    slide = deck.slides.add_slide(deck.slide_layouts[6])
+    for content in contents:
+        slide.shapes.add_picture(io.BytesIO(content), 0, 0)
+    deck.save(out)
+    return out.getvalue()
+
+
+@needs_ocr
+def test_pictures_inside_office_documents_are_read_in_their_place() -> None:
+    page, logo = saved([picture(RULES)], "PNG"), saved([Image.new("RGB", (90, 60), "red")], "PNG")
+    _, of_word = preprocess(Document.of_bytes("a.docx", word(page, logo)))
+    assert lines_of(of_word.text) == ["See the rules:", *RULES, "Then close the case."]
+    assert (of_word.left_out, of_word.scanned) == (("1 picture or drawing",), 2)
+    _, of_slides = preprocess(Document.of_bytes("a.pptx", slides(page)))
+    assert (lines_of(of_slides.text), of_slides.left_out, of_slides.scanned) == (list(RULES), (), 1)
+
+
+@needs_ocr
+def test_no_more_pictures_of_an_office_document_are_read_than_allowed_and_the_others_are_counted() -> None:
+    page = saved([picture(RULES)], "PNG")
+    document = replace(Document.of_bytes("a.docx", word(page, page)), most_scanned=1)
+    _, found = preprocess(document)
+    assert (lines_of(found.text).count(RULES[0]), found.left_out) == (1, ("1 picture or drawing",))
