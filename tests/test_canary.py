@@ -156,6 +156,8 @@ def test_what_one_client_gave_reaches_no_other_and_goes_when_it_is_forgotten(
     (best, *_) = [row for row in json.loads(capsys.readouterr().out) if row["rank"] == 1]
     pages = tmp_path / "pages"
     assert opus("report", "--client", OTHER, "--out", str(pages)) == 0
+    for form in ("bpmn", "mermaid", "json"):
+        assert opus("export", best["workflow_id"], "--to", form) == 0
     assert opus("explain", best["workflow_id"]) == 0
     for step in STEPS[:2]:
         assert opus("explain", best["workflow_id"], "--evidence", step, "--limit", "500") == 0
