@@ -31,9 +31,7 @@ run: .venv/.installed $(SAMPLE)/.written ## install, write the sample, rebuild, 
 	$(OPUS) train --backend intention
 	$(OPUS) generate --intakes $(SAMPLE)/intakes
 	$(OPUS) best --top 1 --truth $(SAMPLE)/truth.json
-	echo "parts      USD a piece of work by the truth, measured for the release (benchmarks/parts.py) and not in this run:"
-	echo "           these contracts: similar cases 2.5, the trained model 0; letters alone: the trained model 35.8;"
-	echo "           clients without history: their own procedure 72.3, similar cases 49.0, the graph's edges 5.5 [-2.4, 15.9]"
+	$(BIN)/python scripts/parts_lines.py benchmarks/results/parts.json
 	echo "sample     $(abspath $(SAMPLE))"
 	echo "lake       $(abspath $(LAKE))"
 	echo "SQL views  $(abspath $(LAKE))/views.sql  (duckdb -init $(LAKE)/views.sql)"

@@ -6,10 +6,10 @@
     PYTHONPATH=. .venv/bin/python benchmarks/parts.py sopbench WORK INTAKES.jsonl SCORER.py DATA [--every N]
     PYTHONPATH=. .venv/bin/python benchmarks/parts.py plans WORK SCORER.py DATA [--by combination] [--every N]
 
-Each takes --only NAME,NAME for some of the ablations.
+Each takes --only NAME,NAME for some of the ablations, and --results benchmarks/results/parts.json for the figures.
 
 - sample: WORK has a lake of `opus sample`, `opus rebuild` and, for trained models, `opus train`. The Reward is
-  simulated from the truth that the sample was drawn from.
+  that of the truth which the sample was drawn from, as `opus best --truth` has it.
 - clients: intakes of a client whose own history was taken away before the rebuild. For each seed a sample is written
   below WORK, and a lake for each client. With --twins every client that is alone in its industry gets a second client,
   so that each can be left out: it has the same processes, drawn anew, and names of its own for the tasks. With --apart
@@ -58,13 +58,14 @@ from opus_pipelines.lwm.retrieval.case_memory import ContractCatalogue
 from opus_pipelines.lwm.retrieval.intentions import intentions
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.quality.sample.cases import draw_cases
+from opus_pipelines.quality.sample.reward_by_truth import PlannedStep, earned_usd
 from opus_pipelines.quality.sample.sources import SOURCES, Source, snake
 from opus_pipelines.quality.sample.write import WRITERS
 from opus_pipelines.quality.systems import ABLATIONS, NO_ABLATION, Ablation, applies
 from opus_pipelines.wkg.snapshot import Snapshot
 from opus_pipelines.workflow.metrics.plan_scores import f1, interval
 from tests.quality.sample.optimum import best_steps
-from tests.quality.sample.simulate import simulate_chain, simulate_workflow
+from tests.quality.sample.simulate import expected_reward
 
 T, R = TypeVar("T"), TypeVar("R")
 WHOLE = NO_ABLATION.name
@@ -174,19 +175,33 @@ class Table:
             self.chosen[name] += tasks
         self.groups += other.groups
 
-    def show(self, title: str) -> None:
-        """Prints a line for each row: its mean, the whole system less it, and the share of changed workflows."""
-        print(f"\n{title}, n = {len(self.groups)}")
-        print(f"{'':34}{'mean':>9}{'interval':>22}{'whole less it':>15}{'interval':>22}{'changed':>9}")
+    def rows(self) -> dict[str, dict[str, Any]]:
+        """Returns by row its mean with an interval, the whole system less it, and the share of changed workflows."""
+        found: dict[str, dict[str, Any]] = {}
         for name, values in self.values.items():
-            line = f"{name:34}{np.mean(values):9.3f}{shown(interval(values, self.groups)):>22}"
+            found[name] = {"mean": float(np.mean(values)), "interval": interval(values, self.groups)}
             if name != WHOLE and WHOLE in self.values:
                 less = (np.array(self.values[WHOLE]) - np.array(values)).tolist()
-                line += f"{np.mean(less):15.3f}{shown(interval(less, self.groups)):>22}"
+                found[name] |= {"worth": float(np.mean(less)), "worth_interval": interval(less, self.groups)}
             if name != WHOLE and name in self.chosen:
                 other = [a != b for a, b in zip(self.chosen[name], self.chosen[WHOLE], strict=True)]
-                line += f"{np.mean(other):9.2f}"
-            print(line, flush=True)
+                found[name]["changed"] = float(np.mean(other))
+        return found
+
+    def show(self, title: str, results: Path | None = None, key: str = "") -> None:
+        """Prints a line for each row; with `results` also keeps them in that file, under `key`."""
+        print(f"\n{title}, n = {len(self.groups)}")
+        print(f"{'':34}{'mean':>9}{'interval':>22}{'whole less it':>15}{'interval':>22}{'changed':>9}")
+        rows = self.rows()
+        for name, row in rows.items():
+            line = f"{name:34}{row['mean']:9.3f}{shown(row['interval']):>22}"
+            line += f"{row['worth']:15.3f}{shown(row['worth_interval']):>22}" if "worth" in row else ""
+            print(line + (f"{row['changed']:9.2f}" if "changed" in row else ""), flush=True)
+        if results is not None:
+            kept = json.loads(results.read_text()) if results.is_file() else {}
+            rounded = json.loads(json.dumps(rows), parse_float=lambda text: round(float(text), 3))
+            kept[key] = {"what": title, "intakes": len(self.groups), "rows": rounded}
+            results.write_text(json.dumps(kept, indent=1) + "\n")
 
 
 def shown(bounds: tuple[float, float]) -> str:
@@ -200,7 +215,7 @@ def sample(arguments: argparse.Namespace) -> None:
     truth, asked = with_kinds(arguments.work, bench.asked)
     table.groups += list(range(len(asked)))
     made = add_rewards(table, bench, asked, truth, arguments)
-    table.show("sample: Reward simulated from the truth, USD an intake")
+    table.show("sample: Reward by the truth, USD an intake", arguments.results, "sample")
     new = [n for n, m in enumerate(made) if m and not bench.index.is_known_variant(m.ranked[0][1].tasks)]
     whole = np.array(table.values[WHOLE])
     less = whole[new] - np.maximum(*(np.array(table.values[name]) for name in LOOKUPS))[new]
@@ -224,13 +239,13 @@ def add_rewards(
     truth: dict[str, Any],
     arguments: argparse.Namespace,
 ) -> list[Ranked | None]:
-    """Adds the simulated rewards of the systems, the look-ups and the best; returns what the whole system made."""
+    """Adds the rewards of the systems, the look-ups and the best; returns what the whole system made."""
     whole: list[Ranked | None] = []
     model = bench.model()
     for system in systems_of(arguments, model):
         made = bench.made(system, asked, model)
         whole = whole or made
-        table.values[system.name] += [simulated_reward(truth, a, m) for a, m in zip(asked, made, strict=True)]
+        table.values[system.name] += [reward_by_truth(truth, a, m) for a, m in zip(asked, made, strict=True)]
         table.chosen[system.name] += [_ids(m) for m in made]
         print(f"{system.name}: done", file=sys.stderr, flush=True)
     for name in LOOKUPS:
@@ -255,8 +270,8 @@ def clients(arguments: argparse.Namespace) -> None:
             for table in (tables.setdefault(name, Table()), every):
                 table.add(found)
     for name, table in tables.items():
-        table.show(f"{name} left out: USD an intake by the truth")
-    every.show("all of them: USD an intake by the truth")
+        table.show(f"{name} left out: USD an intake by the truth", arguments.results, f"clients: {name}")
+    every.show("all of them: USD an intake by the truth", arguments.results, "clients: all")
 
 
 def measure(bench: Bench, left_out: Sequence[Source], arguments: argparse.Namespace) -> Table:
@@ -345,7 +360,7 @@ def sopbench(arguments: argparse.Namespace) -> None:
             scored = zip(asked, steps, strict=True)
             table.values[name] = [tasks[a.intake.folder]["gold"].score(s)[measure_name] for a, s in scored]
             table.chosen[name] = [tuple(s) for s in steps]
-        table.show(f"sopbench, {measure_name}")
+        table.show(f"sopbench, {measure_name}", arguments.results, f"sopbench: {measure_name}")
 
 
 def plans(arguments: argparse.Namespace) -> None:
@@ -364,7 +379,7 @@ def plans(arguments: argparse.Namespace) -> None:
             wanted = [list(dict.fromkeys(row["plan"])) for row in gold]
             table.values[name] = [f1(of(own), of(right)) for own, right in zip(steps, wanted, strict=True)]
             table.chosen[name] = [tuple(s) for s in steps]
-        table.show(f"plans, F1 of {measure_name}")
+        table.show(f"plans, F1 of {measure_name}", arguments.results, f"plans: {measure_name}")
 
 
 def _steps_of_all(bench: Bench, asked: list[Asked], arguments: argparse.Namespace) -> dict[str, list[list[str]]]:
@@ -377,11 +392,13 @@ def _steps_of_all(bench: Bench, asked: list[Asked], arguments: argparse.Namespac
     return found | {name: [_keys(bench.looked_up(name, a.intake)) for a in asked] for name in LOOKUPS}
 
 
-def simulated_reward(truth: dict[str, Any], asked: Asked, made: Ranked | None) -> float:
+def reward_by_truth(truth: dict[str, Any], asked: Asked, made: Ranked | None) -> float:
     """The Reward of the rank-1 workflow by the sample's truth, in dollars; 0 where there is none."""
     if made is None:
         return 0.0
-    return simulate_workflow(truth, str(asked.intake.industry), made.ranked[0][1].workflow, str(asked.kind)).mean_reward
+    best = made.ranked[0][1]
+    starts = best.evaluation.start_ms
+    return expected_reward(truth, str(asked.intake.industry), best.workflow, str(asked.kind), starts)
 
 
 def looked_up_reward(truth: dict[str, Any], asked: Asked, case: SimilarCase | None, bench: Bench) -> float:
@@ -389,8 +406,9 @@ def looked_up_reward(truth: dict[str, Any], asked: Asked, case: SimilarCase | No
     if case is None:
         return 0.0
     tasks = [bench.index.graph.tasks[t] for t in first_occurrences(case.tasks)]
-    steps = [(t.title, str(t.execution_modes[0].actor_kind), t.execution_modes[0].model) for t in tasks]
-    return simulate_chain(truth, str(asked.intake.industry), steps, asked.intake.gain_usd, kind=asked.kind).mean_reward
+    modes = [(str(t.execution_modes[0].actor_kind), t.execution_modes[0].model) for t in tasks]
+    steps = [PlannedStep(t.title, mode, n, n + 1) for n, (t, mode) in enumerate(zip(tasks, modes, strict=True))]
+    return earned_usd(truth, str(asked.intake.industry), str(asked.kind), asked.intake.gain_usd or 0.0, steps)
 
 
 def _actions(bench: Bench, made: Ranked | None) -> list[str]:
@@ -436,6 +454,7 @@ def main() -> int:
     for name, one in found.items():
         one.add_argument("work", type=Path)
         one.add_argument("--only", default="", help="names of ablations, comma-separated; default: all that apply")
+        one.add_argument("--results", type=Path, help="a JSON file that keeps the figures; `make run` shows some")
         one.set_defaults(run=sets[name])
     found["clients"].add_argument("--seeds", default="0")
     found["clients"].add_argument("--twins", action="store_true", help="a second client in industries with one")

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 # stages after it.
 ALGORITHM_VERSIONS: dict[str, int] = {
     # reading event logs: formats, columns, costs, outcomes, privacy (history/implementations, sources, rejects)
-    "history": 3,
+    "history": 4,
     "embedding": 2,  # texts to vectors (wkg/embeddings, wkg/*_vectors); the cache of vectors starts anew, too
     "resolution": 2,  # task resolution: which raw names are one task (wkg/task_aliases)
     "mining": 4,  # the aggregates of one source: the SQL in sql/wkg, cases, evidence of activities

@@ -12,6 +12,7 @@ wait, and the waiting time is NULL.
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from math import fsum
 from operator import itemgetter
 from pathlib import Path
@@ -37,6 +38,8 @@ _MERGED = (
     "title description instructions actor actor_kind model cost_usd cost_compute_usd cost_model_usd cost_human_usd "
     "cost_basis tokens_in tokens_out memory_gb threads success inputs outputs"
 ).split()
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class WorkEvidence:
@@ -561,18 +564,20 @@ def quarantined_event(case_id: str, event: Event, cause: Cause, redactor: Redact
 def event_record(case_id: str, event: Event) -> str:
     """Returns what was read of an event, as text."""
     task = event.task
-    return canonical({"case": case_id, "activity": task.task_key, "time": event.time, "attributes": task.attributes})
+    time = (
+        None if event.time is None else (_EPOCH + timedelta(microseconds=event.time)).isoformat().replace("+00:00", "Z")
+    )
+    return canonical({"case": case_id, "activity": task.task_key, "time": time, "attributes": task.attributes})
 
 
 def _quarantined_record(position: int, record: str, case_id: str, cause: Cause, redactor: Redactor) -> Reject:
-    reason = (
-        f"it is usable, but its case is put aside whole: {cause.path}, position {cause.position:,} cannot be "
-        f"used ({cause.code})"
-    )
+    path = redactor.reason(cause.path)  # nothing else of the reason comes from a file
+    place = f"{path}, position {cause.position:,}"
+    reason = f"it is usable, but its case is put aside whole: {place} cannot be used ({cause.code})"
     return Reject(
         position,
         "case_quarantined",
-        redactor.reason(reason),
+        reason,
         redactor.record(record),
         redactor.identity(case_id),
         cause,

@@ -7,7 +7,6 @@ IndexIVFFlat; Jégou, Douze and Schmid 2011), and a search reads as many lists a
 import json
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,14 +31,14 @@ _KIND, _INNER_PRODUCT = b"IxFI", 0
 
 
 class Selection:
-    """The rows of an index among which a search looks; `mask` is boolean [rows]."""
+    """What a search looks among: `mask` [rows of a table], and how many of these rows each entry of an index has."""
 
-    def __init__(self, mask: "np.ndarray") -> None:
+    def __init__(self, mask: "np.ndarray", counts: "np.ndarray") -> None:
         import faiss
         import numpy as np
 
-        self.mask, self.size = mask, int(mask.sum())
-        self._bits = np.packbits(mask, bitorder="little")  # FAISS reads them where they lie
+        self.mask, self.counts, self.size = mask, counts, int((counts > 0).sum())
+        self._bits = np.packbits(counts > 0, bitorder="little")  # FAISS reads them where they lie
         self.selector = faiss.IDSelectorBitmap(len(self._bits), faiss.swig_ptr(self._bits))
 
 
@@ -189,8 +188,6 @@ def distinct(vectors: "np.ndarray") -> "tuple[np.ndarray, np.ndarray]":
     """Returns the places of the distinct rows of float32[n, d], and for every row the number of its distinct one."""
     import numpy as np
 
-    if not len(vectors):
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
     rows = np.ascontiguousarray(vectors).view(np.dtype((np.void, vectors.dtype.itemsize * vectors.shape[1])))
     _, first, entries = np.unique(rows.ravel(), return_index=True, return_inverse=True)
     return first, entries
@@ -209,22 +206,19 @@ class RowSearch:
         first, entries = distinct(vectors)
         self.has_vector = np.zeros(size, bool)
         self.has_vector[rows] = True
-        order = np.argsort(entries, kind="stable")
-        self._rows, self._ends = np.asarray(rows)[order], np.cumsum(np.bincount(entries, minlength=len(first)))
-        numbered = map(str, range(len(first)))
-        self._index = index or VectorIndex.build(list(numbered), vectors[first], exact_up_to=None)
+        self._rows = np.asarray(rows)[np.argsort(entries, kind="stable")]
+        self._begins = np.array([0, *np.cumsum(np.bincount(entries, minlength=len(first)))])
+        self._index = index or VectorIndex.build([str(n) for n in range(len(first))], vectors[first], exact_up_to=None)
         if len(self._index) != len(first):
             raise LakeError(f"the index holds {len(self._index)} vectors of {len(first)}; rebuild the snapshot")
 
-    def among(self, mask: "np.ndarray") -> "RowSelection":
+    def among(self, mask: "np.ndarray") -> Selection:
         """Returns a selection of the rows with a vector, for boolean [rows of the table]."""
         import numpy as np
 
-        begins = np.array([0, *self._ends[:-1]])[: len(self._ends)]
-        counts = np.add.reduceat(mask[self._rows], begins, dtype=np.int64)
-        return RowSelection(mask, counts, Selection(counts > 0))
+        return Selection(mask, np.add.reduceat(mask[self._rows], self._begins[:-1], dtype=np.int64))
 
-    def nearest(self, vector: "np.ndarray", top: int, among: "RowSelection") -> "tuple[np.ndarray, np.ndarray]":
+    def nearest(self, vector: "np.ndarray", top: int, among: Selection) -> "tuple[np.ndarray, np.ndarray]":
         """Returns the `top` most similar rows and cosines (six digits), best first, then by row.
 
         All rows as similar as the last one are there, too. There are fewer when fewer are selected.
@@ -233,27 +227,16 @@ class RowSearch:
 
         k = top + 1
         while True:
-            entries, similarities = self._index.nearest(vector, k, among.entries)
+            entries, similarities = self._index.nearest(vector, k, among)
             cosines = similarities.round(6)
             reached = np.flatnonzero(np.cumsum(among.counts[entries]) >= top)
-            is_all = k >= among.entries.size
-            if is_all or (len(reached) and cosines[-1] < cosines[reached[0]]):
+            last = cosines[reached[0]] if len(reached) else -np.inf
+            if k >= among.size or (len(cosines) and cosines[-1] < last):
                 break
             k *= 4
-        near = cosines >= (cosines[reached[0]] if len(reached) else -np.inf)
-        found = [self._rows[self._ends[e - 1] if e else 0 : self._ends[e]] for e in entries[near].tolist()]
-        if not found:
-            return np.zeros(0, np.int64), np.zeros(0, np.float32)
-        rows, values = np.concatenate(found), np.repeat(cosines[near], [len(f) for f in found])
+        found = [self._rows[self._begins[e] : self._begins[e + 1]] for e in entries[cosines >= last].tolist()]
+        rows = np.concatenate([np.zeros(0, np.int64), *found])
+        values = np.repeat(cosines[cosines >= last], [len(f) for f in found])
         rows, values = rows[among.mask[rows]], values[among.mask[rows]]
         order = np.lexsort((rows, -values))
         return rows[order], values[order]
-
-
-@dataclass(frozen=True)
-class RowSelection:
-    """Rows of a table: `mask` [rows], the number of them at each entry of a `RowSearch`, and those entries."""
-
-    mask: "np.ndarray"
-    counts: "np.ndarray"
-    entries: Selection

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from opus_pipelines.language.embedding.index import RowSearch, RowSelection, VectorIndex
+from opus_pipelines.language.embedding.index import RowSearch, Selection, VectorIndex
 from opus_pipelines.lwm.interface import SimilarCase
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.wkg.subgraphs import SubWKG, neighbourhoods, steiner
@@ -96,7 +96,7 @@ class CaseRetriever:
         self._number = np.full(self._all.num_rows, -1)
         self._number[places] = np.arange(len(places))
         self.search = RowSearch(self._vectors, places, self._all.num_rows, index)
-        self._selections: dict[str | None, RowSelection] = {}
+        self._selections: dict[str | None, Selection] = {}
         self._rows_of: dict[str | None, np.ndarray] = {}
         self._read: dict[int, SimilarCase] = {}
 
@@ -170,7 +170,7 @@ class CaseRetriever:
         cases = (_case(row, self._passive, row.get("source") in self._by_activities) for row in rows)
         return dict(zip(places, cases, strict=True))
 
-    def _allowed(self, industry: str | None) -> RowSelection:
+    def _allowed(self, industry: str | None) -> Selection:
         """Return the cases with a vector that are of the industry, where refusing was not right."""
         if industry not in self._selections:
             mask = np.zeros(self._all.num_rows, bool)

@@ -34,7 +34,7 @@ from opus_pipelines.core.statistics import wilson
 from opus_pipelines.history.records.column_mapping import unprefixed
 from opus_pipelines.intakes.elements import Element
 from opus_pipelines.intakes.intake import Intake
-from opus_pipelines.language.embedding.index import RowSearch, RowSelection
+from opus_pipelines.language.embedding.index import RowSearch, Selection
 from opus_pipelines.language.grammar.figures import money_in, number
 from opus_pipelines.lwm.retrieval.consensus import Consensus, Trace, consensus
 from opus_pipelines.lwm.retrieval.task_names import named_in
@@ -378,7 +378,7 @@ class IndustryCases:
             most *= 4
 
     @cached_property
-    def _with_text(self) -> RowSelection:
+    def _with_text(self) -> Selection:
         mask = np.zeros(self._cases.num_rows, bool)
         mask[self._rows] = self._has_text
         return self._search.among(mask)

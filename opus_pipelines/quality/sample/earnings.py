@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.quality.sample.earned import PlannedStep, best_steps, earned_usd
+from opus_pipelines.quality.sample.reward_by_truth import PlannedStep, best_steps, earned_usd
 
 if TYPE_CHECKING:
     import duckdb

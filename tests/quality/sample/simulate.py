@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.quality.sample.earned import PlannedStep, Step, earned_usd, kind_of, step_of, way_of
+from opus_pipelines.quality.sample.reward_by_truth import PlannedStep, Step, earned_usd, kind_of, step_of, way_of
 from opus_pipelines.workflow.model import OutputNode, TaskNode, Workflow
 
 __all__ = ["Step", "expected_reward", "kind_of", "simulate_chain", "simulate_workflow", "step_of", "way_of"]
@@ -111,8 +111,9 @@ def expected_reward(
     steps = []
     for name in _by_start(workflow, start_ms):
         node = tasks[name]
-        _known_way(truth, industry, node)
-        mode = (str(node.actor_kind), node.model)
+        mode = (str(node.actor_kind), node.model) if node.actor_kind else None  # a tool that no history says who does
+        if mode is not None:
+            _known_way(truth, industry, node)
         starts, ends = start_ms[name], start_ms[name] + (node.duration_ms or 0.0)
         figures = node.p, node.q, node.cost_usd, node.p_basis == ESTIMATED
         steps.append(PlannedStep(node.title, mode, starts, ends, node.is_review, *figures))

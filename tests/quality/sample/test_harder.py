@@ -9,9 +9,9 @@ from lxml import etree
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.quality.sample import write_sample
 from opus_pipelines.quality.sample.cases import draw_cases
-from opus_pipelines.quality.sample.earned import PlannedStep, best_steps, earned_usd, found_task
 from opus_pipelines.quality.sample.earnings import earnings
 from opus_pipelines.quality.sample.industries import read_industry
+from opus_pipelines.quality.sample.reward_by_truth import PlannedStep, best_steps, earned_usd, found_task
 from tests.quality.sample.conftest import Written
 from tests.quality.sample.test_write import contents
 
