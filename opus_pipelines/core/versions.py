@@ -23,7 +23,7 @@ ALGORITHM_VERSIONS: dict[str, int] = {
     "retrieval": 27,
     "lwm": 4,  # the history backend of the Large Work Model (generation/sequences); part of the model version
     # Workflow Graph, search, reviews, evaluation, ranking, confidence (generation/wfg_*, workflows/optimized)
-    "planning": 15,
+    "planning": 16,
     "generation": 11,  # the chain from an intake to its rows, and all tables of a result that no other stage makes
     "reporting": 3,  # reports/cost and reports/reward
 }

@@ -15,7 +15,14 @@ from opus_pipelines.lwm.history_backend import first_occurrences
 from opus_pipelines.lwm.interface import SimilarCase, TaskSequence
 from opus_pipelines.lwm.precedence import Pair
 from opus_pipelines.lwm.retrieval.completeness import CRITICAL_SUPPORT
-from opus_pipelines.lwm.retrieval.named_rules import REPLACED, REQUESTED, NamedRule, named_rules, requested_steps_of
+from opus_pipelines.lwm.retrieval.named_rules import (
+    LISTED,
+    REPLACED,
+    REQUESTED,
+    NamedRule,
+    named_rules,
+    requested_steps_of,
+)
 from opus_pipelines.lwm.retrieval.rule_constraints import IN_FORCE, IntakeStatements, ResolvedRule, RuleConstraints
 from opus_pipelines.lwm.retrieval.unknown_steps import UnknownStep
 from opus_pipelines.lwm.stitching import IndustryCounts
@@ -116,17 +123,33 @@ def bound_rules(
         for r in found
         if not (r.is_usual_only and (shares.get(r.tasks[0], 0.0) >= CRITICAL_SUPPORT or r.tasks[0] in needed))
     ]
-    return Bound(tuple(_without_contradictions(kept)))
+    if intake.gain_usd is not None:  # the Reward decides what is worth doing, and in which order
+        kept = [rule for rule in kept if rule.held != LISTED]
+    return Bound(tuple(_without_contradictions(_without_usual_way(kept))))
+
+
+def _without_usual_way(rules: Sequence[NamedRule]) -> list[NamedRule]:
+    """Returns the rules without the usual way of the procedure where one that the request meets leads off it."""
+    usual = {rule.tasks for rule in rules if rule.held == LISTED and rule.kind == "must_contain"}
+    leads_off = any(r.kind == "must_not_contain" and not r.is_usual_only and r.tasks in usual for r in rules)
+    return [r for r in rules if not (leads_off and r.held == LISTED and r.kind == "must_contain")]
 
 
 def _without_contradictions(rules: Sequence[NamedRule]) -> list[NamedRule]:
-    """Returns the rules without those that say the contrary of one before them."""
+    """Returns the rules without those that say the contrary of one before them, or of several orders before them."""
     kept: list[NamedRule] = []
     contrary = {"must_contain": "must_not_contain", "must_not_contain": "must_contain"}
+    behind: dict[str, set[str]] = {}  # by step all that comes behind it
     for rule in rules:
-        pair = rule.tasks[::-1] if rule.kind == "before" else rule.tasks
-        against = contrary.get(rule.kind, rule.kind)
-        if not any(other.kind == against and other.tasks == pair for other in kept):
+        if rule.kind == "before":
+            first, then = rule.tasks
+            if first in behind.get(then, ()):
+                continue
+            later = {then, *behind.get(then, ())}
+            for task in [first, *(t for t, after in behind.items() if first in after)]:
+                behind.setdefault(task, set()).update(later)
+            kept.append(rule)
+        elif not any(other.kind == contrary.get(rule.kind) and other.tasks == rule.tasks for other in kept):
             kept.append(rule)
     return kept
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from opus_pipelines.intakes.elements import PROCEDURAL, Element, foreign_reason
-from opus_pipelines.intakes.requirements.rules import Sentence, sentences_of
+from opus_pipelines.intakes.requirements.rules import Sentence, sentences_of, split_sentences
 from opus_pipelines.language.grammar.figures import figure_of, hours, with_tokens
 from opus_pipelines.language.reading.languages import (
     ENGLISH,
@@ -30,6 +30,8 @@ _LEADING = re.compile(
     r"el|los|las|una?|sin)\s+",
     re.I,
 )
+_RELATIVE = re.compile(r",|\s(?:that|which|who|der|die|das|qui|que|dat|die)\s", re.I)
+_WITH = re.compile(r"^\s*(?:with|mit|avec|met|con)\s+", re.I)
 _WANTED_WITHIN = re.compile(
     r"\b(?:must|needs?|has to|have to|please|should|want|expect|require)\b.*\bwithin (?P<time>[\w ,.-]+)", re.I
 )
@@ -73,20 +75,51 @@ def missing_data(elements: Sequence[Element]) -> str | None:
     text = "\n".join(e.text or "" for e in inputs)
     if not text.strip() or any(e.text is None for e in inputs) or foreign_reason(inputs):
         return None
-    for element, sentence in _sentences(elements):
+    for element, sentence, following in _with_next(elements):
         language = tables_of(language_of(element.text or ""))
-        match = next((m for pattern in language.lacking if (m := pattern.search(sentence.text))), None)
-        if match is None or not language.has("stops", sentence.text[match.end("what") :]):
-            continue
-        wanted = [_without_leading(item.strip()) for item in _items(match["what"], language)]
-        wanted = [item for item in wanted if item]
-        missing = [item for item in wanted if not _is_stated(item, text, language.code)]
-        is_either = any(word in match.groupdict().get("how", "").lower() for word in ("neither", "weder"))
-        if missing and (not is_either or len(missing) == len(wanted)):
-            verb, asked = ("is", "it") if len(missing) == 1 else ("are", "them")
+        found = _lacking(sentence, following, text, language)
+        if found:
+            verb, asked = ("is", "it") if len(found) == 1 else ("are", "them")
             said = f"{element.role}/{element.name}, {sentence.place}: “{sentence.text}”"
-            return f"{', '.join(missing)} {verb} missing in the request, ask for {asked}; {said}"
+            return f"{', '.join(found)} {verb} missing in the request, ask for {asked}; {said}"
     return None
+
+
+def _lacking(sentence: Sentence, following: Sentence | None, request: str, language: Language) -> list[str]:
+    """Returns the data that a sentence asks for and a request lacks, where nothing is done without them.
+
+    What a request must name ("the application that fails") is missing where it names nothing, and tells of a fault
+    without a subject ("it does not work").
+    """
+    match = next((m for pattern in language.lacking if (m := pattern.search(sentence.text))), None)
+    if match is not None and language.has("stops", sentence.text[match.end("what") :]):
+        wanted = [item for part in _items(match["what"], language) if (item := _without_leading(part.strip()))]
+        missing = [item for item in wanted if not _is_stated(item, request, language.code)]
+        is_either = any(word in match.groupdict().get("how", "").lower() for word in ("neither", "weder"))
+        return missing if not is_either or len(missing) == len(wanted) else []
+    named = language.cues["named"].search(sentence.text)
+    behind = f"{sentence.text[named.end() :]} {following.text if following else ''}" if named else ""
+    if named is None or not language.has("stops", behind) or _names_something(request):
+        return []
+    return [_RELATIVE.split(named["what"])[0].strip()]
+
+
+def _names_something(request: str) -> bool:
+    """Tells whether a request has a name, or does not only say that it does not work.
+
+    A name is a word with a digit, or one with a capital inside a sentence.
+    """
+    language = tables_of(language_of(request))
+    lines = [line for line in request.splitlines() if not language.header.match(line)]
+    if not language.has("vague", "\n".join(lines)):
+        return True
+    for _, sentence in (pair for line in lines for pair in split_sentences(line)):
+        words = re.findall(r"[\w-]+", sentence)
+        if any(re.search(r"\d", word) for word in words):
+            return True
+        if any(w[0].isupper() and len(w) > 1 and w.casefold() not in language.empty for w in words[1:]):
+            return True
+    return False
 
 
 def _items(text: str, language: Language) -> list[str]:
@@ -127,18 +160,36 @@ def elsewhere(elements: Sequence[Element]) -> Elsewhere | None:
     lines = [line for line in inputs.splitlines() if line.strip()]
     of_request = tables_of(language_of(inputs))
     items = [line for line in lines if _ITEM.match(line)]
-    for element, sentence in _sentences(elements):
+    asking = list(_asking(lines, of_request))
+    for element, sentence, following in _with_next(elements):
         language = tables_of(language_of(element.text or ""))
-        match = language.cues["elsewhere"].search(sentence.text)
-        what = sentence.text[: match.start()].strip() if match else ""
+        what = _left_out(sentence, following, language)
         if not what or len(what.split()) > MOST_WORDS:
             continue
-        for topic in _items(what, language):
-            if any(_asks_for(topic, language, line, of_request) for line in _asking(lines, of_request)):
-                is_whole = len(items) < 2 or all(_asks_for(topic, language, item, of_request) for item in items)
+        for topic in (_WITH.sub("", item) for item in _items(what, language)):
+            own = [text for text in asking if _asks_for(topic, language, text, of_request)]
+            if own:
+                is_whole = (
+                    all(_asks_for(topic, language, item, of_request) for item in items)
+                    if len(items) > 1
+                    else (not any(of_request.has("besides", text) for text in own))
+                )
                 place = f"{element.role}/{element.name}, {sentence.place}"
                 return Elsewhere(topic.strip(), sentence.text, place, is_whole)
     return None
+
+
+def _left_out(sentence: Sentence, following: Sentence | None, language: Language) -> str:
+    """Returns what a sentence leaves to another process: its subject, or what stands behind "nothing to do with".
+
+    The sentence behind it in its paragraph may say that nothing is recorded for it.
+    """
+    text = f"{sentence.text} {following.text}" if following else sentence.text
+    match = language.cues["elsewhere"].search(text)
+    if match is not None and match.start() < len(sentence.text):
+        return text[: match.start()].strip()
+    match = language.cues["elsewhere_behind"].search(sentence.text)
+    return re.split(r"[.;:,]", sentence.text[match.end() :])[0].strip() if match else ""
 
 
 def _asking(lines: Iterable[str], language: Language) -> Iterator[str]:
@@ -177,6 +228,13 @@ def wanted_hours(elements: Sequence[Element]) -> tuple[float, Sentence, str] | N
             if figure is not None and (value := hours(figure)) > 0:
                 return value, sentence, f"input/{element.name}"
     return None
+
+
+def _with_next(elements: Iterable[Element]) -> Iterator[tuple[Element, Sentence, Sentence | None]]:
+    """Yields the sentences of the procedures, each with the one behind it in its paragraph."""
+    found = list(_sentences(elements))
+    for (element, sentence), after in zip(found, [*(s for _, s in found[1:]), None], strict=False):
+        yield element, sentence, after if after is not None and after.block == sentence.block else None
 
 
 def _sentences(elements: Iterable[Element]) -> Iterator[tuple[Element, Sentence]]:

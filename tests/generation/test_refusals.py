@@ -85,6 +85,21 @@ def test_what_was_not_read_may_have_the_data() -> None:
             ("Las hipotecas", True),
         ),
         ("Please pay the fee.", "Loans are covered.", None),
+        (
+            "Please send a quotation for ten seats.",
+            "Quotations are not tickets: Sales deals with them.",
+            ("Quotations", True),
+        ),
+        (
+            "It crashes, please repair it. Also please send a quotation.",
+            "Quotations are not tickets: Sales deals with them.",
+            ("Quotations", False),
+        ),
+        (
+            "We need a mortgage.",
+            "We have nothing to do with mortgages or with overdrafts; send them on.",
+            ("mortgages", True),
+        ),
     ],
 )
 def test_a_request_or_a_part_of_it_is_for_another_process(
@@ -115,3 +130,21 @@ def test_a_request_says_within_which_time_it_wants_to_be_done(text: str, expecte
     )
     stated = with_wanted_time(RuleConstraints(Constraints(max_lead_time_hours=9)), of(text, SCOPE))
     assert stated.constraints.max_lead_time_hours == 9
+
+
+NAMED = "A report must name the application that fails. If it does not, the reporter is asked, and nothing is done."
+
+
+@pytest.mark.parametrize(
+    ("text", "is_missing"),
+    [
+        ("Hi, it does not work again, please fix it.", True),
+        ("Hi, it does not work: the PLM client hangs.", False),
+        ("It does not work on PC-17.", False),
+        ("The printer is jammed.", False),
+    ],
+)
+def test_a_request_that_names_nothing_lacks_what_it_must_name(text: str, is_missing: bool) -> None:
+    reason = missing_data(of(text, NAMED)) or ""
+    assert ("the application is missing" in reason) == is_missing
+    assert missing_data(of(text, "A report must name the application that fails.")) is None  # nothing waits for it

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from opus_pipelines.core.ids import SameObject, SameSettings
 from opus_pipelines.core.settings import Cost, Priors, Settings
@@ -13,7 +13,7 @@ from opus_pipelines.generation.search.constraints import DeadlineCheck
 from opus_pipelines.generation.search.costs import NodeCost, imputed_usd, node_cost
 from opus_pipelines.intakes.requirements.rules import DAYS_A_WORKING_DAY
 from opus_pipelines.lwm.retrieval.task_names import TaskNames
-from opus_pipelines.wkg.estimates.times import DEPENDENT, StepTimes, WholeCases, is_person
+from opus_pipelines.wkg.estimates.times import StepTimes, WholeCases, is_person
 from opus_pipelines.wkg.graph import ExecutionMode, Task, WorkGraph
 from opus_pipelines.workflow.constraints import StepDeadline, folded
 from opus_pipelines.workflow.evaluation.calendar import Calendar
@@ -137,8 +137,10 @@ class LeadTimes:
     def drawn(self, workflow: Workflow) -> LeadTime:
         """Returns what `of` does, without its cache."""
         of_steps = lead_time(workflow, self._steps(workflow), self._sampling)
-        whole = self._whole(workflow)
-        return of_steps if whole is None else replace(_counted(whole, whole.lead_ms), steps=of_steps.steps)
+        found = replace(of_steps, single_ms=of_steps.p50_ms)
+        if (whole := self._whole(workflow)) is not None:
+            return replace(found, **_counted(whole, whole.lead_ms))
+        return found
 
     def deadline_checks(
         self, workflow: Workflow, deadlines: Sequence[StepDeadline], names: TaskNames
@@ -169,9 +171,7 @@ class LeadTimes:
         if deadline.after is not None and since is None:
             return DeadlineCheck(deadline, LeadTime(f"unknown: the workflow does not have {deadline.after!r}"), limit)
         if (whole := self._whole(workflow)) is not None:
-            place = {task.id: n for n, task in enumerate(_in_order(workflow))}
-            counted = whole.until_ms(place[node], None if since is None else place[since])
-            return DeadlineCheck(deadline, _counted(whole, counted), limit)
+            return DeadlineCheck(deadline, LeadTime(**_counted(whole, whole.until_ms(node, since))), limit)
         period = Period(node, since, in_working_time=deadline.unit.startswith("working"))
         return DeadlineCheck(deadline, time_until(workflow, times, period, self._sampling), limit)
 
@@ -194,13 +194,14 @@ class LeadTimes:
     def compared_ms(self, workflow: Workflow, known: LeadTime) -> float:
         """Returns the median lead time in ms by which a workflow is compared; it is never shown.
 
-        `known` is the lead time of the workflow. Where it is unknown, times are imputed as unknown costs are
+        `known` is the lead time of the workflow. Its single steps are compared: whole cases of the same steps took as
+        long whatever their order. Where it is unknown, times are imputed as unknown costs are
         (`generation.search.costs`): an unknown waiting or working time is the mean of the known ones of the
         Intention's tasks, so that a step counts the same in every workflow that has it. Where no time is known, it is 0
         for every workflow.
         """
-        if known.p50_ms is not None:
-            return known.p50_ms
+        if known.single_ms is not None:
+            return known.single_ms
         times = {task.id: self._filled(workflow, task) for task in workflow.tasks}
         return lead_time(workflow, times, self._sampling).p50_ms or 0.0
 
@@ -225,19 +226,17 @@ class LeadTimes:
         return wait, work
 
     def _whole(self, workflow: Workflow) -> WholeCases | None:
-        """Returns the times of the cases with exactly this chain of steps; None where they are not used.
+        """Returns the times of the cases that did these steps, by the same kinds of actors; None where they are few.
 
-        They are used only where waiting times depend on each other, because the sum of waiting times that are drawn
-        one by one is then biased. Where they are independent, that sum rests on more cases and is more accurate.
+        They have what single steps do not tell: what is repeated, what is done between them, and that a long wait is
+        followed by another one. A workflow with reviews or branches is none of these cases.
         """
-        if abs(self.correlation) < DEPENDENT:
-            return None
         chain = _in_order(workflow)
         ids = {node.id for node in chain}
         links = {(a, b) for a, b in workflow.edges if a in ids and b in ids}
         if any(node.is_review for node in chain) or links != {(a.id, b.id) for a, b in pairwise(chain)}:
             return None
-        return self.waiting.whole.get((tuple(self._known(n) for n in chain), tuple(n.actor_kind for n in chain)))
+        return self.waiting.moments.together([_doing(node) for node in chain])
 
     def _step(self, workflow: Workflow, task: TaskNode) -> StepTime:
         waits = {b: wait for b in workflow.predecessors(task.id) if (wait := self._wait(workflow, b, task)) is not None}
@@ -298,8 +297,12 @@ def _in_order(workflow: Workflow) -> list[TaskNode]:
     return [node for n in workflow.topological() if isinstance(node := workflow.by_id[n], TaskNode)]
 
 
-def _counted(whole: WholeCases, times: Floats) -> LeadTime:
-    return LeadTime(f"{whole.n:,} whole cases of the same steps", times, is_counted=True)
+def _counted(whole: WholeCases, times: Floats) -> dict[str, Any]:
+    return {"basis": f"{whole.n:,} whole cases that did these steps", "draws": times, "is_counted": True}
+
+
+def _doing(node: TaskNode) -> tuple[str, str | None]:
+    return node.task_id, node.actor_kind
 
 
 def _is_contained(waits: Mapping[str, Wait]) -> bool:

@@ -34,6 +34,7 @@ from opus_pipelines.language.word_stems import EMPTY, word_set
 _DOCUMENTS_KEPT = 256
 PAGE = "\f"  # stands between the pages of a document that has pages
 _ABBREVIATIONS = word_set("e.g i.e etc no nos approx mr mrs ms dr inc ltd co vs cf art sec fig st")
+_BEFORE_NUMBERS = word_set("no nos")  # "No. 5"; elsewhere it is an answer
 _ITEM = re.compile(r"\s*(?:\[[ xX✓]?\]|☐|[-*+•–▪◦]|\(?\d{1,3}[.)]|\(?[a-z][.)])\s+(?=\S)", re.I)
 _BOX = re.compile(r"\s*(?:[-*+]\s+)?\[[ xX✓]?\]\s+\S")  # a box to tick
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s+(.*?)\s*#*\s*$")
@@ -45,6 +46,11 @@ _SNIPPET = re.compile(
     r"""\s*(?:[{}\[\]]|<[/!?a-z]|[\w."'\]\[-]+\s*=(?!=)|["'][\w.]+["']\s*:|\w*_\w*\s*:|(?:\$|>>>|//|/\*)\s*\S)""", re.I
 )
 _END = re.compile(r"""(?<=[.!?])["')\]]*\s+(?=["'(\[]*[A-Z0-9])""")
+_MAIL_HEADER = re.compile(
+    r"\s*>*\s*(?:from|to|cc|sent|date|subject|von|an|gesendet|datum|betreff|de|à|objet|envoyé|van|aan|onderwerp|para|"
+    r"asunto|fecha)\s*:\s\S",
+    re.I,
+)
 _EMPHASIS = re.compile(r"(\*\*|__|`)")
 _PART = re.compile(r"(page|slide|sheet)\s+\S+$", re.I)
 _HEAD_OF_TABLE = re.compile(r"[^:;]+(?:;[^:;]+)*")
@@ -88,13 +94,18 @@ def sentences_of(element: Element) -> tuple[Sentence, ...]:
         return ()
     if element.modality == "table" or any(kind in (element.media_type or "") for kind in _TABLES):
         return tuple(_rows(element, element.text))
-    pages = element.text.split(PAGE)
+    pages = (_without_mail_headers(element.text) if element.role in PROCEDURAL else element.text).split(PAGE)
     begins = [0, *accumulate(page.count("\n") for page in pages)]
     return tuple(
         s
         for number, (page, first) in enumerate(zip(pages, begins[:-1], strict=True), start=1)
         for s in _page(element, page, number, first)
     )
+
+
+def _without_mail_headers(text: str) -> str:
+    """Return a procedure without the lines at the head of its mails ("From: the head of credit"), which are empty."""
+    return "\n".join("" if _MAIL_HEADER.match(line) else line for line in text.split("\n"))
 
 
 _ASKS = re.compile(
@@ -238,7 +249,8 @@ def split_sentences(text: str) -> Iterator[tuple[int, str]]:
     start = 0
     for end in _END.finditer(text):
         last = text[start : end.start()].rstrip(".!?\"')]").rsplit(None, 1)
-        if text[end.start() - 1] == "." and last and last[-1].casefold().lstrip("(") in _ABBREVIATIONS:
+        short = last[-1].casefold().lstrip("(") if text[end.start() - 1] == "." and last else ""
+        if short in _ABBREVIATIONS and (short not in _BEFORE_NUMBERS or text[end.end() : end.end() + 1].isdigit()):
             continue
         yield start, text[start : end.start()].strip() + text[end.start() : end.end()].rstrip()
         start = end.end()

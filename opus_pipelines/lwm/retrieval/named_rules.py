@@ -17,11 +17,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, lru_cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from opus_pipelines.intakes.elements import PROCEDURAL, Element
 from opus_pipelines.intakes.requirements.rules import Sentence, sentences_of, split_sentences
-from opus_pipelines.language.grammar.figures import money_in
 from opus_pipelines.language.reading.languages import (
     ENGLISH,
     NO_TEXT,
@@ -36,30 +35,54 @@ from opus_pipelines.lwm.retrieval.similar_cases import amounts_in
 
 LEAST_STATED = 0.55  # share of a condition's words, by rarity, from which a sentence with the rarest of them states it
 SURELY_STATED = 0.6  # the same without the rarest
+LEAST_EXAMPLE = 0.5  # the same of an example of something amiss, in a sentence that tells of something amiss
 STATED_IN_ALL, LEAST_SPREAD = 0.65, 3  # the same of the request as a whole, and the least words of such a condition
 FAR_MORE_USUAL = 5  # times as often as the next one that a task was done, from which a short form means it
-LEAST_LISTED = 3  # steps that a request names, from which it lists them in their order
+LEAST_LISTED = 3  # steps that a request or a list of a procedure names, from which it has them in their order
 REQUESTED = "the request asks for it"
+CONTRARY, UNTOLD = "the request states the contrary", "the request does not state the condition"
 REPLACED = "another step takes its place"
+LISTED = "the procedure lists it in its usual way"
 DENIED = 0.4  # share from which a sentence with a negation denies it
 NEARLY = 0.95  # share of the highest rarity from which a word counts as one of the rarest
 _LEAST_WORDS = 2  # content words of a title that a sentence may name without its exact words
 _COMPARE = {"less": operator.lt, "most": operator.le, "more": operator.gt, "least": operator.ge}
 _BOUND_REACH = 30  # characters behind the cue of a bound in which its amount begins
 _OPPOSITES = {"miss": ("complet", "enclos", "attach"), "complet": ("miss", "lack"), "incomplet": ("complet",)}
+_OPPOSITES["fill"] = ("empti", "blank")
 _WHOSE = re.compile(
-    r"^(?P<when>(?:an?|the|any|all)?\s*[\w' -]+?(?<!\bon)(?<!\bin)(?<!\bat)(?<!\bto) (?:that|which|who) .+?) "
+    r"^(?P<when>(?:an?|the|any|all)?\s*[\w' -]+?(?<!\bon)(?<!\bin)(?<!\bat)(?<!\bto)(?<!after)(?<!before)"
+    r" (?:that|which|who) .+?) "
     r"(?:is|are|must be|goes?|bears?|needs?|requires?|receives?)\s",
     re.I,
 )
 _ABOVE = re.compile(r"^(?P<when>[\w' -]+? (?:above|below|over|under|from|up to) .+?) (?:is|are|must be|needs?)\s", re.I)
-_ENGLISH_SUBJECTS = (_ABOVE, _WHOSE)  # conditions that the subject of an English sentence states
+_ABOUT = re.compile(
+    r"^(?:[^,]{3,40}, )?(?P<when>(?:every|each|any|all) [\w' -]+? (?:about|for|from|with|on|of|by|concerning) .+?) "
+    r"(?:gets?|receives?|needs?|requires?|must|has to|have to|is|are)\s",
+    re.I,
+)
+_NOT_SO = re.compile(r"^(?P<when>[^,;:]{4,60}?) (?:is|are|do|does) not\s", re.I)  # "Requests of members are not called"
+_WHAT = re.compile(
+    r"^(?P<when>what(?:ever)? .+?(?: (?:while|when|that|which|who) .+? (?:is|are|has|have|can) .+?)?) "
+    r"(?:is|are|ends?|goes|go|must|has to)\s",
+    re.I,
+)
+_ENGLISH_SUBJECTS = (_ABOVE, _WHOSE, _ABOUT, _WHAT)  # conditions that the subject of an English sentence states
+_PRONOUN = re.compile(
+    r"^(?:if|when|where|wenn|falls|si|als|indien) (?:they|it|he|she|sie|er|es|ils?|elles?|zij|hij|het)\b", re.I
+)
+_COMPLETE = re.compile(r"\b(?:missing|outstanding|lacking|fehl\w+|manqu\w+|ontbre\w+|falt\w+)\b", re.I)
+_WHOLE = re.compile(r"^\s*(\d{3,})(?![\d.,]*\d|\s*(?:%|per ?cent|days?|hours?|months?|years?|minutes?|weeks?))")
 _CURRENCY = r"(?:[A-Z]{3}\b|[€£$]|(?i:euros?|dollars?|pounds?)\b)"
 _PARENTHESES = re.compile(r"\(([^)]*)\)")
 _WORD = re.compile(r"[^\W\d_]+")
-_LIGHT = frozenset(
-    ("only", "case", "ani", "while", "pend", "sign", "did", "do", "one", "under")
-)  # stems that say little
+_LIGHT = frozenset(  # stems that say little
+    "only case ani everi each while pend sign did do one under about cannot could".split()  # noqa: SIM905
+)
+_WRAPPED = re.compile(r"(?<=\S)\n(?=[a-z])")  # a sentence that goes on in the next line
+_BEHIND_COLON = re.compile(r"(?<=: )[^\W\d_]")
+_NUMBERED = re.compile(r"^\d{1,2}(?:\.\d{1,2})+\.?\s|^\([a-z]\)\s")  # a paragraph that is an item of a list
 _CODE = re.compile(r"(?=\w*\d)\w+(?=\s)")  # of a title such as "T06 Determine necessity of stop advice"
 
 
@@ -73,7 +96,8 @@ class _Grammar:
         behind = rf"(?:\([^)]*\)(?:{text}(?=,\s)|(?=\s))|(?=,\s))"
         # a capital begins a sentence, behind a heading or a number, too
         fronted = [re.compile(rf"(?:^|\s)(?P<when>(?:{cue('fronted_clause')}|{phrase}|{bound}){text}{behind})")]
-        fronted.append(re.compile(rf"(?:^|\s)(?P<when>{bound}\s[^\d,.;]*\d[\d.,]*(?:\s?{_CURRENCY})?)(?=\s)"))
+        of_amount = rf"(?:{phrase}\s[^\d,.;]{{,40}}?\s(?i:{bound})|{bound})" if phrase != NO_TEXT else bound
+        fronted.append(re.compile(rf"(?:^|\s)(?P<when>{of_amount}\s[^\d,.;]*\d[\d.,]*(?:\s?{_CURRENCY})?)(?=\s)"))
         if (finite := cue("finite")) != NO_TEXT:
             fronted.insert(
                 0, re.compile(rf"(?:^|\s)(?P<when>(?:{phrase}|{bound})(?:[^.;]|\.(?=\d))*?)(?=,?\s(?i:{finite}))")
@@ -97,9 +121,10 @@ class _Grammar:
         """Returns how a condition compares an amount of money, and that amount."""
         for compare in _COMPARE:
             match = self.language.cues[compare].search(condition)
-            money = money_in(condition[match.end() : match.end() + _BOUND_REACH]) if match else ()
-            if money:
-                return compare, money[0].amount
+            behind = condition[match.end() : match.end() + _BOUND_REACH] if match else ""
+            amounts = amounts_in(behind) or [float(re.sub(r"[.,]", "", n)) for n in _WHOLE.findall(behind)[:1]]
+            if amounts:
+                return compare, amounts[0]
         return None
 
     def condition(self, text: str, shape: str) -> str:
@@ -129,6 +154,7 @@ class NamedRule:
 
     `kind`: must_contain, must_not_contain or before. `tasks`: one, or two in their order. `held`: why it holds for
     the request, in words. `is_usual_only`: the request says nothing of the condition, so that similar cases decide.
+    `is_exception`: it says that a step is not done again, which decides against what demands it.
     """
 
     kind: str
@@ -137,6 +163,7 @@ class NamedRule:
     document: str
     held: str = ""
     is_usual_only: bool = False
+    is_exception: bool = False
 
     @property
     def place(self) -> str:
@@ -171,10 +198,14 @@ class RequestText:
             _PARENTHESES.sub(" ", condition),
             *(part for text in inside for part in re.split(r"[,;]|\b(?:or|oder|of|ou|o)\b", text)),
         ]
-        answers = [self._states_part(part, rarity, code) for part in parts if _content(part, code)]
+        answers = [
+            self._states_part(part, rarity, code, is_example=n > 0)
+            for n, part in enumerate(parts)
+            if _content(part, code)
+        ]
         return True if True in answers else False if False in answers[:1] else None
 
-    def _states_part(self, part: str, rarity: Mapping[str, float], code: str) -> bool | None:
+    def _states_part(self, part: str, rarity: Mapping[str, float], code: str, is_example: bool) -> bool | None:
         usual = max(rarity.values(), default=1.0)
         is_foreign = code != self.code
         sentences = _sentences(self.text, self.code, is_foreign)
@@ -184,13 +215,17 @@ class RequestText:
         total = sum(wanted.values())
         if not total:
             return None
+        if is_example:
+            return self._has_example(wanted, is_foreign) or None
         rare = [word for word, weight in wanted.items() if weight >= NEARLY * max(wanted.values())]
         denied = _grammar(code).is_negative(part)
         of_negation = total / len(wanted) if denied else 0.0  # a "not" counts as a word
         total += of_negation
         best = None
-        following = [words for words, _ in sentences[1:]]
-        for (words, negative), after in zip(sentences, [*following, ()], strict=False):
+        following = [words for words, _, _ in sentences[1:]]
+        for (words, is_negative, clauses), after in zip(sentences, [*following, ()], strict=False):
+            own = [denies for forms, denies in clauses if any(has_form(word, forms) for word in wanted)]
+            negative = any(own) if own else is_negative
             near = (*words, *after)
             shared = sum(weight for word, weight in wanted.items() if has_form(word, near))
             share = (shared + of_negation * (negative and denied)) / total
@@ -198,28 +233,54 @@ class RequestText:
             if has_rarest and negative != denied and share >= DENIED:
                 return False
             opposites = {opposite for word in rare for form in word for opposite in _OPPOSITES.get(form, ())}
-            if any(opposite in form for opposite in opposites for other in words for form in other) and not negative:
-                best = False
+            against = [forms for forms, denies in clauses if not denies] if opposites else []
+            if any(opposite in form for opposite in opposites for own in against for word in own for form in word):
+                best = bool(denied and shared)  # "empty" states "not filled in"
             elif best is None and share >= (LEAST_STATED if has_rarest else SURELY_STATED):
                 best = True
         return _states_in_all(sentences, wanted, denied) if best is None else best
 
+    def _has_example(self, wanted: Mapping[frozenset[str], float], is_foreign: bool) -> bool:
+        """Tells whether a sentence has all words of an example of a condition, or half of them and something amiss.
 
-RequestSentence = tuple[tuple[frozenset[str], ...], bool]
+        "Nothing is missing" and "nothing odd" deny that something is amiss.
+        """
+        language, total = tables_of(self.code), sum(wanted.values())
+        sentences = _sentences(self.text, self.code, is_foreign)
+        for text, (forms, negative, _) in zip(_texts(self.text), sentences, strict=True):
+            is_amiss = negative != (language.has("odd", text) or bool(_COMPLETE.search(text)))
+            shared = sum(weight for word, weight in wanted.items() if has_form(word, forms))
+            if shared >= (LEAST_EXAMPLE if is_amiss else NEARLY) * total:
+                return True
+        return False
+
+
+_Clause = tuple[tuple[frozenset[str], ...], bool]
+RequestSentence = tuple[tuple[frozenset[str], ...], bool, list[_Clause]]
 
 
 @lru_cache(64)
 def _sentences(request: str, code: str, is_translated: bool) -> list[RequestSentence]:
-    """Returns the forms of the words of each sentence, and whether it has a negation."""
-    texts = [text for line in request.splitlines() for _, text in split_sentences(line)]
-    return [(word_forms(text, code, is_translated), _grammar(code).is_negative(text)) for text in texts]
+    """Returns the forms of the words of each sentence, whether it has a negation, and the same of its clauses."""
+    grammar = _grammar(code)
+
+    def read(text: str) -> _Clause:
+        return word_forms(text, code, is_translated), grammar.is_negative(text)
+
+    return [(*read(text), [read(clause) for clause in grammar.clauses.split(text)]) for text in _texts(request)]
+
+
+def _texts(request: str) -> list[str]:
+    """Returns the sentences of a request, and the parts of one between semicolons."""
+    sentences = (text for line in _WRAPPED.sub(" ", request).splitlines() for _, text in split_sentences(line))
+    return [part for text in sentences for part in text.split("; ")]
 
 
 def _states_in_all(
     sentences: Sequence[RequestSentence], wanted: Mapping[frozenset[str], float], denied: bool
 ) -> bool | None:
     """Returns True where the sentences without a negation together have nearly all words, else None."""
-    words = [word for forms, negative in sentences if negative == denied for word in forms]
+    words = [word for forms, negative, _ in sentences if negative == denied for word in forms]
     shared = sum(weight for word, weight in wanted.items() if has_form(word, words))
     return True if len(wanted) >= LEAST_SPREAD and shared >= STATED_IN_ALL * sum(wanted.values()) else None
 
@@ -235,6 +296,7 @@ class _Read:
 
     `replaced`: tasks of the sentence before, in whose place its own are. `is_permission`: it says what somebody may do,
     and what follows in its paragraph is done where he does. `is_contrary`: it holds where the condition does not.
+    `is_exception`: a step of the condition is not done again. `is_loose`: its steps are told by their verbs alone.
     """
 
     sentence: Sentence
@@ -244,6 +306,8 @@ class _Read:
     replaced: tuple[str, ...] = ()
     is_permission: bool = False
     is_contrary: bool = False
+    is_exception: bool = False
+    is_loose: bool = False
 
 
 class NamedTasks:
@@ -338,10 +402,11 @@ def named_rules(
     """Returns the rules of an intake's procedures that name tasks and concern the request.
 
     `titles`: of each task that a workflow for the intake may have; `times`: how often history did it. A task that is
-    also asked for without a condition is left out by no condition that the request does not state.
+    also asked for without a condition is left out by no condition that the request does not state. One that history
+    never did is demanded where it is never asked for under a condition. The order of lists comes last.
     """
-    asked, rules = RequestText(request), list[NamedRule]()
-    always: set[str] = set()
+    asked, rules, listed = RequestText(request), list[NamedRule](), list[NamedRule]()
+    always, sometimes = dict[str, NamedRule](), set[str]()
     for element in elements:
         if element.role not in PROCEDURAL or not element.text:
             continue
@@ -349,19 +414,77 @@ def named_rules(
         tasks = NamedTasks(titles, times, language_of(element.text) or ENGLISH)
         rarity = _rarity(sentences, tasks)
         document, before = f"{element.role}/{element.name}", None
+        reads = list[_Read]()
         for sentence in sentences:
-            read = _read(sentence, tasks, before)
+            anchor = next((r for r in reversed(reads) if r.tasks and r.sentence.block == sentence.block), None)
+            read = _read(sentence, tasks, before, anchor)
             rules += _rules_of(read, asked, rarity, document, tasks)
             if not read.condition and sentence.shape != "row":
-                always |= set(read.tasks) - read.denied
+                for task in set(read.tasks) - read.denied:
+                    always.setdefault(task, NamedRule("must_contain", (task,), sentence, document))
+            if read.condition:
+                sometimes |= set(read.tasks)
+            reads.append(read)
             before = read
-    demanded = {rule.tasks for rule in rules if rule.kind == "must_contain"}
+        listed += _listed_order(reads, document, tasks)
+    if times is not None:
+        rules += [rule for task, rule in sorted(always.items()) if not times.get(task) and task not in sometimes]
+    usual = {rule.tasks for rule in listed if rule.kind == "must_contain"}
+    excepted = {rule.tasks for rule in rules if rule.is_exception}
+    demanded = {rule.tasks for rule in rules if rule.kind == "must_contain"} - excepted
     return [
         rule
-        for rule in dict.fromkeys(rules)
-        if rule.kind != "must_not_contain"
-        or (rule.tasks not in demanded and not (rule.is_usual_only and rule.tasks[0] in always))
+        for rule in dict.fromkeys((*rules, *listed))
+        if not (rule.kind == "must_contain" and rule.tasks in excepted)
+        and (
+            rule.kind != "must_not_contain"
+            or (
+                rule.tasks not in demanded
+                and not (rule.is_usual_only and rule.tasks[0] in always)
+                and not (rule.held in (CONTRARY, UNTOLD) and rule.tasks in usual)  # it tells when the order differs
+            )
+        )
     ]
+
+
+def _listed_order(reads: Iterable[_Read], document: str, tasks: NamedTasks) -> list[NamedRule]:
+    """Returns the steps that a list or a paragraph names by their titles, one after the other, and their order.
+
+    At least `LEAST_LISTED` of them must be asked for without a condition, since a list of cases has no order; they are
+    the usual way of the procedure, and demanded. A step comes behind the last one before it that has no condition, and
+    behind those between the two.
+    """
+    found, texts = list[NamedRule](), [read for read in reads if read.sentence.shape != "row"]
+    items = {s.block for s in (r.sentence for r in texts) if s.shape == "item" or _NUMBERED.match(s.text)}
+    for _, run in groupby(texts, lambda r: (r.sentence.heading, r.sentence.block not in items and r.sentence.block)):
+        steps = dict[str, _Read]()
+        for read in run:
+            text = read.sentence.text
+            orders = (order for order in tasks.grammar.order.finditer(text) if tasks.meant(order["what"]))
+            if (order := next(orders, None)) is not None:
+                text = text[: order.start()]
+            for task in tasks.named(text, exactly=True) or (read.tasks if order is None else ()):
+                if task not in read.denied:
+                    steps.setdefault(task, read)
+        named = list(steps.items())
+        usual = [n for n, (_, read) in enumerate(named) if _is_usual(read)]
+        if sum(not read.condition for _, read in named) < LEAST_LISTED:
+            continue
+        named = named[: usual[-1] + 1]  # of cases behind the usual way a list says no order
+        for place, (task, read) in enumerate(named):
+            is_done = _is_usual(read) and not tasks.grammar.is_negative(read.condition)
+            if is_done and not tasks.grammar.language.has("permits", read.sentence.text):
+                found.append(NamedRule("must_contain", (task,), read.sentence, document, LISTED))
+            for other, earlier in reversed(named[:place]):
+                found.append(NamedRule("before", (other, task), read.sentence, document, LISTED))
+                if _is_usual(earlier):
+                    break
+    return found
+
+
+def _is_usual(read: _Read) -> bool:
+    """Tells whether what a sentence asks for is done unless an earlier step ends the work ("if they say yes")."""
+    return not read.condition or bool(_PRONOUN.match(read.condition))
 
 
 def without_condition(sentence: Sentence, request: str) -> str:
@@ -411,8 +534,8 @@ def _rarity(sentences: Sequence[Sentence], tasks: NamedTasks) -> dict[str, float
     return {form: math.log(1 + len(sentences) / n) for form, n in counts.items()}
 
 
-def _read(sentence: Sentence, tasks: NamedTasks, before: "_Read | None") -> _Read:
-    text, grammar = sentence.text, tasks.grammar
+def _read(sentence: Sentence, tasks: NamedTasks, before: "_Read | None", anchor: "_Read | None" = None) -> _Read:
+    text, grammar = _plain(sentence), tasks.grammar
     condition = grammar.condition(text, sentence.shape)
     main = _main(text, condition)
     end = grammar.trailing.search(text) if condition and sentence.shape != "row" else None
@@ -427,28 +550,52 @@ def _read(sentence: Sentence, tasks: NamedTasks, before: "_Read | None") -> _Rea
         denied = _denied(text, named, tasks)
         return _Read(sentence, tuple(named), follows.condition, denied, is_contrary=not follows.is_contrary)
     if follows and follows.condition and not condition and (follows.is_permission or grammar.goes_on.match(text)):
+        is_loose = not named
         named = named or tasks.by_verb(text, follows.sentence.text)
-        denied = _denied(text, named, tasks)
-        return replace(follows, sentence=sentence, tasks=tuple(named), denied=denied, replaced=())
+        denied = _denied(text, named, tasks, follows.sentence.text)
+        return replace(follows, sentence=sentence, tasks=tuple(named), denied=denied, replaced=(), is_loose=is_loose)
     if follows and condition and not named and grammar.language.has("this_step", main):
         named = list(follows.tasks)
+    if condition and not named and (inside := tasks.named(" ".join(_PARENTHESES.findall(condition)), exactly=True)):
+        named, condition = inside, _PARENTHESES.sub(" ", condition)
+    if condition and not named and _is_exception(main, grammar):
+        named = tasks.named(condition)
+        return _Read(sentence, tuple(named), condition, frozenset(named), is_exception=True)
+    if not condition and not named and anchor and (match := _NOT_SO.search(text)):
+        named = [t for t in tasks.by_verb(text[match.start() :], anchor.sentence.text) if t in anchor.tasks]
+        return _Read(sentence, tuple(named), match["when"] if named else "", frozenset(named))
     if not condition and not named and not grammar.is_negative(text) and (may := grammar.permission.search(text)):
         return _Read(sentence, (), may["when"], is_permission=True)
     replaced = follows.tasks if follows and grammar.language.has("instead", text) else ()
     return _Read(sentence, tuple(named), condition, _denied(main, named, tasks), replaced)
 
 
+def _is_exception(main: str, grammar: _Grammar) -> bool:
+    """Tells whether a clause says that what its condition names is not done, or not again."""
+    is_such = grammar.language.has("such", main) and grammar.language.has("again", main)
+    return grammar.is_negative(main) and is_such
+
+
 def _main(text: str, condition: str) -> str:
     return text.replace(condition, " ", 1) if condition else text
 
 
-def _denied(text: str, named: Sequence[str], tasks: "NamedTasks") -> frozenset[str]:
-    """Returns the tasks that a clause with a negation names; "never before" and "nothing without" say an order."""
+def _plain(sentence: Sentence) -> str:
+    """Returns a sentence without its number, and with a capital behind a colon, where another sentence begins."""
+    return _BEHIND_COLON.sub(lambda match: match[0].upper(), _NUMBERED.sub("", sentence.text, count=1))
+
+
+def _denied(text: str, named: Sequence[str], tasks: "NamedTasks", context: str = "") -> frozenset[str]:
+    """Returns the tasks that a clause with a negation names; "never before" and "nothing without" say an order.
+
+    `context`: the sentence before it, where the clause may name a step by its verb alone.
+    """
     grammar = tasks.grammar
     if grammar.language.has("no_order", text) or not grammar.is_negative(text):
         return frozenset()
-    parts = text.split(";")
-    sure = {task for part in parts if not grammar.is_negative(part) for task in tasks.named(part)}
+    parts = re.split("[;:]", text)
+    others = [part for part in parts if not grammar.is_negative(part)]
+    sure = {t for part in others for t in (*tasks.named(part), *(tasks.by_verb(part, context) if context else ()))}
     return frozenset(named) - sure
 
 
@@ -466,15 +613,19 @@ def _rules_of(
     if holds:
         for task in read.tasks:
             kind = "must_not_contain" if task in read.denied else "must_contain"
-            yield make(kind, task, held="the request states the condition")
+            yield make(kind, task, held="the request states the condition", is_exception=read.is_exception)
         others = [task for task in read.replaced if task not in read.tasks]
         yield from (make("must_not_contain", task, held=REPLACED) for task in others)
         yield from _orders(read, make, tasks)
         return
-    # what is not done is seldom stated: it may well hold
-    if holds is None and tasks.grammar.is_negative(_PARENTHESES.sub(" ", read.condition)):
+    if read.is_permission and read.is_loose:  # a payment that is not made at once is made later
         return
-    held = "the request states the contrary" if holds is False else "the request does not state the condition"
+    # what is not done is seldom stated, and what comes of an earlier step never: it may well hold
+    if holds is None and (
+        tasks.grammar.is_negative(_PARENTHESES.sub(" ", read.condition)) or _PRONOUN.match(read.condition)
+    ):
+        return
+    held = CONTRARY if holds is False else UNTOLD
     for task in read.tasks:
         if task not in read.denied:
             yield make("must_not_contain", task, held=held, is_usual_only=holds is None)
@@ -482,7 +633,7 @@ def _rules_of(
 
 def _orders(read: _Read, make: object, tasks: NamedTasks) -> Iterator[NamedRule]:
     """Yields the order that a sentence says of the first task that it names; "never A before B" puts B first."""
-    text, grammar = _main(read.sentence.text, read.condition), tasks.grammar
+    text, grammar = _main(_plain(read.sentence), read.condition), tasks.grammar
     for match in grammar.order.finditer(text):
         is_before, other = not match["after"], tasks.meant(match["what"])
         is_denied = grammar.is_negative(text[: match.start()])

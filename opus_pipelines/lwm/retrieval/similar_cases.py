@@ -550,6 +550,8 @@ _BARE_AMOUNT = re.compile(
     r"(?<![\w.,:/-])\d{1,3}(?:[.,]?\d{3})*[.,]\d{2}(?![\w/-]|[.,:]\d|\s*(?:uhr|h|am|pm|o'clock)\b)", re.I
 )
 
+_THOUSANDS = re.compile(r"(?<![\w.,:/-])\d{1,3}(?:[.,]\d{3})+(?![\w/-]|[.,:]\d|\s*(?:%|km|kg|m\b))")
+
 
 def is_amount_name(name: str) -> bool:
     """Return whether the name of an attribute says that its value is an amount of money."""
@@ -560,10 +562,15 @@ def is_amount_name(name: str) -> bool:
 
 
 def amounts_in(text: str) -> list[float]:
-    """Return the distinct amounts of money of a text; numbers with two decimals where none has a currency."""
+    """Return the distinct amounts of money of a text.
+
+    Where none has a currency, these are the numbers with two decimals, else those with thousands apart ("3,500").
+    """
     amounts = [figure.amount for figure in money_in(text)]
-    bare = (number(match[0]) for match in _BARE_AMOUNT.finditer(text)) if not amounts else ()
-    return list(dict.fromkeys([*amounts, *(float(amount) for amount in bare if amount is not None)]))
+    for pattern in (_BARE_AMOUNT, _THOUSANDS):
+        if not amounts:
+            amounts = [float(n) for match in pattern.finditer(text) if (n := number(match[0])) is not None]
+    return list(dict.fromkeys(amounts))
 
 
 def _known(text: str, known: Mapping[str, str]) -> str | None:

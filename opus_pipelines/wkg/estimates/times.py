@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -102,53 +101,125 @@ def _names(table: pa.Table, keys: tuple[str, ...]) -> list[tuple[str | None, ...
 LEAST = 20  # waiting times from which a level is believed, where a less specific one knows more
 LEAST_SCORED = 20  # waiting times of an edge from which its ranks say which of them were long
 MOST_CORRELATED = 0.9
-LEAST_WHOLE = 20  # cases of one sequence from which their own lead times tell more than the sum of its waits
-DEPENDENT = 0.08  # correlation, of either sign, from which the sum of waits that are drawn one by one is off
+LEAST_WHOLE = 20  # cases that did the same steps from which their own lead times tell more than the sum of waits
 MACHINES = ("code", "model")
-Sequence = tuple[tuple[str, ...], tuple[str | None, ...]]  # tasks in order, and the kind of actor that did each
+Doing = tuple[str, str | None]  # a task, and the kind of actor that does it
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Of one task in the cases that did it, by ascending number of the case: when it first began and ended, and when it
+    ended at last, in ms.
+    """
+
+    cases: np.ndarray
+    began: Floats
+    ended: Floats
+    ended_last: Floats
+
+    def among(self, cases: np.ndarray, values: Floats) -> Floats:
+        """Returns the values of these cases, all of which did the task."""
+        found: Floats = values[np.searchsorted(self.cases, cases)]
+        return found
 
 
 @dataclass(frozen=True)
 class WholeCases:
-    """The times of cases that did the same steps in the same order.
+    """The times of the cases that did a set of tasks, whatever they repeated or did between them.
 
-    `ends` is (cases, steps): the end of each step in ms since the start of the first one.
+    `tasks`: by task the moments of all cases that did it. `cases`: the numbers of those that did all of the set.
     """
 
-    ends: Floats
+    tasks: Mapping[str, Moments]
+    cases: np.ndarray
 
     @property
     def n(self) -> int:
         """The number of cases."""
-        return len(self.ends)
+        return len(self.cases)
+
+    @cached_property
+    def _began(self) -> Floats:
+        first: Floats = np.min([m.among(self.cases, m.began) for m in self.tasks.values()], axis=0)
+        return first
 
     @cached_property
     def lead_ms(self) -> Floats:
-        """The lead time of each case in ms, (cases,): up to the end of the step that ended last."""
-        lead: Floats = np.max(self.ends, axis=1)
-        return lead
+        """The lead time of each case in ms, (cases,): from the first to the last of these tasks."""
+        last: Floats = np.max([m.among(self.cases, m.ended_last) for m in self.tasks.values()], axis=0)
+        return last - self._began
 
-    def until_ms(self, until: int, since: int | None = None) -> Floats:
-        """Returns the time of each case in ms, (cases,), up to the end of the step at the place `until`.
+    def until_ms(self, until: str, since: str | None = None) -> Floats:
+        """Returns the time of each case in ms, (cases,), up to the first end of the task `until`.
 
-        It begins at the start of the first step, or at the end of the step at the place `since`. A negative time counts
-        as 0, because the step was done before.
+        It begins at the start of the first task, or at the first end of the task `since`. A negative time counts as 0,
+        because the task was done before.
         """
-        begin = 0.0 if since is None else self.ends[:, since]
-        return np.maximum(self.ends[:, until] - begin, 0.0)
+        end = self.tasks[until].among(self.cases, self.tasks[until].ended)
+        begin = self._began if since is None else self.tasks[since].among(self.cases, self.tasks[since].ended)
+        return np.maximum(end - begin, 0.0)
+
+
+@dataclass(frozen=True)
+class CaseMoments:
+    """When the cases that did not fail did each task.
+
+    `did` has their numbers by task and kind of actor, `sizes` the number of tasks of each case.
+    """
+
+    did: Mapping[Doing, np.ndarray] = field(default_factory=dict)
+    tasks: Mapping[str, Moments] = field(default_factory=dict)
+    sizes: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    @classmethod
+    def of(cls, cases: pa.Table, passive: Collection[str] = ()) -> "CaseMoments":
+        """From wkg/cases; steps without a time do not count."""
+        steps = _Steps.of(cases, passive)
+        failed = pc.equal(cases["success"], False).fill_null(False).to_numpy(zero_copy_only=False)
+        counted = steps.has_start & ~failed[steps.case] if len(steps.case) else steps.has_start
+        ends = steps.start + steps.work
+        tasks = {}
+        for key, places in _groups([steps.columns["dst"]], counted):
+            numbers, first = np.unique(steps.case[places], return_index=True)
+            start, end = steps.start[places], ends[places]
+            began, ended = (np.minimum.reduceat(moments, first) for moments in (start, end))
+            tasks[str(key[0])] = Moments(numbers, began, ended, np.maximum.reduceat(end, first))
+        groups = _groups([steps.columns["dst"], steps.columns["actor_kind"]], counted)
+        did = {(str(task), kind): np.unique(steps.case[places]) for (task, kind), places in groups}
+        sizes = np.zeros(cases.num_rows, np.int64)
+        for moments in tasks.values():
+            sizes[moments.cases] += 1
+        return cls(did, tasks, sizes)
+
+    def together(self, steps: Collection[Doing]) -> WholeCases | None:
+        """Returns the times of the cases that did all of these steps; None where they are too few.
+
+        Where enough of them did nothing else, these alone count.
+        """
+        found: np.ndarray | None = None
+        for doing in sorted(set(steps), key=lambda one: len(self.did.get(one, ()))):
+            own = self.did.get(doing, np.zeros(0, np.int64))
+            found = own if found is None else found[np.isin(found, own, assume_unique=True)]
+            if len(found) < LEAST_WHOLE:
+                return None
+        if found is None:
+            return None
+        tasks = {task: self.tasks[task] for task, _ in steps}
+        alone = found[self.sizes[found] == len(tasks)]
+        return WholeCases(tasks, alone if len(alone) >= LEAST_WHOLE else found)
 
 
 @dataclass(frozen=True)
 class StepTimes:
     """`waits`: by level and key; `work`: by task and actor, and by task alone (actor: None); `correlations`: of the
-    waits of one case, by industry, negative where a long wait is followed by a short one. `whole`: the times of whole
-    cases by their tasks and who did them.
+    waits of one case, by industry, negative where a long wait is followed by a short one. `moments`: when whole cases
+    did each task.
     """
 
     waits: Mapping[tuple[str, tuple[str | None, ...]], DurationQuantiles]
     work: Mapping[tuple[str, Actor | None], DurationQuantiles]
     correlations: Mapping[str | None, float] = field(default_factory=dict)
-    whole: Mapping[Sequence, WholeCases] = field(default_factory=dict)
+    moments: CaseMoments = field(default_factory=CaseMoments)
 
     @classmethod
     def of(cls, waits: pa.Table, modes: pa.Table, cases: pa.Table) -> "StepTimes":
@@ -169,7 +240,7 @@ class StepTimes:
                 merged[row["task_id"]].append((times, row["duration_n"]))
         # Any actor of a task: the one that was timed most often stands for the others.
         work |= {(task, None): max(of, key=lambda one: one[1])[0] for task, of in merged.items()}
-        return cls(found, work, correlations(cases), whole_cases(cases))
+        return cls(found, work, correlations(cases), CaseMoments.of(cases))
 
     @classmethod
     def of_cases(cls, cases: pa.Table, calendar: Calendar | None = None, passive: Collection[str] = ()) -> "StepTimes":
@@ -193,7 +264,8 @@ class StepTimes:
             done[str(key[0]), Actor(key[1], key[2], key[3])] = DurationQuantiles.of(work[places])
         for key, places in _groups([columns["dst"]], steps.has_work):
             done[str(key[0]), None] = DurationQuantiles.of(work[places])
-        return cls(found, done, correlations(cases, passive), {} if calendar else whole_cases(cases, passive))
+        moments = CaseMoments() if calendar else CaseMoments.of(cases, passive)
+        return cls(found, done, correlations(cases, passive), moments)
 
     def wait(self, src: str | None, dst: str, actor: Actor) -> Wait | None:
         """Waiting between two tasks, the later one done by this actor: the most specific level that was seen often
@@ -283,25 +355,6 @@ def correlations(cases: pa.Table, passive: Collection[str] = ()) -> dict[str | N
             else 0.0
         )
     return found
-
-
-def whole_cases(cases: pa.Table, passive: Collection[str] = ()) -> dict[Sequence, WholeCases]:
-    """Returns the times of the cases that did the same tasks in the same order by the same kinds of actors, where they
-    are enough.
-    """
-    found: dict[Sequence, list[Floats]] = defaultdict(list)
-    steps = _Steps.of(cases, passive)
-    borders = np.flatnonzero(np.diff(steps.case, prepend=-1, append=-1))
-    for first, last in pairwise(borders.tolist()):
-        if steps.has_start[first:last].all():
-            ends = steps.start[first:last] + steps.work[first:last]
-            key = tuple(map(str, steps.columns["dst"][first:last])), tuple(steps.columns["actor_kind"][first:last])
-            found[key].append(ends - steps.start[first])
-    return {
-        sequence: WholeCases(np.array(times))
-        for sequence, times in sorted(found.items(), key=str)
-        if len(times) >= LEAST_WHOLE
-    }
 
 
 @dataclass(frozen=True)

@@ -165,13 +165,14 @@ class LeadTime:
 
     `draws` is (n,) in ms, None where the time of a step is unknown. `basis` states what the figures rest on, or why
     there are none. `steps` is by node. `is_counted`: each draw is one case of history that did the same steps, so that
-    shares of draws are counts.
+    shares of draws are counts. `single_ms`: the median of a sum of single steps, without what cases repeat.
     """
 
     basis: str
     draws: Floats | None = None
     steps: Mapping[str, StepLead] = field(default_factory=dict)
     is_counted: bool = False
+    single_ms: float | None = None
 
     @property
     def p50_ms(self) -> float | None:

@@ -422,3 +422,84 @@ def test_a_title_is_named_by_its_code_and_a_step_by_this_step() -> None:
         ("must_not_contain", ("y",)),
         ("must_contain", ("n",)),
     ]
+
+
+WAY = (
+    "## Course\n\n1. The package is opened (Open package).\n2. If documents are missing, they are chased (Chase "
+    "missing documents).\n3. It is finished (Finish package).\n4. It is billed (Bill package).\n"
+)
+LISTED = [("must_contain", "o"), ("must_contain", "f"), ("must_contain", "b")]
+IN_ORDER = [("before", "oc"), ("before", "cf"), ("before", "of"), ("before", "fb")]
+FRAUD = "If anything smells of error (wrong patient, borrowed card), the package is deleted (Delete package)."
+
+
+@pytest.mark.parametrize(
+    ("text", "request_text", "expected"),
+    [
+        (WAY, "A knee.", {*LISTED, *IN_ORDER, ("must_not_contain", "c")}),
+        (
+            WAY.replace("1. ", "2.1 ").replace("3. ", "\n2.2 "),
+            "A knee.",
+            {*LISTED, *IN_ORDER, ("must_not_contain", "c")},
+        ),
+        (
+            WAY.replace("3. It is", "3. If it is over, it is"),
+            "A knee.",
+            {("must_not_contain", "c")},
+        ),  # two steps are none
+        (FRAUD, "The card isn't his.", {("must_contain", "d")}),
+        (FRAUD, "Card and bill are enclosed, nothing is missing.", {("must_not_contain", "d")}),
+        (FRAUD, "Wrong patient, sorry.", {("must_contain", "d")}),
+        (
+            "From EUR 400 on, the approval by budget owner is obtained. If the approval by budget owner is enclosed, "
+            "this approval is not asked for a second time.",
+            "EUR 500. The approval by budget owner is enclosed.",
+            {("must_not_contain", "a")},
+        ),
+        (
+            "Every ticket about Press gets a survey (Send satisfaction survey).",
+            "A ticket about Press.",
+            {("must_contain", "x")},
+        ),
+        (
+            "Every ticket about Press gets a survey (Send satisfaction survey).",
+            "Ink fails.",
+            {("must_not_contain", "x")},
+        ),
+        (
+            "What the desk can solve while he waits ends there (Resolve ticket).",
+            "A visit.",
+            {("must_not_contain", "v")},
+        ),
+        (
+            "A form that is not filled in completely is chased (Chase missing documents). Forms of a counter are not "
+            "chased in this way.",
+            "Our form, taken at the counter.",
+            {("must_not_contain", "c")},
+        ),
+        (
+            "Note: for credits below 4,000 the package is billed (Bill package) before the package is finished.",
+            "A credit of 3,500.",
+            {("must_contain", "b"), ("before", "bf")},
+        ),
+        (
+            "From: Dora\nDate: 1 May\nA package that is not paid is finished (Finish package) before the invoice is "
+            "reversed (Reverse invoice).",
+            "A package that is not paid.",
+            {("must_contain", "f"), ("must_contain", "r"), ("before", "fr")},
+        ),
+        ("A driver may wait at once. The wait is recorded.", "Nobody did wait.", set()),  # one may wait later
+        ("If they say yes, the package is billed (Bill package).", "A knee.", set()),  # nobody knows it at the start
+    ],
+)
+def test_the_usual_way_cases_of_a_kind_and_exceptions(
+    text: str, request_text: str, expected: set[tuple[str, str]]
+) -> None:
+    assert {(kind, tasks) for kind, tasks, _ in found(text, request_text)} == expected
+
+
+def test_a_step_that_history_never_did_is_demanded_where_nothing_conditions_it() -> None:
+    text = "Each ticket ends with a survey (Send satisfaction survey)."
+    rules = named_rules([element(text)], TITLES, "A ticket.", {"t": 4})
+    assert [(rule.kind, rule.tasks) for rule in rules] == [("must_contain", ("x",))]
+    assert named_rules([element(text)], TITLES, "A ticket.", {"x": 4}) == []
