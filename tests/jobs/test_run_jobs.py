@@ -166,7 +166,7 @@ def test_a_result_that_fails_a_check_stands_red_and_is_not_published(
         return check_result(result, intakes)
 
     with monkeypatch.context() as patch:
-        patch.setattr("assets.generation.check_result", broken)
+        patch.setattr("opus_pipelines.generation.results.contract.check_result", broken)
         result = run(settings, "generate", instance, partition_key="Acme__Red")
     assert not result.success
     red = [one for one in result.get_asset_check_evaluations() if not one.passed]
