@@ -192,9 +192,12 @@ def toml_listed(values: Iterable[str]) -> str:
     return "[" + ", ".join(map(toml_quoted, values)) + "]"
 
 
-def toml_lines(values: dict[str, str | list[str]]) -> list[str]:
+def toml_lines(values: Mapping[str, str | list[str] | bool]) -> list[str]:
     """Returns one `key = value` line for each item."""
-    return [
-        f"{key} = {toml_quoted(value) if isinstance(value, str) else toml_listed(value)}"
-        for key, value in values.items()
-    ]
+
+    def written(value: str | list[str] | bool) -> str:
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return toml_quoted(value) if isinstance(value, str) else toml_listed(value)
+
+    return [f"{key} = {written(value)}" for key, value in values.items()]

@@ -203,6 +203,7 @@ _MOST_CANDIDATES = 8  # for one role
 _EXACT, _NAMED, TYPE_OF, _STATE = 4.0, 3.0, 1.5, 1.5  # scores of names of columns
 _LONG_ENOUGH = (1.2, 200)  # events of a case
 _FEW_CASES = 30  # so few, with more events each than this, are rather groups of cases
+MOST_REPEATED = 5.0  # times that a case does an activity that it does, where no name says that it is a case
 ORDERED = 0.2  # least share of the steps that the step before tells, where no column is named as the activity
 _ID = re.compile(r"(?=.*\d)[^\s,]{1,40}|[A-Z]{1,5} ?-? ?\d+")
 _ROUNDED_ID = re.compile(ROUNDED_ID)
@@ -436,6 +437,10 @@ def _case_and_activity(
             fit = _fit(sample, case, activity)
             score = own.get(case, 0.0) + kinds.get(activity, 0.0) + fit.score
             is_named = "activity" in roles or kinds[activity] >= _STATE or fit.told >= ORDERED
+            # a user or a workstation, of whom no name says that they are cases, do the same again and again
+            is_case = "case" in roles or names_role(case, "case") or names_number(case)
+            if not is_case and fit.repeated > MOST_REPEATED:
+                continue
             if is_named and (fit.is_log or kinds.get(activity, 0.0) >= _EXACT or "activity" in roles):
                 scores[case, activity] = score
             if own.get(case, 0.0) >= _EXACT and kinds.get(activity, 0.0) >= _EXACT:
@@ -443,7 +448,8 @@ def _case_and_activity(
     ranked = sorted(scores, key=lambda pair: -scores[pair])
     if not ranked:
         likely = [name for name in cases if own.get(name, 0.0) >= max(own.values(), default=0.0) - _NEARLY]
-        role, names = ("case", likely) if "case" not in roles and len(likely) != 1 else ("activity", [])
+        is_told = len(likely) == 1 and (names_role(likely[0], "case") or names_number(likely[0]))
+        role, names = ("case", likely) if "case" not in roles and not is_told else ("activity", [])
         raise _unclear_of(sample, role, names) if len(names) > 1 else InputError(_unclear(sample, role))
     best = ranked[0]
     for other in ranked[1:]:
@@ -551,11 +557,15 @@ def lettered_words(column: Column) -> bool:
 
 @dataclass(frozen=True)
 class _Fit:
-    """How well two columns go together as case and activity; `told` is how often one activity tells the next."""
+    """How well two columns go together as case and activity.
+
+    `told` is how often one activity tells the next, and `repeated` how often a case does what it does.
+    """
 
     score: float
     told: float
     is_log: bool
+    repeated: float = 1.0
 
 
 def _fit(sample: TableSample, case: str, activity: str) -> _Fit:
@@ -572,7 +582,7 @@ def _fit(sample: TableSample, case: str, activity: str) -> _Fit:
     more_cases = len(cases) >= len(sample.columns[activity].counts)
     few_cases = len(cases) < _FEW_CASES and events > _FEW_CASES * len(cases)
     score = 2.0 * changes + spread + 1.5 * told + (0.5 if more_cases else -1.5) - few_cases
-    return _Fit(score, told, changes >= LEAST_REPEATED and spread >= 0.5)
+    return _Fit(score, told, changes >= LEAST_REPEATED and spread >= 0.5, events / in_cases.total())
 
 
 def _told(cases: Sequence[Sequence[int]], values: Sequence[str]) -> float:

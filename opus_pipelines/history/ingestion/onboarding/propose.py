@@ -254,6 +254,12 @@ def propose_settings(name: str, files: Sequence[Path], stated: Stated) -> Iterat
         if source_text(second) != source_text(draft):
             draft, trial = second, trials.read(source_text(second))
         findings = findings_of(trial)
+        if findings.alike_by_decimals and kinds[0] in TABLES and "scope" not in draft.tables["columns"]:
+            columns = draft.tables["columns"] | {"strip_zeros": True}
+            why = "ids of cases are written as 1 and as 1.0"
+            draft = replace(draft, tables=draft.tables | {"columns": columns}, notes=draft.notes | {"strip_zeros": why})
+            trial = trials.read(source_text(draft))
+            findings = findings_of(trial)
         kinds_found = classify_source(trial.evidence, trial.whole)
         special = {name: kind for name, kind in kinds_found.items() if kind.kind != "step"}
         draft = replace(draft, kinds=special, candidates=tuple(outcome_candidates(findings, kinds_found, trial)))

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from opus_pipelines.core.formatting import grid, share, usd
 from opus_pipelines.core.settings_files import toml_lines, toml_listed, toml_quoted
@@ -68,7 +68,7 @@ class Draft:
     """
 
     plain: dict[str, str | list[str]] = field(default_factory=dict)
-    tables: dict[str, dict[str, str | list[str]]] = field(default_factory=dict)
+    tables: dict[str, dict[str, Any]] = field(default_factory=dict)
     rows: Mapping[str, Mapping[str, list[str]] | list[str]] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
     outcome: OutcomeColumn | None = None
@@ -94,7 +94,7 @@ def source_text(draft: Draft) -> str:
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
-def _noted(draft: Draft, values: Iterable[tuple[str, str | list[str]]]) -> list[str]:
+def _noted(draft: Draft, values: Iterable[tuple[str, Any]]) -> list[str]:
     reasons = []
     for key, value in values:
         written = key if re.fullmatch(r"[\w-]+", key, re.ASCII) else toml_quoted(key)

@@ -246,6 +246,15 @@ def _workbook(path: Path, sheets: Sequence[str]) -> TableSample:
         name: Column(name, tuple(_text(row[place]) for row in rows)) for place, name in enumerate(found[0].header)
     }
     names = [sheet.name for sheet in found]
+    for sheet in () if sheets else (table for table in book.tables if table.name not in names):
+        for shared in (name for name in found[0].header if name in sheet.header):
+            place = sheet.header.index(shared)
+            told = {_text(row[place]) for _, row in islice(book.rows(sheet), ROWS)} & set(columns[shared].counts)
+            if len(told) > 1 and 2 * len(told) >= len(columns[shared].counts):
+                raise InputError(
+                    f"{path.name}: the sheet {sheet.name!r} has the column {shared!r} of {names[0]!r}, too; only one "
+                    "is read; save each as a file of its own and give both, or name the one that counts with --sheet"
+                )
     others = [repr(sheet.name) for sheet in book.tables if sheet.name not in names]
     notes = {"sheet": f"assumed; not read: {', '.join(others)}"} if others else {}
     return TableSample(columns, len(rows), table={"sheet": names} if others or sheets else {}, notes=notes)

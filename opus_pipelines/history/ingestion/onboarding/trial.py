@@ -144,12 +144,13 @@ class Findings:
 
     `priced`, `timed`, `waited` and `named` count tasks with a cost, a working time, a waiting time and a resource.
     `succeeded` and `failed` count cases with a known outcome. `case_attributes` counts the cases that have each
-    attribute. `constant_attributes` are attributes of events that never change within a case and are known at its first
-    event. `endings` counts the cases by their last activity. `alike_ids` are ids of cases that are another spelling of
-    one before (blanks, leading zeros, ".0", case of letters, Unicode form), and `ids_as_activities` are names that are
-    both a case and an activity. `titles` has the title of each activity of a process model whose key is not its title.
-    `repeated` are the steps that equal an earlier one of their case, and `repeated_usd` what they cost.
-    `drawn_actors` are the lanes and assignees that tasks of process models name; `with_drawn_actor` counts them.
+    attribute. `constant_attributes` are attributes of events that never change within a case and are known at its
+    first event. `endings` counts the cases by their last activity. `alike_ids` are ids of cases that are another
+    spelling of one before (blanks, leading zeros, ".0", case of letters, Unicode form), `alike_by_decimals` tells
+    whether they differ by ".0" alone, and `ids_as_activities` are names that are both a case and an activity.
+    `titles` has the title of each activity of a process model whose key is not its title. `repeated` are the steps
+    that equal an earlier one of their case, and `repeated_usd` what they cost. `drawn_actors` are the lanes and
+    assignees that tasks of process models name; `with_drawn_actor` counts them.
     """
 
     cases: int
@@ -167,6 +168,7 @@ class Findings:
     constant_attributes: tuple[str, ...]
     endings: Counter[str]
     alike_ids: tuple[str, ...] = ()
+    alike_by_decimals: bool = False
     ids_as_activities: tuple[str, ...] = ()
     titles: Mapping[str, str] = field(default_factory=dict)
     drawn_actors: tuple[str, ...] = ()
@@ -218,6 +220,7 @@ def findings_of(trial: Trial) -> Findings:
         constant_attributes=constant_attributes(tasks),
         endings=_endings(tasks),
         alike_ids=_alike(table["case_id"].to_pylist()),
+        alike_by_decimals=_alike_by_decimals(table["case_id"].to_pylist()),
         ids_as_activities=tuple(sorted(set(table["case_id"].to_pylist()) & trial.evidence.keys())),
         titles=_titles(drawn_tasks),
         drawn_actors=tuple(sorted(pc.unique(drawn.drop_null()).to_pylist())),
@@ -263,16 +266,25 @@ def _titles(steps: pa.StructArray) -> dict[str, str]:
     return found
 
 
+_DECIMALS = re.compile(r"^(\d+)[.,]0+$")
+
+
 def _alike(ids: Iterable[str]) -> tuple[str, ...]:
     """Returns the ids that a person would take for another one: equal but for blanks, zeros and Unicode form."""
     first: dict[str, str] = {}
     return tuple(one for one in ids if first.setdefault(_bare(one), one) != one)
 
 
+def _alike_by_decimals(ids: Sequence[str]) -> bool:
+    """Tells whether some ids are other spellings of another one, and each of them by ".0" alone."""
+    whole = {_DECIMALS.sub(r"\1", one) for one in ids}
+    return len(whole) < len(set(ids)) and len(whole) == len(set(map(_bare, ids)))
+
+
 def _bare(ident: str) -> str:
     """Returns an id in one Unicode form and case of letters, with single blanks, without leading zeros and ".0"."""
     bare = " ".join(normalize("NFC", ident).casefold().split())
-    return re.sub(r"(?<![\d.,])0+(?=\d)", "", re.sub(r"^(\d+)[.,]0+$", r"\1", bare))
+    return re.sub(r"(?<![\d.,])0+(?=\d)", "", _DECIMALS.sub(r"\1", bare))
 
 
 _STEP = ("task_key", "title", "actor", "started_at", "ended_at", "duration_ms", "wait_ms", "cost_usd", "attributes")

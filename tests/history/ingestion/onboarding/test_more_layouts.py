@@ -243,3 +243,42 @@ def test_a_file_that_is_not_like_the_others_ends_init(tmp_path: Path) -> None:
     other.write_text("\n".join(["Case;Activity;Time;User", *log()]))
     with pytest.raises(InputError, match=r"b\.csv"):
         understood(one, other)
+
+
+def test_ids_of_which_one_file_has_decimals_are_joined(tmp_path: Path) -> None:
+    files = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for file, ending, steps in zip(files, (".0", ""), (STEPS[:2], STEPS[2:]), strict=True):
+        rows = [
+            f"{n}{ending},{step},2024-{1 + files.index(file):02}-{n:02} 1{m}:00"
+            for n in range(1, 21)
+            for m, step in enumerate(steps)
+        ]
+        file.write_text("\n".join(["case_id,activity,timestamp", *rows]))
+    with propose_settings("s", files, Stated()) as proposal:
+        rows = [r for file in sorted(proposal.trial.folder.glob("*.parquet")) for r in pq.read_table(file).to_pylist()]
+        seventh = [[t["task_key"] for t in row["tasks"]] for row in rows if row["case_id"] == "7"]
+        assert (len(rows), seventh, "strip_zeros = true" in proposal.toml) == (20, [STEPS], True)
+
+
+def test_a_workstation_that_does_the_same_again_and_again_is_no_case(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    rows = [f"2024-01-{1 + n // 24:02} {n % 24:02}:00:00,{STEPS[n % 3]},U{n % 7},WS{n % 5:02}" for n in range(500)]
+    file.write_text("\n".join(["Timestamp,Operation,User,Workstation", *rows]))
+    with pytest.raises(InputError, match="which column is the case"):
+        understood(file)
+
+
+def test_a_sheet_with_the_column_of_the_cases_is_not_left_out(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    events, cases = book.active, book.create_sheet("cases")
+    events.title = "events"
+    events.append(["case_id", "activity", "time"])
+    cases.append(["case_id", "client"])
+    for n in range(1, 21):
+        cases.append([f"c{n}", "Acme"])
+        for m, step in enumerate(STEPS):
+            events.append([f"c{n}", step, f"2024-01-{n:02} 1{m}:00"])
+    book.save(tmp_path / "a.xlsx")
+    with pytest.raises(InputError, match="'cases'"):
+        understood(tmp_path / "a.xlsx")
+    assert len(understood(tmp_path / "a.xlsx", sheet="events")[0]) == 20
