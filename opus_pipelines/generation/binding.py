@@ -118,21 +118,30 @@ def bound_rules(
             if not (r.is_usual_only and r.tasks[0] in named)
         ),
     ]
-    kept = [
-        r
-        for r in found
-        if not (r.is_usual_only and (shares.get(r.tasks[0], 0.0) >= CRITICAL_SUPPORT or r.tasks[0] in needed))
-    ]
-    if intake.gain_usd is not None:  # the Reward decides what is worth doing, and in which order
+    kept = [r for r in found if not (r.is_usual_only and _is_otherwise(r, cases, shares, needed))]
+    if intake.gain_usd is not None:  # the Reward decides in which order
         kept = [rule for rule in kept if rule.held != LISTED]
-    return Bound(tuple(_without_contradictions(_without_usual_way(kept))))
+    return Bound(tuple(_without_contradictions(kept)))
 
 
-def _without_usual_way(rules: Sequence[NamedRule]) -> list[NamedRule]:
-    """Returns the rules without the usual way of the procedure where one that the request meets leads off it."""
-    usual = {rule.tasks for rule in rules if rule.held == LISTED and rule.kind == "must_contain"}
-    leads_off = any(r.kind == "must_not_contain" and not r.is_usual_only and r.tasks in usual for r in rules)
-    return [r for r in rules if not (leads_off and r.held == LISTED and r.kind == "must_contain")]
+def _is_otherwise(
+    rule: NamedRule, cases: Sequence[SimilarCase], shares: Mapping[str, float], needed: frozenset[str]
+) -> bool:
+    """Tells whether similar cases decide against a rule that is only usual."""
+    if rule.kind == "before":
+        turned = _share_turned(rule.tasks, cases)
+        return turned is None or turned >= CRITICAL_SUPPORT
+    return shares.get(rule.tasks[0], 0.0) >= CRITICAL_SUPPORT or rule.tasks[0] in needed
+
+
+def _share_turned(pair: Sequence[str], cases: Sequence[SimilarCase]) -> float | None:
+    """Returns the share of the similar cases with both tasks, which did not fail, that did the second one first.
+
+    Returns None where no case has both.
+    """
+    first, second = pair
+    both = [c.tasks for c in cases if c.success is not False and first in c.tasks and second in c.tasks]
+    return sum(tasks.index(second) < tasks.index(first) for tasks in both) / len(both) if both else None
 
 
 def _without_contradictions(rules: Sequence[NamedRule]) -> list[NamedRule]:
@@ -291,12 +300,9 @@ def difference_from_history(rule: NamedRule, cases: Sequence[SimilarCase], names
     """Returns how most similar cases did it otherwise, None where they did it so."""
     followed = [case for case in cases if case.success is not False and case.tasks]
     if rule.kind == "before":
-        first, second = rule.tasks
-        both = [case for case in followed if first in case.tasks and second in case.tasks]
-        turned = sum(case.tasks.index(second) < case.tasks.index(first) for case in both)
-        if not both:
+        share = _share_turned(rule.tasks, followed)
+        if share is None:
             return f"no similar case did both {names[0]!r} and {names[1]!r}"
-        share = turned / len(both)
         return f"{share:.0%} of the similar cases did it the other way round" if share >= MOSTLY else None
     did = sum(rule.tasks[0] in case.tasks for case in followed) / len(followed) if followed else 0.0
     if rule.kind == "must_contain" and did < MOSTLY:

@@ -40,9 +40,8 @@ STATED_IN_ALL, LEAST_SPREAD = 0.65, 3  # the same of the request as a whole, and
 FAR_MORE_USUAL = 5  # times as often as the next one that a task was done, from which a short form means it
 LEAST_LISTED = 3  # steps that a request or a list of a procedure names, from which it has them in their order
 REQUESTED = "the request asks for it"
-CONTRARY, UNTOLD = "the request states the contrary", "the request does not state the condition"
 REPLACED = "another step takes its place"
-LISTED = "the procedure lists it in its usual way"
+LISTED = "the procedure lists them in this order"
 DENIED = 0.4  # share from which a sentence with a negation denies it
 NEARLY = 0.95  # share of the highest rarity from which a word counts as one of the rarest
 _LEAST_WORDS = 2  # content words of a title that a sentence may name without its exact words
@@ -62,13 +61,24 @@ _ABOUT = re.compile(
     r"(?:gets?|receives?|needs?|requires?|must|has to|have to|is|are)\s",
     re.I,
 )
+_PLURAL = re.compile(
+    r"^(?:[^,:]{3,40}[,:] )?(?P<when>[\w'-]+s (?:about|for|from|with|on|of|by|concerning) [^,.;:]+?) "
+    r"(?:get|need|receive|require)\s",
+    re.I,
+)
 _NOT_SO = re.compile(r"^(?P<when>[^,;:]{4,60}?) (?:is|are|do|does) not\s", re.I)  # "Requests of members are not called"
 _WHAT = re.compile(
     r"^(?P<when>what(?:ever)? .+?(?: (?:while|when|that|which|who) .+? (?:is|are|has|have|can) .+?)?) "
     r"(?:is|are|ends?|goes|go|must|has to)\s",
     re.I,
 )
-_ENGLISH_SUBJECTS = (_ABOVE, _WHOSE, _ABOUT, _WHAT)  # conditions that the subject of an English sentence states
+_ENGLISH_SUBJECTS = (
+    _ABOVE,
+    _WHOSE,
+    _ABOUT,
+    _PLURAL,
+    _WHAT,
+)  # conditions that the subject of an English sentence states
 _PRONOUN = re.compile(
     r"^(?:if|when|where|wenn|falls|si|als|indien) (?:they|it|he|she|sie|er|es|ils?|elles?|zij|hij|het)\b", re.I
 )
@@ -82,7 +92,9 @@ _LIGHT = frozenset(  # stems that say little
 )
 _WRAPPED = re.compile(r"(?<=\S)\n(?=[a-z])")  # a sentence that goes on in the next line
 _BEHIND_COLON = re.compile(r"(?<=: )[^\W\d_]")
-_NUMBERED = re.compile(r"^\d{1,2}(?:\.\d{1,2})+\.?\s|^\([a-z]\)\s")  # a paragraph that is an item of a list
+_NUMBERED = re.compile(
+    r"^(?:[A-Z]\w+\s)?\d{1,2}(?:\.\d{1,2})+\.?\s|^\([a-z]\)\s"
+)  # a paragraph that is an item of a list
 _CODE = re.compile(r"(?=\w*\d)\w+(?=\s)")  # of a title such as "T06 Determine necessity of stop advice"
 
 
@@ -153,7 +165,8 @@ class NamedRule:
     """What a sentence demands of the workflow for a request.
 
     `kind`: must_contain, must_not_contain or before. `tasks`: one, or two in their order. `held`: why it holds for
-    the request, in words. `is_usual_only`: the request says nothing of the condition, so that similar cases decide.
+    the request, in words. `is_usual_only`: the request says nothing of the condition, or the order is only that of two
+    sentences, so that similar cases decide.
     `is_exception`: it says that a step is not done again, which decides against what demands it.
     """
 
@@ -402,11 +415,11 @@ def named_rules(
     """Returns the rules of an intake's procedures that name tasks and concern the request.
 
     `titles`: of each task that a workflow for the intake may have; `times`: how often history did it. A task that is
-    also asked for without a condition is left out by no condition that the request does not state. One that history
-    never did is demanded where it is never asked for under a condition. The order of lists comes last.
+    also asked for without a condition is left out by no condition that the request does not state. The order of lists
+    comes last.
     """
     asked, rules, listed = RequestText(request), list[NamedRule](), list[NamedRule]()
-    always, sometimes = dict[str, NamedRule](), set[str]()
+    always: set[str] = set()
     for element in elements:
         if element.role not in PROCEDURAL or not element.text:
             continue
@@ -420,16 +433,10 @@ def named_rules(
             read = _read(sentence, tasks, before, anchor)
             rules += _rules_of(read, asked, rarity, document, tasks)
             if not read.condition and sentence.shape != "row":
-                for task in set(read.tasks) - read.denied:
-                    always.setdefault(task, NamedRule("must_contain", (task,), sentence, document))
-            if read.condition:
-                sometimes |= set(read.tasks)
+                always |= set(read.tasks) - read.denied
             reads.append(read)
             before = read
         listed += _listed_order(reads, document, tasks)
-    if times is not None:
-        rules += [rule for task, rule in sorted(always.items()) if not times.get(task) and task not in sometimes]
-    usual = {rule.tasks for rule in listed if rule.kind == "must_contain"}
     excepted = {rule.tasks for rule in rules if rule.is_exception}
     demanded = {rule.tasks for rule in rules if rule.kind == "must_contain"} - excepted
     return [
@@ -438,21 +445,17 @@ def named_rules(
         if not (rule.kind == "must_contain" and rule.tasks in excepted)
         and (
             rule.kind != "must_not_contain"
-            or (
-                rule.tasks not in demanded
-                and not (rule.is_usual_only and rule.tasks[0] in always)
-                and not (rule.held in (CONTRARY, UNTOLD) and rule.tasks in usual)  # it tells when the order differs
-            )
+            or (rule.tasks not in demanded and not (rule.is_usual_only and rule.tasks[0] in always))
         )
     ]
 
 
 def _listed_order(reads: Iterable[_Read], document: str, tasks: NamedTasks) -> list[NamedRule]:
-    """Returns the steps that a list or a paragraph names by their titles, one after the other, and their order.
+    """Returns the order of the steps that a list or a paragraph names by their titles, one after the other.
 
-    At least `LEAST_LISTED` of them must be asked for without a condition, since a list of cases has no order; they are
-    the usual way of the procedure, and demanded. A step comes behind the last one before it that has no condition, and
-    behind those between the two.
+    At least `LEAST_LISTED` of them must be asked for without a condition, since a list of cases has no order. A step
+    comes behind the last one before it that has no condition, and behind those between the two. That a step is listed
+    demands nothing: where its condition was not understood, it would be planned for everybody.
     """
     found, texts = list[NamedRule](), [read for read in reads if read.sentence.shape != "row"]
     items = {s.block for s in (r.sentence for r in texts) if s.shape == "item" or _NUMBERED.match(s.text)}
@@ -472,11 +475,9 @@ def _listed_order(reads: Iterable[_Read], document: str, tasks: NamedTasks) -> l
             continue
         named = named[: usual[-1] + 1]  # of cases behind the usual way a list says no order
         for place, (task, read) in enumerate(named):
-            is_done = _is_usual(read) and not tasks.grammar.is_negative(read.condition)
-            if is_done and not tasks.grammar.language.has("permits", read.sentence.text):
-                found.append(NamedRule("must_contain", (task,), read.sentence, document, LISTED))
             for other, earlier in reversed(named[:place]):
-                found.append(NamedRule("before", (other, task), read.sentence, document, LISTED))
+                is_usual_only = earlier.sentence is not read.sentence
+                found.append(NamedRule("before", (other, task), read.sentence, document, LISTED, is_usual_only))
                 if _is_usual(earlier):
                     break
     return found
@@ -625,7 +626,7 @@ def _rules_of(
         tasks.grammar.is_negative(_PARENTHESES.sub(" ", read.condition)) or _PRONOUN.match(read.condition)
     ):
         return
-    held = CONTRARY if holds is False else UNTOLD
+    held = "the request states the contrary" if holds is False else "the request does not state the condition"
     for task in read.tasks:
         if task not in read.denied:
             yield make("must_not_contain", task, held=held, is_usual_only=holds is None)
