@@ -8,7 +8,7 @@ import codecs
 import io
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import BinaryIO
 
@@ -162,6 +162,7 @@ def _is_utf8(text: str, encoding: str) -> bool:
 _LOOKED_AT = 1_000  # rows that are searched for dates such as 03/04/2020
 BLOCK = 1 << 23
 REMARK = 2  # words; a line that was cut off has fewer, as it has one field
+_MOST_REMARKS = 20  # of a file; where more lines have one field, it is rather read with the wrong delimiter
 FEW_BYTES = 1 << 16  # of a file up to which columns cost more than they save
 _USUAL_COLUMNS = 256  # in a header; each further column costs as much for few rows as for many
 _MOST_BYTES = 1 << 28  # of a block, which holds whole records
@@ -268,6 +269,7 @@ class _RowReader:
     text: TextLines
     delimiter: str
     sink: Assembler
+    remarks: set[int] = field(default_factory=set)  # their positions
 
     def take(self, row: Row) -> None:
         """Reads one row."""
@@ -300,9 +302,12 @@ class _RowReader:
         log.add(self.table.kept(Rows(self.table.with_folder_values(columns, len(positions)), positions)))
 
     def _is_remark(self, row: Row) -> bool:
-        """Tells whether a row is a sentence outside the table, such as "Exported on 3 May by Smith"."""
+        """Tells whether a row is one of a few sentences outside the table, such as "Exported on 3 May by Smith"."""
         fields = row.fields or []
-        return len(fields) == 1 < len(self.table.header) - 1 and len(fields[0].split()) > REMARK
+        is_sentence = len(fields) == 1 < len(self.table.header) - 1 and len(fields[0].split()) > REMARK
+        if is_sentence and len(self.remarks) < _MOST_REMARKS:
+            self.remarks.add(row.position)
+        return is_sentence and row.position in self.remarks
 
     def _refusal(self, row: Row) -> Refusal | None:
         """Returns why a row cannot be split into its columns, or None if it can be."""

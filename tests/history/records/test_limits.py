@@ -42,7 +42,7 @@ def test_a_file_is_no_log_where_one_record_of_a_hundred_can_be_used(rejected: in
 @pytest.mark.parametrize("name", ["log.csv", "log.jsonl"])
 def test_a_file_of_which_hardly_a_record_can_be_used_is_no_log(bench: Bench, name: str) -> None:
     good, bad = (
-        ("1,A,\n", "only one field\n")
+        ("1,A,\n", "one field\n")
         if name == "log.csv"
         else (json.dumps({"id": "1", "tasks": ["A"]}) + "\n", "no JSON\n")
     )
@@ -52,6 +52,11 @@ def test_a_file_of_which_hardly_a_record_can_be_used_is_no_log(bench: Bench, nam
     _, rejects, state = bench.one(name, head + good + bad * 20_100)
     assert "hardly a" in state.failed[0]
     assert state.files[0]["records"] == 0
+
+
+def test_a_few_sentences_outside_the_table_are_no_work_and_more_are_refused(bench: Bench) -> None:
+    cases, rejects, state = bench.one("log.csv", HEAD + "1,A,\n" + "this is a remark\n" * 30)
+    assert (set(cases), len(rejects), state.files[0]["records_not_work"]) == ({"1"}, 10, 20)
 
 
 @pytest.mark.long
