@@ -61,11 +61,6 @@ _ABOUT = re.compile(
     r"(?:gets?|receives?|needs?|requires?|must|has to|have to|is|are)\s",
     re.I,
 )
-_PLURAL = re.compile(
-    r"^(?:[^,:]{3,40}[,:] )?(?P<when>[\w'-]+s (?:about|for|from|with|on|of|by|concerning) [^,.;:]+?) "
-    r"(?:get|need|receive|require)\s",
-    re.I,
-)
 _NOT_SO = re.compile(r"^(?P<when>[^,;:]{4,60}?) (?:is|are|do|does) not\s", re.I)  # "Requests of members are not called"
 _WHAT = re.compile(
     r"^(?P<when>what(?:ever)? .+?(?: (?:while|when|that|which|who) .+? (?:is|are|has|have|can) .+?)?) "
@@ -76,7 +71,6 @@ _ENGLISH_SUBJECTS = (
     _ABOVE,
     _WHOSE,
     _ABOUT,
-    _PLURAL,
     _WHAT,
 )  # conditions that the subject of an English sentence states
 _PRONOUN = re.compile(
@@ -427,10 +421,13 @@ def named_rules(
         tasks = NamedTasks(titles, times, language_of(element.text) or ENGLISH)
         rarity = _rarity(sentences, tasks)
         document, before = f"{element.role}/{element.name}", None
+        anchor: _Read | None = None  # the last one of the paragraph that names a task
         reads = list[_Read]()
         for sentence in sentences:
-            anchor = next((r for r in reversed(reads) if r.tasks and r.sentence.block == sentence.block), None)
+            if anchor is not None and anchor.sentence.block != sentence.block:
+                anchor = None
             read = _read(sentence, tasks, before, anchor)
+            anchor = read if read.tasks else anchor
             rules += _rules_of(read, asked, rarity, document, tasks)
             if not read.condition and sentence.shape != "row":
                 always |= set(read.tasks) - read.denied
