@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.json_lines import numbered_lines
-from opus_pipelines.history.formats.jsonl import LINE_BYTES, PATIENCE, parsed_line
+from opus_pipelines.history.formats.jsonl import LINE_BYTES, PATIENCE, parsed_line, refuse_line
 from opus_pipelines.history.formats.table_log import TableLog
 from opus_pipelines.history.formats.whole_file import not_too_deep, read_json
 from opus_pipelines.history.records.assembler import Assembler
@@ -23,7 +23,7 @@ WHOLE_BYTES = 1 << 26  # of a file that is one list
 def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Assembler) -> None:
     """Reads every record as an event. Raises InputError where it cannot be told which path is what."""
     with not_too_deep(), open_file() as file:
-        found = records(file, open_file, partial(_refuse, sink))
+        found = records(file, open_file, partial(refuse_line, sink))
         first = list(islice(found, PATIENCE))
         if not first and not sink.counts.records:
             raise InputError("the file is empty")
@@ -37,12 +37,8 @@ def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Asse
         table.finish()
 
 
-def _refuse(sink: Assembler, position: int, code: str, reason: str, line: bytes) -> None:
-    sink.reject(position, code, reason, sink.redactor.raw(line[:65_536].decode("utf-8", "replace")))
-
-
 def records(
-    file: BinaryIO, open_file: Callable[[], BinaryIO], refuse: Callable[[int, str, str, bytes], None]
+    file: BinaryIO, open_file: Callable[[], BinaryIO], refuse: Callable[[int, BadValueError, bytes], None]
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yields the position and the flat values of each record. `refuse` takes lines that are none, with the reason.
 
@@ -58,7 +54,7 @@ def records(
         try:
             yield position, flatten(parsed_line(line))
         except BadValueError as error:
-            refuse(position, error.code, error.reason, line)
+            refuse(position, error, line)
 
 
 def _is_object(line: bytes) -> bool:

@@ -40,9 +40,7 @@ def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Asse
             try:
                 record = sink.redactor.nested(parsed_line(line))
             except BadValueError as error:
-                sink.reject(
-                    position, error.code, error.reason, sink.redactor.raw(line[:65_536].decode("utf-8", "replace"))
-                )
+                refuse_line(sink, position, error, line)
                 continue
             waiting.append((position, record))
             if reader is not None or _tells_all(record, settings) or len(waiting) == PATIENCE:
@@ -202,6 +200,11 @@ def _usual(what: str, names: tuple[str, ...], record: dict[str, Any]) -> str:
             f'source.toml:\n{example}\nor where each record is an event, format = "json_events"'
         )
     return usual
+
+
+def refuse_line(sink: Assembler, position: int, error: BadValueError, line: bytes) -> None:
+    """Puts a line aside that has no object, with the reason and its beginning."""
+    sink.reject(position, error.code, error.reason, sink.redactor.raw(line[:65_536].decode("utf-8", "replace")))
 
 
 def parsed_line(line: bytes) -> dict[str, Any]:

@@ -269,7 +269,7 @@ def find_columns(
     life_cycle = None
     if "transition" not in roles and change is None:
         free = [name for name in sample.header if name not in times and name not in roles.values()]
-        case = roles.get("case") or next(iter(_best(_case_scores(sample, free))), None)
+        case = roles.get("case") or next(iter(_best(case_scores(sample, free))), None)
         life_cycle = find_life_cycle(sample, roles | {"case": case}, times) if case else None
         roles |= {"transition": life_cycle.column} if life_cycle else {}
     _case_and_activity(sample, roles, times, {before} - {None})
@@ -420,13 +420,13 @@ def _case_and_activity(
     """
     kinds_stated = {*roles}
     free = [n for n in sample.header if n not in times and n not in roles.values() and n not in others]
-    cases = [roles["case"]] if "case" in roles else _best(_case_scores(sample, free))
+    cases = [roles["case"]] if "case" in roles else _best(case_scores(sample, free))
     if not cases and (steps := step_columns(sample, [name for name in times if name not in roles.values()])):
         raise InputError(f"{one_row_a_case(steps)} (it cannot be told which column is the case)")
     scores: dict[tuple[str, str], float] = {}
     usual: set[tuple[str, str]] = set()
-    own = _case_scores(sample, cases)
-    kinds = _activity_scores(sample, free)
+    own = case_scores(sample, cases)
+    kinds = activity_scores(sample, free)
     for name in kinds:  # what the case tells is an attribute of the case
         distinct = len(sample.columns[name].counts)
         if any(len(sample.columns[c].counts) > 2 * distinct and _tells(sample, c, name) for c in cases if c != name):
@@ -434,7 +434,7 @@ def _case_and_activity(
     for case in cases:
         activities = [roles["activity"]] if "activity" in roles else [n for n in _best(kinds) if n != case]
         for activity in activities:
-            fit = _fit(sample, case, activity)
+            fit = pair_fit(sample, case, activity)
             score = own.get(case, 0.0) + kinds.get(activity, 0.0) + fit.score
             is_named = "activity" in roles or kinds[activity] >= _STATE or fit.told >= ORDERED
             # a user or a workstation, of whom no name says that they are cases, do the same again and again
@@ -502,7 +502,8 @@ def _names_other(name: str) -> bool:
     return any(names_role(name, role) for role in ("actor", "owner", "actor_group", "cost")) or names_amount(name)
 
 
-def _case_scores(sample: TableSample, free: Sequence[str]) -> dict[str, float]:
+def case_scores(sample: TableSample, free: Sequence[str]) -> dict[str, float]:
+    """Returns by column, of those that may tell the case, how much its name and its values speak for that."""
     scores = {}
     for name in free:
         column = sample.columns[name]
@@ -526,7 +527,8 @@ def _case_scores(sample: TableSample, free: Sequence[str]) -> dict[str, float]:
     return {name: scores[name] for name in likely if scores[name] >= 1}
 
 
-def _activity_scores(sample: TableSample, free: Sequence[str]) -> dict[str, float]:
+def activity_scores(sample: TableSample, free: Sequence[str]) -> dict[str, float]:
+    """Returns by column, of those that may tell the activity, how much its name and its values speak for that."""
     scores = {}
     for name in free:
         column = sample.columns[name]
@@ -556,7 +558,7 @@ def lettered_words(column: Column) -> bool:
 
 
 @dataclass(frozen=True)
-class _Fit:
+class PairFit:
     """How well two columns go together as case and activity.
 
     `told` is how often one activity tells the next, and `repeated` how often a case does what it does.
@@ -568,12 +570,13 @@ class _Fit:
     repeated: float = 1.0
 
 
-def _fit(sample: TableSample, case: str, activity: str) -> _Fit:
+def pair_fit(sample: TableSample, case: str, activity: str) -> PairFit:
+    """Returns how well two columns go together as case and activity."""
     values = sample.columns[activity].values
     cases = sample.cases(case)
     long = [rows for rows in cases if len(rows) > 1][:_LOOKED_AT]
     if not long:
-        return _Fit(0.0, 0.0, is_log=not any(len(rows) > 1 for rows in cases))
+        return PairFit(0.0, 0.0, is_log=not any(len(rows) > 1 for rows in cases))
     changes = sample.changes_within(case, activity)
     in_cases = Counter(value for rows in long for value in {values[row] for row in rows})
     events = sum(map(len, long))
@@ -582,7 +585,7 @@ def _fit(sample: TableSample, case: str, activity: str) -> _Fit:
     more_cases = len(cases) >= len(sample.columns[activity].counts)
     few_cases = len(cases) < _FEW_CASES and events > _FEW_CASES * len(cases)
     score = 2.0 * changes + spread + 1.5 * told + (0.5 if more_cases else -1.5) - few_cases
-    return _Fit(score, told, changes >= LEAST_REPEATED and spread >= 0.5, events / in_cases.total())
+    return PairFit(score, told, changes >= LEAST_REPEATED and spread >= 0.5, events / in_cases.total())
 
 
 def _told(cases: Sequence[Sequence[int]], values: Sequence[str]) -> float:
@@ -879,7 +882,7 @@ def changed_fields(
     of_field = fields[0] if fields else None
     if of_field is not None and names_role(of_field, "field") and len(new) == len(old) == 1 and new != old:
         return _of_state(sample, ChangedFields(new[0], old[0], of_field))
-    for one in [case] if case else _best(_case_scores(sample, free))[:2]:
+    for one in [case] if case else _best(case_scores(sample, free))[:2]:
         if one is not None and (pair := _changes(sample, one, times, fields[:1], [n for n in free if n != one])):
             return _of_state(sample, pair)
     if of_field is not None and names_role(of_field, "field") and _states(sample.columns[of_field]):

@@ -12,11 +12,11 @@ from opus_pipelines.history.ingestion.onboarding.columns import (
     LEAST_STEPS,
     MOST_ACTIVITIES,
     ORDERED,
-    _activity_scores,
-    _case_scores,
-    _fit,
+    activity_scores,
+    case_scores,
     is_time,
     lettered_words,
+    pair_fit,
 )
 from opus_pipelines.history.ingestion.onboarding.report import Stated
 from opus_pipelines.history.ingestion.onboarding.table_sample import (
@@ -24,8 +24,8 @@ from opus_pipelines.history.ingestion.onboarding.table_sample import (
     ROLES,
     Column,
     TableSample,
-    _folded,
-    _known,
+    folded_word,
+    folded_words,
     moments_of,
     names_role,
     read_sample,
@@ -39,7 +39,7 @@ from opus_pipelines.history.records.source_settings import common_name
 MOST_TABLES = 6  # files up to which each is looked at
 MOST_PRINTED = 0.7  # rows that state an id, in a report that prints it once a case
 REFERRED = 0.8  # share of the cases of a table of events that a table of cases has
-_FROM_TO = _known("from to von bis van tot de a à desde hasta da até ate from until entry exit in out")
+_FROM_TO = folded_words("from to von bis van tot de a à desde hasta da até ate from until entry exit in out")
 _ENDS = ROLES["start"] | ROLES["end"] | _FROM_TO
 
 
@@ -62,18 +62,18 @@ def steps_of_cases(sample: TableSample, key: str | None = None) -> list[str]:
 
 def _step_of(name: str, others: frozenset[str] = frozenset()) -> str:
     """Returns the words of a column's name that do not say whether a time is that of a begin or an end."""
-    return " ".join(word for word in map(_folded, words_of(name)) if word not in _ENDS | others)
+    return " ".join(word for word in map(folded_word, words_of(name)) if word not in _ENDS | others)
 
 
 def _is_log(sample: TableSample, names: Sequence[str]) -> bool:
     """Tells whether a row is rather a step: a column of ids repeats, and within one of them steps follow each other."""
-    scores = _case_scores(sample, names)
-    steps = _activity_scores(sample, names)
+    scores = case_scores(sample, names)
+    steps = activity_scores(sample, names)
     return any(
         fit.is_log and fit.told >= ORDERED
         for case in scores
         for activity in steps
-        if activity != case and (fit := _fit(sample, case, activity))
+        if activity != case and (fit := pair_fit(sample, case, activity))
     )
 
 
@@ -197,7 +197,7 @@ def with_table_of_cases(
 
 def _is_code(events: TableSample, name: str, other: TableSample) -> bool:
     """Tells whether a column that another, short table explains is a code, because a column is rather the case."""
-    scores = _case_scores(events, [one for one in events.header if not is_time(events.columns[one])])
+    scores = case_scores(events, [one for one in events.header if not is_time(events.columns[one])])
     return other.rows <= MOST_ACTIVITIES and scores.get(name, 0.0) < max(scores.values(), default=0.0)
 
 

@@ -47,21 +47,22 @@ from opus_pipelines.history.records.values import (
 _WORDS = tomllib.loads(Path(__file__).with_name("column_words.toml").read_text("utf-8"))
 
 
-def _folded(word: str) -> str:
+def folded_word(word: str) -> str:
     """Returns a word without accents."""
     return "".join(c for c in normalize("NFKD", word) if not combining(c))
 
 
-def _known(text: str) -> frozenset[str]:
+def folded_words(text: str) -> frozenset[str]:
     """Returns the words of a text, with and without their accents."""
-    return frozenset(text.split()) | frozenset(map(_folded, text.split()))
+    return frozenset(text.split()) | frozenset(map(folded_word, text.split()))
 
 
-ROLES = {role: _known(words) for role, words in _WORDS["roles"].items()}
-GOOD, BAD, YES_OR_NO = (_known(_WORDS["values"][side]) for side in ("good", "bad", "yes_or_no"))
-NUMBERING = _known(_WORDS["words"]["numbering"])
+ROLES = {role: folded_words(words) for role, words in _WORDS["roles"].items()}
+GOOD, BAD, YES_OR_NO = (folded_words(_WORDS["values"][side]) for side in ("good", "bad", "yes_or_no"))
+NUMBERING = folded_words(_WORDS["words"]["numbering"])
 _BY, _TO, _ASSIGNED, _OPENING, _OF, _NAME, _REST, _LEADING, _OLD, _NEW, SUMS, PLANNED = (
-    _known(_WORDS["words"][kind]) for kind in "by to assigned opening of name rest leading old new sums planned".split()
+    folded_words(_WORDS["words"][kind])
+    for kind in "by to assigned opening of name rest leading old new sums planned".split()
 )
 _OF_ACTIVITIES = frozenset({"bezeichnung", "desc", "description", "label", "name", "text", "title", "type", "typ"})
 MOST_WORDS = 2  # of the name of a column without units and numbering
@@ -74,7 +75,7 @@ def _told_words(name: str) -> list[str]:
 
     Of "date of birth" and "responsable du dossier" it is what stands before the word for "of".
     """
-    words = [_folded(word) for word in words_of(name)]
+    words = [folded_word(word) for word in words_of(name)]
     place = next((n for n, word in enumerate(words) if n and word in _OF), len(words))
     for part in (words[:place], words[place:]):
         told = [word for word in part if word not in NUMBERING and word not in _REST and word not in _OF]
@@ -107,7 +108,7 @@ def names_role(name: str, role: str) -> bool:
 
 def _names_by(name: str) -> str:
     """Returns the role of a name such as "processed by" (actor), "created by" or "assigned to" (owner), else ""."""
-    words = [_folded(word) for word in words_of(name) if _folded(word) not in NUMBERING | _NAME]
+    words = [folded_word(word) for word in words_of(name) if folded_word(word) not in NUMBERING | _NAME]
     if not 1 < len(words) <= MOST_WORDS + 1:
         return ""
     if words[-1] in _BY:
@@ -117,18 +118,18 @@ def _names_by(name: str) -> str:
 
 def names_number(name: str) -> bool:
     """Tells whether the name says that the column numbers something."""
-    words = [_folded(word) for word in words_of(name)]
+    words = [folded_word(word) for word in words_of(name)]
     return any(word in NUMBERING or word.endswith(("nummer", "number", "zeichen", "nr", "id")) for word in words)
 
 
 def names_amount(name: str) -> bool:
     """Tells whether the name is that of an amount or of any value."""
-    return any(_folded(word) in ROLES["amount"] for word in words_of(name))
+    return any(folded_word(word) in ROLES["amount"] for word in words_of(name))
 
 
 def change_words(name: str) -> list[str]:
     """Returns "old" or "new" for each word of the name that tells the value before a change or the one after it."""
-    words = [_folded(word) for word in words_of(name)]
+    words = [folded_word(word) for word in words_of(name)]
     ends = ("value", "wert", "string", "val")
     bare = [next((word.removesuffix(e) for e in ends if word.endswith(e) and word != e), word) for word in words]
     return ["old" if word in _OLD else "new" for word in bare if word in _OLD or word in _NEW]
@@ -247,9 +248,11 @@ def _workbook(path: Path, sheets: Sequence[str]) -> TableSample:
     }
     names = [sheet.name for sheet in found]
     for sheet in () if sheets else (table for table in book.tables if table.name not in names):
-        for shared in (name for name in found[0].header if name in sheet.header):
+        names_of_both = [name for name in found[0].header if name in sheet.header]
+        written = [row for _, row in islice(book.rows(sheet), ROWS)] if names_of_both else []
+        for shared in names_of_both:
             place = sheet.header.index(shared)
-            told = {_text(row[place]) for _, row in islice(book.rows(sheet), ROWS)} & set(columns[shared].counts)
+            told = {_text(row[place]) for row in written} & set(columns[shared].counts)
             if len(told) > 1 and 2 * len(told) >= len(columns[shared].counts):
                 raise InputError(
                     f"{path.name}: the sheet {sheet.name!r} has the column {shared!r} of {names[0]!r}, too; only one "
@@ -516,7 +519,7 @@ _WHOLE = re.compile(r"[+-]?\d{1,15}")
 
 def numbers_rows(name: str) -> bool:
     """Tells whether the name says that the column numbers the rows, as "Lfd. Nr." does, and "order" alone does not."""
-    words = [_folded(word) for word in words_of(name)]
+    words = [folded_word(word) for word in words_of(name)]
     return bool(_ORDER_NAMES.intersection(words)) and not ROLES["case"].intersection(words)
 
 

@@ -203,7 +203,7 @@ def findings_of(trial: Trial) -> Findings:
     success = Counter(table["success"].to_pylist())
     is_drawn = pc.equal(table["kind"].combine_chunks(), "model")
     drawn_tasks = pc.list_flatten(tasks.filter(is_drawn))
-    drawn = pc.struct_field(drawn_tasks, "actor")
+    drawn, ids = pc.struct_field(drawn_tasks, "actor"), table["case_id"].to_pylist()
     return Findings(
         cases=table.num_rows,
         tasks=len(steps),
@@ -219,9 +219,9 @@ def findings_of(trial: Trial) -> Findings:
         case_attributes=Counter(key for chunk in table["attributes"].chunks for key in chunk.keys.to_pylist()),
         constant_attributes=constant_attributes(tasks),
         endings=_endings(tasks),
-        alike_ids=_alike(table["case_id"].to_pylist()),
-        alike_by_decimals=_alike_by_decimals(table["case_id"].to_pylist()),
-        ids_as_activities=tuple(sorted(set(table["case_id"].to_pylist()) & trial.evidence.keys())),
+        alike_ids=_alike(ids),
+        alike_by_decimals=_alike_by_decimals(ids),
+        ids_as_activities=tuple(sorted(set(ids) & trial.evidence.keys())),
         titles=_titles(drawn_tasks),
         drawn_actors=tuple(sorted(pc.unique(drawn.drop_null()).to_pylist())),
         with_drawn_actor=_known_count(drawn),
