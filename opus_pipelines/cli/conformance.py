@@ -6,13 +6,13 @@ import click
 
 from opus_pipelines.cli import show
 from opus_pipelines.cli.options import Options
+from opus_pipelines.cli.read import scoped
 
 
 @click.command()
 @click.argument("model")
 @click.option("--source", help="Only the cases of this source of history.")
-@click.option("--client", help="Only the cases of this client.")
-@click.option("--contract", help="Only the cases of this contract.")
+@scoped
 @click.option(
     "-o",
     "--out",

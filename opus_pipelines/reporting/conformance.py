@@ -1,7 +1,6 @@
 """How far the cases of history conform to a BPMN file, a block flow or a ranked workflow: measures and deviations."""
 
 import logging
-import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import duckdb
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.formatting import number, share
+from opus_pipelines.language.embedding.texts import plain
 from opus_pipelines.reporting.explain import find_workflow
 from opus_pipelines.reporting.tasks import Row, nearest, rows
 from opus_pipelines.reporting.workflows import read_workflow
@@ -134,7 +134,7 @@ def _named(connection: duckdb.DuckDBPyConnection, net: Net, tasks: set[str]) -> 
 
 
 def _key(name: str) -> str:
-    return re.sub(r"[\W_]+", " ", name).strip().casefold() or name
+    return plain(name) or name
 
 
 def _case(case: Row, alignment: Alignment | None) -> Row:
