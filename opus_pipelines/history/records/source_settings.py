@@ -142,7 +142,7 @@ class Columns(EventNames, CaseNames):
     def _names_what_is_stripped(self) -> "Columns":
         if self.strip_zeros and (self.case is None or self.scope):
             raise ValueError(
-                "strip_zeros needs case, the column whose ids are numbers with leading zeros, and no scope beside it"
+                "strip_zeros needs case, the column whose ids are numbers with leading zeros, and excludes scope"
             )
         if self.scope and self.case is None:
             raise ValueError("scope needs case, the column of the ids that are given within it")
