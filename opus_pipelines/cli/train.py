@@ -57,8 +57,6 @@ def train(options: Options, industry: tuple[str, ...], backend: str, fine_tune: 
     industry where it recalls the tasks of held-out goals better than the untrained Intention, beyond the interval. It
     decides where routing starts, and what a workflow must do where similar cases are too few to say so.
 
-    A training that is interrupted goes on from its last epoch when the same cases are trained on again.
-
     Parameters, hashes of the cases, the loss of every epoch, figures and the model are recorded in MLflow: in the lake,
     or at [mlflow] tracking_uri of opus.toml.
 

@@ -22,7 +22,6 @@ import numpy as np
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.language.embedding.encoder import one_thread
-from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoint, Checkpoints, Resumable
 
 if TYPE_CHECKING:
     import torch
@@ -111,14 +110,12 @@ class Fitting:
         report: called after every epoch with its number, from 1, and the mean loss in nats; the epochs of the next
             perceptron are counted on.
         learning_rate: the largest step of the one-cycle schedule.
-        checkpoints: where an interrupted training goes on from; None: it starts anew.
         perceptrons: how many make the network.
     """
 
     seed: int = 0
     report: Callable[[int, float], None] | None = None
     learning_rate: float = LEARNING_RATE
-    checkpoints: Checkpoints | None = None
     perceptrons: int = 1
 
 
@@ -178,36 +175,22 @@ def _fitted(
     batches = -(-len(places) // BATCH)
     epochs = max(_EPOCHS, -(-_LEAST_STEPS // batches))
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, how.learning_rate, epochs * batches)
-    report = how.report
-    told = None if report is None else lambda epoch, loss: report(number * epochs + epoch, loss)
-    state = Resumable(_checkpoint(inputs, places, chosen, how, number), optimizer, schedule, report=told)
-    for epoch in range(state.resume() + 1, epochs + 1):
+    for epoch in range(1, epochs + 1):
         total = 0.0
         for batch in torch.randperm(len(places)).split(BATCH):
             of_batch = places[batch]
             scores = network(inputs[of_batch]).squeeze(-1).masked_fill(of_batch == len(inputs) - 1, MASKED)
             loss = nn.functional.cross_entropy(scores, chosen[batch])
             if not torch.isfinite(loss):
-                state.failed()
                 raise TrainingError(f"the loss is not finite in epoch {epoch}; no model is written")
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
             schedule.step()
             total += float(loss.detach()) * len(batch)
-        state.ended(total / len(places))
+        if how.report is not None:
+            how.report(number * epochs + epoch, total / len(places))
     return [p.detach().numpy().copy() for layer in layers for p in (layer.weight.T, layer.bias)]
-
-
-def _checkpoint(
-    inputs: "torch.Tensor", places: "torch.Tensor", chosen: "torch.Tensor", how: Fitting, number: int
-) -> Checkpoint | None:
-    """Returns the checkpoint of a training of these examples, None where none is kept."""
-    if how.checkpoints is None:
-        return None
-    fixed = ["SiLU", how.seed + number, how.learning_rate, HIDDEN, _EPOCHS, _LEAST_STEPS, BATCH, WEIGHT_DECAY, DROPOUT]
-    examples = [part.numpy().tobytes() for part in (inputs, places, chosen)]
-    return how.checkpoints.at("perceptron", fixed, list(inputs.shape), *examples)
 
 
 def _standardised(rows: np.ndarray, center: np.ndarray, scale: np.ndarray) -> np.ndarray:

@@ -16,13 +16,12 @@ import numpy as np
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.intakes.requirements.intention_encoder import CONTEXT, INPUT, OUTPUT, SHARPNESS, IntentionEncoder
 from opus_pipelines.language.embedding.encoder import one_thread
-from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoint, Checkpoints, Resumable
 
 if TYPE_CHECKING:
     import torch
 
 STEPS = 200  # gradient steps
-ROUND = 100  # of them, after which the mean loss is reported and a checkpoint is kept
+ROUND = 100  # of them, after which the mean loss is reported
 ENCODER_BATCH = 128  # cases of one step
 ENCODER_RATE = 3e-3
 ENCODER_DECAY = 1e-2
@@ -102,13 +101,11 @@ def fit_encoder(
     industries: Sequence[TaughtCases],
     report: Callable[[int, float], None] | None = None,
     steps: int = STEPS,
-    checkpoints: Checkpoints | None = None,
 ) -> IntentionEncoder:
     """Returns an encoder that was trained on the cases of all industries.
 
     `report` is called with the number of each `ROUND` steps, from 1, and their mean loss in nats for each task done.
-    An interrupted training goes on from its checkpoint. Raises EncoderTrainingError where there are no cases or the
-    loss is not finite.
+    Raises EncoderTrainingError where there are no cases or the loss is not finite.
     """
     import torch
 
@@ -125,46 +122,21 @@ def fit_encoder(
     optimizer = torch.optim.AdamW(groups, lr=ENCODER_RATE)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, ENCODER_RATE, total_steps=steps)
     sizes = np.sqrt([len(one.inputs) for one in usable])
-    state = Resumable(_checkpoint(usable, steps, checkpoints), optimizer, schedule, draw, report)
-    for round_begin in range(state.resume() * ROUND, steps, ROUND):
+    for number, round_begin in enumerate(range(0, steps, ROUND), 1):
         losses: list[float] = []
         for _ in range(round_begin, min(round_begin + ROUND, steps)):
             taught = usable[int(draw.choice(len(usable), p=sizes / sizes.sum()))]
             loss = _loss(weights, _Batch.of(taught, draw), taught)
             losses.append(float(loss.detach()))
             if not np.isfinite(losses[-1]):
-                state.failed()
                 raise EncoderTrainingError("the loss of the Intention encoder is not finite; nothing is written")
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
             schedule.step()
-        state.ended(float(np.mean(losses)))
+        if report is not None:
+            report(number, float(np.mean(losses)))
     return IntentionEncoder.of({name: part.detach().numpy() for name, part in weights.items()})
-
-
-def _checkpoint(industries: Sequence[TaughtCases], steps: int, checkpoints: Checkpoints | None) -> Checkpoint | None:
-    """Returns the checkpoint of a training on these cases, None where none is kept."""
-    if checkpoints is None:
-        return None
-    fixed = [
-        steps,
-        ENCODER_BATCH,
-        ENCODER_RATE,
-        ENCODER_DECAY,
-        CONTRAST,
-        MIXED,
-        NO_CONTEXT,
-        NO_OUTPUT,
-        MOST_PASSAGES,
-        STRANGER,
-    ]
-    cases: list[object] = []
-    for one in industries:
-        cases += [[list(rows) for rows in one.contexts], [list(rows) for rows in one.outputs]]
-        arrays = one.inputs, one.passages, one.tasks, one.done, one.groups, one.rates
-        cases += [np.ascontiguousarray(part).tobytes() for part in arrays]
-    return checkpoints.at("Intention encoder", [*fixed, ENCODER_SEED], *cases)
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,6 @@ import numpy as np
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.settings import Encoder as EncoderSettings
 from opus_pipelines.language.embedding.encoder import Encoder, one_thread
-from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoint, Checkpoints, Resumable
 
 if TYPE_CHECKING:
     import torch
@@ -215,14 +214,12 @@ class ReaderFitting:
         report: called after each epoch with its number, from 1, and the mean loss in nats of a case.
         epochs: None for `EPOCHS`, as many as make `LEAST_STEPS`, or as few as make `MOST_READS`.
         layer_rate: the largest step of the layers.
-        checkpoints: where an interrupted training goes on from; None: it starts anew.
         bfloat16: whether the layers multiply numbers of 16 bits; None: where the CPU does (`has_bfloat16`).
     """
 
     report: Callable[[int, float], None] | None = None
     epochs: int | None = None
     layer_rate: float = LAYER_RATE
-    checkpoints: Checkpoints | None = None
     bfloat16: bool | None = None
 
     @property
@@ -267,8 +264,7 @@ def _fitted(cases: ReadCases, encoder: Encoder, how: ReaderFitting) -> TaskReade
     epochs = how.epochs or max(1, min(max(_EPOCHS, -(-_LEAST_STEPS // batches)), MOST_READS // len(states)))
     rates = [how.layer_rate, HEAD_RATE, BIAS_RATE]
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rates, total_steps=epochs * batches, pct_start=WARM_UP)
-    state = Resumable(_checkpoint(cases, encoder, how, epochs), optimizer, schedule, draw, how.report)
-    for epoch in range(state.resume() + 1, epochs + 1):
+    for epoch in range(1, epochs + 1):
         total = 0.0
         for batch in _batches(lengths, draw):
             heads = Heads(vectors + learnt[QUERIES], vectors + learnt[ANSWERS], learnt[BIASES], learnt[SCALES])
@@ -278,7 +274,6 @@ def _fitted(cases: ReadCases, encoder: Encoder, how: ReaderFitting) -> TaskReade
             losses = torch.nn.functional.binary_cross_entropy_with_logits(logits, holds[batch], reduction="none")
             loss = losses.sum(1) @ weight[batch]
             if not torch.isfinite(loss):
-                state.failed()
                 raise FineTuningError(f"the loss is not finite in epoch {epoch}; nothing is written")
             optimizer.zero_grad()
             (loss / len(batch)).backward()
@@ -286,7 +281,8 @@ def _fitted(cases: ReadCases, encoder: Encoder, how: ReaderFitting) -> TaskReade
             optimizer.step()
             schedule.step()
             total += float(loss.detach())
-        state.ended(total / len(states))
+        if how.report is not None:
+            how.report(epoch, total / len(states))
     weights = {f"{LAYERS}{name}": part.numpy().copy() for name, part in layers.state_dict().items()}
     weights |= {name: part.detach().numpy().copy() for name, part in learnt.items()}
     return TaskReader(encoder.name, cases.tasks, weights)
@@ -307,27 +303,6 @@ def weights_by_set(holds: np.ndarray) -> np.ndarray:
     _, own, counts = np.unique(holds > 0, axis=0, return_inverse=True, return_counts=True)
     weights = counts[own.ravel()] ** -SET_POWER
     return np.asarray(weights / weights.mean(), np.float32)
-
-
-def _checkpoint(cases: ReadCases, encoder: Encoder, how: ReaderFitting, epochs: int) -> Checkpoint | None:
-    """Return the checkpoint of a training on these cases, None where none is kept."""
-    if how.checkpoints is None:
-        return None
-    fixed = [
-        encoder.name,
-        epochs,
-        how.layer_rate,
-        HEAD_RATE,
-        BIAS_RATE,
-        _WEIGHT_DECAY,
-        _BATCH,
-        _SEED,
-        TRAINED_LAYERS,
-        SET_POWER,
-        how.is_mixed,
-    ]
-    arrays = [np.ascontiguousarray(part).tobytes() for part in (cases.holds, cases.vectors)]
-    return how.checkpoints.at("task reader", fixed, list(cases.texts), list(cases.tasks), *arrays)
 
 
 def _batches(lengths: np.ndarray, draw: np.random.Generator) -> list[list[int]]:

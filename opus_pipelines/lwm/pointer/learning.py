@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from opus_pipelines.core.ids import digest
-from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lwm.next_step import Fitting, fit_network
 from opus_pipelines.lwm.pointer.candidates import Candidates, EncodedRequest
 from opus_pipelines.lwm.pointer.memory import CaseMemory
@@ -34,7 +33,6 @@ class Learning:
     Attributes:
         report: called after every epoch with its number and the mean loss in nats.
         seed: of the draw of cases, the initial weights, the order of the examples and dropout.
-        checkpoints: where an interrupted training goes on from; None: it starts anew.
         new_sets: share of the cases that are asked the second time as if no case had their set of tasks.
         most_prefixes: prefixes that are learnt from, at most.
         perceptrons: how many perceptrons make the network, see `lwm.next_step`.
@@ -42,7 +40,6 @@ class Learning:
 
     report: Callable[[int, float], None] | None = None
     seed: int = POINTER_SEED
-    checkpoints: Checkpoints | None = None
     new_sets: float = 0.0
     most_prefixes: int = MOST_LISTS
     perceptrons: int = 1
@@ -68,7 +65,7 @@ def train_pointer(histories: Histories, how: Learning = Learning()) -> PointerMo
             chosen.append(place)
         if len(lists) >= how.most_prefixes:
             break
-    fitting = Fitting(how.seed, how.report, checkpoints=how.checkpoints, perceptrons=how.perceptrons)
+    fitting = Fitting(how.seed, how.report, perceptrons=how.perceptrons)
     return PointerModel(fit_network(lists, chosen, fitting))
 
 

@@ -18,7 +18,6 @@ import numpy as np
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.lake.models import CARD, STEP_WRITER, ModelKind, content_of
-from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lwm.next_step import Fitting, Network, fit_network
 from opus_pipelines.lwm.pointer.model import WEIGHTS, PointerModel, read_network, save_pointer
 from opus_pipelines.lwm.step_writing.memory import (
@@ -90,7 +89,6 @@ def train_step_writer(
     encode: Encode,
     report: Callable[[int, float], None] | None = None,
     seed: int = _SEED,
-    checkpoints: Checkpoints | None = None,
 ) -> StepWriter:
     """Train one writer on the cases of all memories, each case hidden from its own memory.
 
@@ -99,7 +97,6 @@ def train_step_writer(
         encode: returns the unit vectors [n, d] of n texts.
         report: called after every epoch with its number and the mean loss in nats.
         seed: of the initial weights, the order of the examples and dropout.
-        checkpoints: where an interrupted training goes on from; None: it starts anew.
 
     Raises TrainingError where no case has a step that is like a candidate, or the loss is not finite.
     """
@@ -110,7 +107,7 @@ def train_step_writer(
             for rows, place in text_examples(memory, case, encode):
                 lists.append(rows)
                 chosen.append(place)
-    return StepWriter(fit_network(lists, chosen, Fitting(seed, report, checkpoints=checkpoints)))
+    return StepWriter(fit_network(lists, chosen, Fitting(seed, report)))
 
 
 def text_examples(memory: TextMemory, case: int, encode: Encode) -> list[tuple[np.ndarray, int]]:

@@ -19,7 +19,6 @@ from threadpoolctl import threadpool_limits
 from opus_pipelines.core.settings import Lwm
 from opus_pipelines.core.workers.pool import NoSetup, Report, Worker
 from opus_pipelines.language.embedding.encoder import float32_of
-from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lwm.fine_tuning.task_reader import ReadCases, ReaderFitting, TaskReader, fit_reader
 from opus_pipelines.lwm.pointer.candidates import EncodedRequest
 from opus_pipelines.lwm.pointer.learning import NEW_SETS, POINTER_SEED, Learning, train_pointer
@@ -43,13 +42,11 @@ class NetworkJob:
         memories: the cases of each industry.
         requests: their requests.
         lwm: how it is trained.
-        checkpoints: where an interrupted training goes on from.
     """
 
     memories: Mapping[str, IndustryMemory]
     requests: Mapping[str, Sequence[EncodedRequest]]
     lwm: Lwm
-    checkpoints: Checkpoints
 
     def run(self, _state: None, _report: Report) -> LearntNetwork:
         """Returns the network. Raises TrainingError where the loss is not finite."""
@@ -57,7 +54,6 @@ class NetworkJob:
         how = Learning(
             lambda _, mean: loss.append(round(mean, 6)),
             POINTER_SEED,
-            self.checkpoints,
             NEW_SETS,
             perceptrons=self.lwm.perceptrons,
         )
@@ -77,13 +73,11 @@ class ReaderJob:
     Attributes:
         cases: what is learnt from.
         encoder: name of the sentence encoder.
-        checkpoints: where an interrupted training goes on from; None: it starts anew.
         of: what stands before the lines of progress.
     """
 
     cases: ReadCases
     encoder: str
-    checkpoints: Checkpoints | None = None
     of: str = ""
 
     def run(self, _state: None, report: Report) -> TaskReader:
@@ -93,7 +87,7 @@ class ReaderJob:
         """
         report(f"{self.of}the sentence encoder is fine-tuned on {len(self.cases.texts):,} cases")
         told = lambda epoch, loss: report(f"{self.of}epoch {epoch}: {loss:.3f} nats a case")
-        return fit_reader(self.cases, float32_of(self.encoder), ReaderFitting(told, checkpoints=self.checkpoints))
+        return fit_reader(self.cases, float32_of(self.encoder), ReaderFitting(told))
 
     def __str__(self) -> str:
         return "the task reader"
@@ -103,15 +97,14 @@ def learn_reader(
     memories: Mapping[str, IndustryMemory],
     encoder: str,
     report: Callable[[str], None],
-    checkpoints: Checkpoints | None = None,
 ) -> TaskReader | None:
     """Returns a task reader of the cases of these industries; None where none of them has names that cases share.
 
-    `encoder` names the sentence encoder; an interrupted training goes on from its checkpoint. Raises FineTuningError
+    `encoder` names the sentence encoder. Raises FineTuningError
     where the loss is not finite, and SettingsError where the encoder cannot be fine-tuned.
     """
     cases = cases_of(memories)
-    return None if cases is None else ReaderJob(cases, encoder, checkpoints).run(None, report)
+    return None if cases is None else ReaderJob(cases, encoder).run(None, report)
 
 
 def cases_of(memories: Mapping[str, IndustryMemory]) -> ReadCases | None:
@@ -146,10 +139,9 @@ class Ahead:
         self,
         encoder: str,
         report: Report,
-        checkpoints: Checkpoints | None = None,
         least_cases: int = _LEAST_CASES,
     ) -> None:
-        self._encoder, self._report, self._checkpoints = encoder, report, checkpoints
+        self._encoder, self._report = encoder, report
         self._least_cases = least_cases
         self._worker = Worker(NoSetup(), report)
         self._has_two = len(os.sched_getaffinity(0)) > 1
@@ -189,7 +181,7 @@ class Ahead:
         if cases is not None and self._has_two:
             self._receive_network()
             self._works_on_reader = True
-            self._worker.send(ReaderJob(cases, self._encoder, self._checkpoints, "all cases: "))
+            self._worker.send(ReaderJob(cases, self._encoder, "all cases: "))
 
     def reader(self, industries: Collection[str]) -> TaskReader | None:
         """Return the reader that was begun, for the tasks of these of its industries; None where there is none.
@@ -205,7 +197,7 @@ class Ahead:
         if self._works_on_reader:
             reader: TaskReader | None = self._worker.answer()
         else:
-            reader = learn_reader(self._memories, self._encoder, self._report, self._checkpoints)
+            reader = learn_reader(self._memories, self._encoder, self._report)
         return reader and reader.among({task for memory in read for task in memory.graph.tasks})
 
     def _receive_network(self) -> None:

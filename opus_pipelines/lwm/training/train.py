@@ -4,9 +4,7 @@ cases of the snapshot → a quarter held out by hash → network and task reader
 both, by the network alone, by similar cases and by the champion → industries that the model serves and those that the
 reader is used for, and whether the model replaces the champion → network and reader of all cases → lake and MLflow
 
-Nothing is published before the end: a training that is stopped leaves what serves as it was. After every epoch of a
-model, and after every hundred steps of the Intention encoder, a checkpoint is kept, and the next training of the same
-cases goes on from it.
+Nothing is published before the end: a training that is stopped leaves what serves as it was.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +18,6 @@ from opus_pipelines.core.settings import Lwm as LwmSettings
 from opus_pipelines.core.versions import POINTER_VERSION
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.encoder import TextEncoder
-from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lwm.next_step import BATCH, DROPOUT, HIDDEN, LEARNING_RATE, WEIGHT_DECAY
 from opus_pipelines.lwm.pointer.candidates import EncodedRequest
 from opus_pipelines.lwm.pointer.learning import MOST_LISTS, NEW_SETS, POINTER_SEED
@@ -174,8 +171,8 @@ class _Training:
             report(f"{name}: {len(memory.ids):,} cases, {len(memory.memory.graph.tasks):,} tasks; requests are encoded")
             requests[name] = encoded_requests(memory.texts, memory.memory.vectors, self.encoder)
         champion = POINTERS.open(self.lake).champion
-        whole = NetworkJob(memories, requests, self.options.lwm, self.checkpoints)
-        with Ahead(self.encoder.name, report, self.checkpoints) as ahead:
+        whole = NetworkJob(memories, requests, self.options.lwm)
+        with Ahead(self.encoder.name, report) as ahead:
             ahead.begin_network(whole)
             judged = self._judged(requests, champion, ahead)
             served = champion.industries if champion else frozenset[str]()
@@ -192,13 +189,7 @@ class _Training:
                 publish_writer(self.lake, learnt)
             if encoder is not None:
                 publish_encoder(self.lake, encoder)
-        self.checkpoints.remove()
         return Trained(model_id, figures, network.loss, verdict, learnt, encoder), model
-
-    @property
-    def checkpoints(self) -> Checkpoints:
-        """Where this training goes on from if it was interrupted."""
-        return Checkpoints.of(self.lake)
 
     def _judged(
         self, requests: Mapping[str, Sequence[EncodedRequest]], champion: Champion | None, ahead: Ahead
@@ -214,7 +205,7 @@ class _Training:
         parts = {name: one.part for name, one in held.items()}
         report("a model of three quarters of the cases is trained, to be judged on the others")
         known = {name: one.known for name, one in held.items()}
-        network = NetworkJob(parts, known, self.options.lwm, self.checkpoints).run(None, report).model
+        network = NetworkJob(parts, known, self.options.lwm).run(None, report).model
         written = {name: one.written_by(network) for name, one in held.items()}
         alone = {name: one.f1_of(written[name]) for name, one in held.items()}
         improvable = {
@@ -227,7 +218,7 @@ class _Training:
         ahead.begin_reader({name: self.memories[name] for name in held if name in improvable})
         try:
             learnt = {name: parts[name] for name in held if name in improvable | read}
-            reader = learn_reader(learnt, self.encoder.name, report, self.checkpoints)
+            reader = learn_reader(learnt, self.encoder.name, report)
         except SettingsError as error:
             report(f"{error}; the model goes without a task reader")
             reader = None

@@ -16,7 +16,6 @@ from opus_pipelines.intakes.requirements.intention_encoder import ENCODERS, RANK
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.language.embedding.texts import compose, passages, request_text, stretches, unit, words_of
-from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lwm.fine_tuning.encoder_training import (
     CONTRAST,
     ENCODER_BATCH,
@@ -102,20 +101,18 @@ def learn_encoder(
 ) -> LearntEncoder | None:
     """Returns an encoder with its figures on held-out cases; None where no industry has enough cases with a text.
 
-    An interrupted training goes on from its checkpoints in the lake. Raises EncoderTrainingError where the loss is not
-    finite.
+    Raises EncoderTrainingError where the loss is not finite.
     """
     cases = {name: found for name in industries if (found := asked_cases(index, name, encode)) is not None}
     if not cases:
         return None
     report(f"{sum(len(c.goals) for c in cases.values()):,} distinct cases: an Intention encoder is trained")
-    checkpoints = Checkpoints.of(lake)
-    figures = _judged(cases, checkpoints)
+    figures = _judged(cases)
     for name, one in figures.items():
         report(f"{name}: recall@{RECALLED} of the tasks {one.model:.3f}, untrained {one.untrained:.3f}")
     loss: list[float] = []
     told = lambda _, mean: loss.append(round(mean, 6))
-    encoder = fit_encoder([one.taught for one in cases.values()], told, checkpoints=checkpoints)
+    encoder = fit_encoder([one.taught for one in cases.values()], told)
     card = {
         "kind": ENCODERS.name,
         "snapshot": index.snapshot.id,
@@ -245,13 +242,13 @@ def halves(goals: Sequence[str]) -> np.ndarray:
     return np.array([side[goal] for goal in goals])
 
 
-def _judged(cases: Mapping[str, AskedCases], checkpoints: Checkpoints) -> dict[str, EncoderFigures]:
+def _judged(cases: Mapping[str, AskedCases]) -> dict[str, EncoderFigures]:
     """Returns the figures of an encoder of each half of the goals on the other half."""
     half = {name: halves(one.goals) for name, one in cases.items()}
     found: dict[str, list[tuple[float, float, str]]] = {name: [] for name in cases}
     for side in (0, 1):
         known = {name: one.taught.among(np.flatnonzero(half[name] != side).tolist()) for name, one in cases.items()}
-        encoder = fit_encoder(list(known.values()), checkpoints=checkpoints)
+        encoder = fit_encoder(list(known.values()))
         for name, one in cases.items():
             asked = sorted(np.flatnonzero(half[name] == side).tolist(), key=lambda n: digest("asked", name, n))
             for n in asked[: _MOST_ASKED // 2]:

@@ -12,7 +12,6 @@ import numpy as np
 
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.encoder import TextEncoder
-from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lwm.retrieval.case_memory import RememberedVectors, text_cases
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.lwm.step_writing.memory import Encode, TextCase, TextMemory, encoded
@@ -61,21 +60,19 @@ def learn_writer(
 ) -> LearntWriter | None:
     """Returns a writer with its figures on held-out cases; None where too few cases have steps in free words.
 
-    It is judged beside the writer that serves in the lake. An interrupted training goes on from its checkpoints there.
-    Raises TrainingError where the loss is not finite.
+    It is judged beside the writer that serves in the lake. Raises TrainingError where the loss
+    is not finite.
     """
     cases = {name: found for name in industries if (found := text_cases(index, name))}
     if sum(map(len, cases.values())) < _LEAST_CASES:
         return None
-    encode, checkpoints = RememberedVectors(encoder), Checkpoints.of(lake)
+    encode = RememberedVectors(encoder)
     report(f"{sum(map(len, cases.values())):,} cases have steps in free words: a step writer is trained")
-    figures, verdict = judged(cases, encode, WRITERS.open(lake).champion, checkpoints)
+    figures, verdict = judged(cases, encode, WRITERS.open(lake).champion)
     report(f"F1 by text of held-out cases {figures.model:.3f}, most similar case {figures.similar_case:.3f}")
     memories = {name: TextMemory.measured(own, encode) for name, own in cases.items()}
     loss: list[float] = []
-    writer = train_step_writer(
-        list(memories.values()), encode, lambda _, mean: loss.append(round(mean, 6)), checkpoints=checkpoints
-    )
+    writer = train_step_writer(list(memories.values()), encode, lambda _, mean: loss.append(round(mean, 6)))
     card = {
         "kind": WRITERS.name,
         "snapshot": index.snapshot.id,
@@ -108,7 +105,6 @@ def judged(
     cases: Mapping[str, Sequence[TextCase]],
     encode: Encode,
     champion: WriterChampion | None,
-    checkpoints: Checkpoints | None = None,
 ) -> tuple[WriterFigures, Promotion]:
     """Returns the figures of a writer of three quarters of the cases on the others, and whether it replaces the
     champion, which is asked the same cases.
@@ -125,7 +121,7 @@ def judged(
     if len(asked) < 2:
         few = Promotion(False, "fewer than two held-out cases", against)
         return WriterFigures(len(asked), 0.0, 0.0, 0.0, 0.0), few
-    writer = train_step_writer(list(parts.values()), encode, checkpoints=checkpoints)
+    writer = train_step_writer(list(parts.values()), encode)
     scores = np.array([_scores((writer, _serving(champion, name)), parts[name], case, encode) for name, case in asked])
     groups = [case.request for _, case in asked]
     low, high = interval((scores[:, 0] - scores[:, 2]).tolist(), groups)

@@ -10,7 +10,6 @@ from opus_pipelines.core.errors import LakeError, OpusError
 from opus_pipelines.intakes.requirements.intention_encoder import ENCODERS, WEIGHTS, IntentionEncoder, read_encoder
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.language.embedding.texts import compose, unit
-from opus_pipelines.lwm.fine_tuning.checkpoints import Checkpoints
 from opus_pipelines.lwm.fine_tuning.encoder_training import EncoderTrainingError, TaughtCases, fit_encoder, rates_of
 from opus_pipelines.lwm.pointer_backend import PointerBackend
 
@@ -75,22 +74,6 @@ def test_training_finds_the_tasks_that_no_word_of_the_request_names() -> None:
 def test_the_same_cases_give_the_same_encoder() -> None:
     one, other = fit_encoder([taught()], steps=5), fit_encoder([taught()], steps=5)
     assert all(np.array_equal(part, other.tensors()[name]) for name, part in one.tensors().items())
-
-
-@pytest.mark.long
-def test_an_interrupted_training_ends_with_the_same_encoder(tmp_path: Path) -> None:
-    def stop(_round: int, _loss: float) -> None:
-        raise KeyboardInterrupt
-
-    whole, checkpoints = fit_encoder([taught()], steps=120), Checkpoints(tmp_path)
-    with pytest.raises(KeyboardInterrupt):
-        fit_encoder([taught()], stop, steps=120, checkpoints=checkpoints)
-    rounds: list[int] = []
-    resumed = fit_encoder([taught()], lambda number, _: rounds.append(number), steps=120, checkpoints=checkpoints)
-    assert rounds == [1, 2]
-    assert {k: v.tobytes() for k, v in resumed.tensors().items()} == {
-        k: v.tobytes() for k, v in whole.tensors().items()
-    }
 
 
 @pytest.mark.long
