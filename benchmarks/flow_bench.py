@@ -9,7 +9,7 @@ FOLDER has a YAML file with `actions` and `tests`, whose tests need not carry `e
 one line for each test: {"uid", "sequence", "bpmn"}, with "reason" where no flow could be written. The first form learns
 from the folder of --learn (without it from the catalogue alone) and never from the tests asked: a test of both folders
 is left out of what is learnt. `folds` predicts each fifth of one folder with what the other four teach, and scores it.
-`--samples` writes the scores of each test for `opus errors`.
+`--samples` writes the scores of each test for `benchmarks/errors.py`.
 `--cross-domain` leaves out every learnt flow that shares an application with the tests asked.
 """
 
@@ -67,7 +67,7 @@ def main(given: Sequence[str]) -> int:
     if mode == "folds":
         parser.add_argument("--cross-domain", action="store_true")
     if mode == "score":
-        parser.add_argument("--samples", type=Path, help="write the scores of each test for `opus errors` here")
+        parser.add_argument("--samples", type=Path, help="file for benchmarks/errors.py")
     arguments = parser.parse_args(given[1:] if mode != "predict" else given)
     try:
         if mode == "score":
@@ -129,7 +129,7 @@ def score_file(folder: Path, file: Path, samples: Path | None) -> int:
 
 
 def sample(task: FlowTask, rating: TaskScore, asked: FlowFolder) -> str:
-    """A test with its scores as a line of a file for `opus errors`."""
+    """A test with its scores as a line of a file for `benchmarks/errors.py`."""
     expected = task.expected or Flow()
     steps = [type(s).__name__.upper() if isinstance(s, If | For) else "" for s in walk(expected.body)]
     called = activities(expected)

@@ -12,7 +12,7 @@ its standard deviation. `log` is of the forecaster alone: DIR is the folder of t
 cases are thinned. `sopbench` runs the whole pipeline for every share. SCORER scores the benchmark, DATA is its data.
 
 --shares: of the history, default .125,.25,.5,1. --samples FILE: the items of the largest share with their scores and
-features, for `opus errors`. Intervals are 95 %, by bootstrap over requests, over cases of the log and over goals.
+features, for errors.py. Intervals are 95 %, by bootstrap over requests, over cases of the log and over goals.
 """
 
 import argparse
@@ -98,7 +98,7 @@ def print_row(share: float, size: int, scores: Mapping[str, Sequence[float]], gr
 
 
 def write_samples(path: Path | None, rows: list[dict[str, Any]]) -> None:
-    """Write the items for `opus errors`."""
+    """Write the items for `benchmarks/errors.py`."""
     if path is not None:
         path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 

@@ -9,7 +9,7 @@ task_key, domain, request, procedure). The runs become one history source throug
 (request = client input, procedure = process context); `opus rebuild` and `opus generate` do the rest. A prediction is
 the raw task keys of the rank-1 workflow, in order; a step that history never did goes by the name that the procedure
 gives it. Nothing of an intake's own runs or gold graph is seen. `samples` scores predictions with the benchmark's own
-SCRIPT against its DATA, and writes a line for each intake that `opus errors` reads.
+SCRIPT against its DATA, and writes a line for each intake that `benchmarks/errors.py` reads.
 """
 
 import argparse

@@ -416,7 +416,6 @@ def reports(run: Run) -> None:
             ("graph.svg", [*lake, "graph", "-o", "-"]),
             ("graph.mmd", [*lake, "graph", "--to", "mermaid", "-o", "-"]),
             ("around.svg", [*lake, "graph", "--around", "Register Claim", "--hops", 2, "-o", "-"]),
-            ("errors.txt", ["errors", INPUTS / "samples.jsonl", "--html", run.out / "errors.html"]),
         ]
     )
     nights = run.out / "pages" / "nights.html"

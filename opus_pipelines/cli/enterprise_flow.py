@@ -133,7 +133,7 @@ def _inputs(inputs: "Sequence[Input]") -> str:
     "--limit", type=click.IntRange(min=1), help="Only so many requirements of each kind, by the hash of their ids."
 )
 @click.option("--record", is_flag=True, help="Write the rows into the lake (view evaluations_flows), too.")
-@click.option("--samples", type=_FILE, help="Write the first writer's flows for `opus errors` here.")
+@click.option("--samples", type=_FILE, help="Write the first writer's flows with their scores here.")
 @click.pass_obj
 def compare(
     options: Options,
@@ -155,7 +155,6 @@ def compare(
     \b
     Example:
       opus flow compare --model composer --model nearest --samples samples.jsonl
-      opus errors samples.jsonl --html errors.html
     """
     from opus_pipelines.core.formatting import Ticker
     from opus_pipelines.core.ids import digest

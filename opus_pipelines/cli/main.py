@@ -17,7 +17,7 @@ MODULES = {  # the commands of each module of this package; a module is imported
     "bid": ("bid",),
     "conformance": ("conformance",),
     "decide": ("decide",),
-    "evaluate": ("evaluate", "errors"),
+    "evaluate": ("evaluate",),
     "flow": ("flow",),
     "forecast": ("forecast",),
     "forget": ("forget",),
@@ -47,7 +47,7 @@ GROUPS = {  # the order of `opus --help`
         "bid",
     ),
     "Flows and programs": ("flow", "program", "score"),
-    "Models": ("train", "models", "evaluate", "errors"),
+    "Models": ("train", "models", "evaluate"),
     "Settings and care": ("ui", "verify", "rollback", "forget", "completion"),
 }
 # commands that write nothing: of a lake in an object store they read one commit, beside whoever writes
@@ -56,7 +56,6 @@ READERS = frozenset(
         "best",
         "bid",
         "conformance",
-        "errors",
         "explain",
         "export",
         "graph",

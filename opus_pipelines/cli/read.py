@@ -271,19 +271,8 @@ def status(options: Options, intakes: Path | None, form: str) -> None:
 _OTHER_PAGES = {
     "programs.html": "Better workflow programs",
     "flows.html": "Flows written from utterances",
-    "errors.html": "Where generation fails",
     "nights.html": "The last night beside those before",
 }
-
-
-def _error_page(samples: Path) -> str:
-    from opus_pipelines.quality.error_analysis import analyse, read_samples, scores_of
-    from opus_pipelines.reporting.pages.errors import error_page
-
-    found, rejected = read_samples(samples)
-    if rejected:
-        show.note(f"{samples.name}: {len(rejected):,} lines left out, the first: {rejected[0]}")
-    return error_page(samples.name, found, [analyse(found, score) for score in scores_of(found)[:3]])
 
 
 @click.command()
@@ -296,22 +285,16 @@ def _error_page(samples: Path) -> str:
     show_default=True,
     help="The folder to write.",
 )
-@click.option(
-    "--errors",
-    "samples",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="A file of samples as of `opus errors`: errors.html shows where generation fails.",
-)
 @click.pass_obj
-def report(options: Options, client: str | None, contract: str | None, out: Path, samples: Path | None) -> None:
+def report(options: Options, client: str | None, contract: str | None, out: Path) -> None:
     """Write one self-contained HTML page for each contract, and one for each process of history.
 
     A page shows what to run, what it costs, how confident the ranking is, and what was refused and why. The command
-    prints the files that it wrote, with an index.html where there are several pages. --errors adds errors.html, which
-    shows where generation fails, and links it. Where the lake has searches for better workflow programs,
-    `programs.html` shows them with a program before and after. Where it has flows from utterances, `flows.html` lists
-    them, with a page for each. `nights.html` shows the last rebuild beside up to thirty before it. A page
-    `process__SOURCE.html` shows each process of history: its map, paths, waits, rework, cost and segments.
+    prints the files that it wrote, with an index.html where there are several pages. Where the lake has searches
+    for better workflow programs, `programs.html` shows them with a program before and after. Where it has flows
+    from utterances, `flows.html` lists them, with a page for each. `nights.html` shows the last rebuild beside up
+    to thirty before it. A page `process__SOURCE.html` shows each process of history: its map, paths, waits, rework,
+    cost and segments.
 
     \b
     Example:
@@ -350,11 +333,9 @@ def report(options: Options, client: str | None, contract: str | None, out: Path
     if nights is not None:
         written["nights.html"] = render_nights(nights)
     written |= {page.name: render_process(page) for page in processes}
-    if samples is not None:
-        written["errors.html"] = _error_page(samples)
     others = [(name, title) for name, title in _OTHER_PAGES.items() if name in written]
     others += [(page.name, page.title) for page in processes]
-    if len(pages) > 1 or processes or (samples is not None and pages):
+    if len(pages) > 1 or processes:
         written["index.html"] = render_index(pages, others)
     for name, text in written.items():
         (out / name).write_text(text, "utf-8")

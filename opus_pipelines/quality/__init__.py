@@ -2,7 +2,7 @@
 
 In: a task set (requests with reference workflows) and a snapshot, utterances with reference flows, or requirements of a
 platform. Out: rows by system and item of `evaluations/…`, and means with bootstrap intervals. Doors:
-`evaluate.evaluate`, `utterances.evaluate_utterances`, `platform_flows.evaluation_of` and `error_analysis.analyse`.
+`evaluate.evaluate`, `utterances.evaluate_utterances` and `platform_flows.evaluation_of`.
 
 Inside:
 - `sample`: history and intakes of an invented company, drawn from a model whose truth is known.

@@ -152,7 +152,7 @@ def _rows(head: Row, items: Sequence[Item], predictions: Sequence[Prediction], v
 
 
 def item_samples(task_set: TaskSet, rows: Sequence[Row]) -> list[str]:
-    """Returns the whole system's scores by item as the lines of a file for `error_analysis.read_samples`."""
+    """Returns the whole system's scores by item as the lines of a file for `benchmarks/errors.py`."""
     own = {row["item"]: row for row in by_system(rows)[NO_ABLATION.name]}
     lines = []
     for item in task_set.items:

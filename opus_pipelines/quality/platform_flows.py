@@ -194,7 +194,7 @@ def _row(key: tuple[str, str, str], own: Sequence[WrittenFlow], catalogue: Catal
 
 
 def flow_samples(flows: Sequence[WrittenFlow]) -> list[str]:
-    """Returns the flows of one writer as the lines of a file for `opus errors`."""
+    """Returns the flows of one writer as the lines of a file for `benchmarks/errors.py`."""
     lines = []
     for one in flows:
         scores: dict[str, Any] = {k: v for k, v in asdict(one.scores).items() if k in SHOWN_OF_FLOWS and v is not None}

@@ -4,5 +4,5 @@ In: a published lake. Out: rows, text, SVG and HTML. Doors: `best.ranked`, `expl
 
 Inside:
 - `graphs`: pictures of graphs as SVG or Mermaid: layers, placement, edges, labels;
-- `pages`: HTML pages of contracts, flows, programs, nights and errors.
+- `pages`: HTML pages of contracts, flows, programs and nights.
 """

@@ -1,4 +1,4 @@
-"""`opus flow compare`: a table of writers, samples for `opus errors`, and what is missing as an error."""
+"""`opus flow compare`: a table of writers, samples with scores, and what is missing as an error."""
 
 import json
 from pathlib import Path

@@ -31,7 +31,6 @@ def test_the_commands_are_these() -> None:
         "conformance",
         "decide",
         "discover",
-        "errors",
         "evaluate",
         "explain",
         "export",

@@ -24,10 +24,6 @@ SHOWN_ONLY = {  # blocks that a test cannot run: page and first line, and why
     ("docs/how-to/forecasts.md", "opus forecast running.csv --source claims"): "it reads an invented export",
     ("docs/how-to/forecasts.md", "opus forecast --source claims"): "it names an invented source",
     (
-        "docs/how-to/enterprise-flows.md",
-        "opus errors n8n.pred.jsonl --gold n8n.jsonl.gz --history n8n.history.jsonl --score node_f1",
-    ): "predictions of real data, not in the project; tests/quality/test_prediction_samples.py runs the command",
-    (
         "docs/how-to/flow-batches.md",
         "cat > build/flow-intakes/known.jsonl <<'KNOWN'",
     ): "tests/cli/test_flow_text.py runs the same without starting five processes that load the encoder",

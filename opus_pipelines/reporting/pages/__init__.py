@@ -1,4 +1,4 @@
-"""HTML pages that need nothing else: of a contract, flows, programs, nights, and the errors of an evaluation.
+"""HTML pages that need nothing else: of a contract, flows, programs and nights.
 
-Doors: `contract`, `errors`, `render.render`, `render.flow_page`, `programs.program_page` and `nights.nights_page`.
+Doors: `contract`, `render.render`, `render.flow_page`, `programs.program_page` and `nights.nights_page`.
 """

@@ -1,15 +1,23 @@
+#!/usr/bin/env python3
 """Where generation fails: the effect of each feature of a sample on a score, with intervals and a correction.
 
+    PYTHONPATH=. .venv/bin/python benchmarks/errors.py SAMPLES.jsonl [--score NAME] [--gold TASKSET [--history TASKSET]]
+
+SAMPLES is a JSONL file, one sample a line: {"id", "scores": {name: number}, "request"?, "gold"?: {"plan": [names],
+"links"?} or flow JSON, "tags"?, "features"?: {name: true or false}, "group"?}. `opus evaluate --samples` writes such
+files. With --gold, SAMPLES has predictions: {"id" or "task_key", "plan" or "actions": [names], "links"?}.
+
 A feature is a function of a sample that holds or does not: the 24 of 2505.24189 (section 3.5) and those of any plan. It
-returns None where the sample does not say. Distributions add features of their own under the entry point group
-`opus_pipelines.error_features`. Samples come from a file, or from predicted plans and the task set that they answer.
+returns None where the sample does not say.
 
 The effect is the difference of the mean scores of samples with and without a feature. Its 95 % interval is a bootstrap
 over groups of alike samples; its p-value a permutation test of group means (scipy), corrected over all features by the
 procedure of Benjamini and Hochberg. An effect is an association: features hang together, and none need be a cause.
 """
 
+import argparse
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -20,7 +28,6 @@ import numpy as np
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.json_lines import read_records
-from opus_pipelines.core.registry import Registry, lacks
 from opus_pipelines.language.word_stems import stem_set, stems, within
 from opus_pipelines.quality.task_set import Item, TaskSet, read_task_set
 from opus_pipelines.workflow.metrics.plan_scores import Plan, plan_scores
@@ -206,17 +213,14 @@ _FEATURES: dict[str, dict[str, tuple[str, _Holds]]] = {  # by theme: what it is 
         "short request": ("fewer than twelve words", _of_request(lambda text: len(text.split()) < 12)),
     },
 }
-BUILT_IN: dict[str, ErrorFeature | str] = {
+ERROR_FEATURES: dict[str, ErrorFeature] = {
     name: ErrorFeature(theme, about, holds) for theme, own in _FEATURES.items() for name, (about, holds) in own.items()
 }
-ERROR_FEATURES: Registry[ErrorFeature] = Registry(
-    "error_features", BUILT_IN, lambda name, value: lacks(value, "theme", "about", "holds")
-)
 
 
 def matrix(samples: Sequence[Sample]) -> dict[str, list[bool | None]]:
     """Returns for each feature whether it holds, sample by sample; features that a source states are among them."""
-    found = {name: [feature.holds(s) for s in samples] for name, feature in ERROR_FEATURES.entries().items()}
+    found = {name: [feature.holds(s) for s in samples] for name, feature in ERROR_FEATURES.items()}
     for name in dict.fromkeys(name for sample in samples for name in sample.features):
         own = found.get(name, [None] * len(samples))
         found[name] = [sample.features.get(name, known) for sample, known in zip(samples, own, strict=True)]
@@ -225,7 +229,7 @@ def matrix(samples: Sequence[Sample]) -> dict[str, list[bool | None]]:
 
 def theme_of(name: str) -> str:
     """Returns the theme of a feature; "stated" for one that only a source states."""
-    return ERROR_FEATURES.get(name).theme if name in ERROR_FEATURES.names() else "stated"
+    return ERROR_FEATURES[name].theme if name in ERROR_FEATURES else "stated"
 
 
 LEAST = 3  # samples with a feature, and without it, from which an effect is computed
@@ -474,3 +478,29 @@ def _prediction(row: Any) -> tuple[str, Plan]:
     if not isinstance(links, list) or not all(isinstance(link, list) and len(link) == 2 for link in links):
         raise ValueError('"links" are no pairs of step names')
     return identity, Plan(tuple(map(str, steps)), frozenset((str(a), str(b)) for a, b in links))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Prints for each score the features with the largest effects."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("samples", type=Path)
+    parser.add_argument("--gold", type=Path)
+    parser.add_argument("--history", type=Path)
+    parser.add_argument("--score", action="append", default=[])
+    given = parser.parse_args(arguments)
+    found, rejected = (
+        prediction_samples(given.samples, given.gold, given.history) if given.gold else read_samples(given.samples)
+    )
+    print(f"{len(rejected)} lines left out", *rejected[:1], sep="; ", file=sys.stderr)
+    for score in given.score or scores_of(found)[:1]:
+        analysis = analyse(found, score)
+        print(f"{score}: {analysis.mean:.3f} over {analysis.n:,} samples; * q < {LEVEL}")
+        for e in analysis.effects[:15]:
+            name = e.feature + (" *" if e.is_clear else "")
+            bounds = f"{e.difference:+.3f} [{e.low:+.3f}, {e.high:+.3f}]"
+            print(f"{name:32}{e.theme:20}{e.n:6}{e.mean:8.3f}{e.mean_without:8.3f}  {bounds}  q {e.q:.3f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
