@@ -53,7 +53,6 @@ from opus_pipelines.lwm.workflow_graph import (
     ALGORITHM_1,
     Dag,
     chain,
-    join_components,
     linear_extensions,
     workflow_graph,
 )
@@ -106,8 +105,6 @@ def draft(retrieved: Retrieved, context: GenerationContext) -> Drafted:
     wfg = workflow_graph({name: _dag(s.tasks, retrieved.stitched) for name, s in sequences.items()}, graph)
     if Part.ALGORITHM_1 in context.without:
         wfg = replace(wfg, edges={pair: edge for pair, edge in wfg.edges.items() if edge.origin != ALGORITHM_1})
-    if Part.ALGORITHM_2 not in context.without:
-        wfg = join_components(wfg, graph, index.task_similarity)
     industry = request.intake.industry
     like = None if index.unknown_industry_reason(industry) else industry  # no task of an unknown industry is known
     if industry is None and retrieved.unlike:

@@ -79,7 +79,6 @@ class Part(StrEnum):
     UNKNOWN_STEPS = "steps that history lacks"
     SUBGRAPHS = "SWKG"
     ALGORITHM_1 = "Algorithm 1"
-    ALGORITHM_2 = "Algorithm 2"
 
 
 @dataclass(frozen=True)

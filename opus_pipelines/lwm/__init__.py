@@ -1,6 +1,6 @@
 """The Large Work Model (LWM): task sequences for an Intention, and the Workflow Graph that merges them.
 
-In: an Intention and a snapshot. Out: `TaskSequence` and `WFG` (Algorithms 1 and 2 of LWM). Doors:
+In: an Intention and a snapshot. Out: `TaskSequence` and `WFG` (Algorithm 1 of LWM). Doors:
 `interface.LargeWorkModel`, `retrieval.snapshot_index.SnapshotIndex`, `workflow_graph.workflow_graph` and
 `training.train.train`.
 

@@ -16,8 +16,9 @@ before what (the dependency measure); for two tasks that no case did together, w
 none, with the precedence of walks in the graph of all parts: they meet in tasks that cases of both processes share.
 This is the project's own rule.
 
-Algorithm 2 adds nothing here: parts nearly always share tasks, and where they do not, joining them by the cosine of the
-texts or by a learnt scorer of edges is not shown to be better than leaving them apart (benchmarks/results/deleted.md).
+Algorithm 2 of the paper is left out: parts nearly always share tasks, and where they do not, joining them by the cosine
+of the texts or by a learnt scorer of edges is not shown to be better than leaving them apart
+(benchmarks/results/deleted.md).
 """
 
 from collections import Counter

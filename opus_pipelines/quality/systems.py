@@ -210,7 +210,6 @@ ABLATIONS: dict[str, Ablation] = {
         ),
         Ablation("no SWKG", "the LWM writes in the whole graph of the industry", _without(Part.SUBGRAPHS)),
         Ablation("no Algorithm 1", "no edge of the graph joins two sequences", _without(Part.ALGORITHM_1)),
-        Ablation("no Algorithm 2", "components of the Workflow Graph stay apart", _without(Part.ALGORITHM_2)),
         Ablation("no reviews", "no review is placed", _no_reviews),
         Ablation("no composition", "an intake demands one process only", _without(Part.COMPOSITION)),
     )

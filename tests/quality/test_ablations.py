@@ -92,7 +92,6 @@ def test_the_ablations_of_the_issue_are_there_and_walks_belong_to_one_backend() 
         "no unknown steps",
         "no SWKG",
         "no Algorithm 1",
-        "no Algorithm 2",
         "no reviews",
         "no composition",
     ]

@@ -86,16 +86,16 @@ def node_origin(result: Ranked, node: str) -> str | None:
     """Where a node of the WFG came from; None for input and output.
 
     history: a near case did it; connector: only a walk did, through a task that the SWKG added; lwm: only a walk did,
-    only the intake's procedure asks for it, or it comes with work that is asked for beside the near cases'; algorithm2:
-    it joins what else falls apart; new: the procedure asks for it, and nobody in history did it; declared: the same of
-    a tool of the contract's catalogue; decision: only the workflow that a person chose has it.
+    only the intake's procedure asks for it, or it comes with work that is asked for beside the near cases'; new: the
+    procedure asks for it, and nobody in history did it; declared: the same of a tool of the contract's catalogue;
+    decision: only the workflow that a person chose has it.
     """
     found = result.drafted.wfg.nodes[node]
     if found.task_id is None:
         return None
     if found.task_id in result.drafted.declared:
         return "declared"
-    if found.origin in ("new", "algorithm2"):
+    if found.origin == "new":
         return found.origin
     origin = _written_by(result, found.sequence_ids)
     roles = {s.tasks.get(found.task_id) for _, s in result.retrieved.subgraphs}

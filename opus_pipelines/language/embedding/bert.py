@@ -28,15 +28,12 @@ _OPSET, _IR = 18, 9
 
 
 class Bert(ABC):
-    """A BERT encoder with its tokenizer. Raises ValueError where the checkpoint is no plain BERT (see `fits`).
-
-    `changed` are weights that replace those of the checkpoint with the same names.
-    """
+    """A BERT encoder with its tokenizer. Raises ValueError where the checkpoint is no plain BERT (see `fits`)."""
 
     texts_at_once = 1_024  # the least that `means` should get, so that many windows have the same length
     tokens_at_once: int  # of a batch; more makes it hardly faster
 
-    def __init__(self, folder: Path, max_tokens: int, changed: "Mapping[str, np.ndarray] | None" = None) -> None:
+    def __init__(self, folder: Path, max_tokens: int) -> None:
         from safetensors.numpy import load_file
         from tokenizers import Tokenizer
 
@@ -46,7 +43,7 @@ class Bert(ABC):
         self._tokenizer = Tokenizer.from_file(str(folder / TOKENIZER))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(max_tokens)
-        self._load(Graph.of_bert(config, load_file(folder / WEIGHTS) | dict(changed or {})))
+        self._load(Graph.of_bert(config, load_file(folder / WEIGHTS)))
 
     @staticmethod
     def fits(folder: Path) -> bool:

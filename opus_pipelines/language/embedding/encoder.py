@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from importlib.util import find_spec
@@ -83,26 +83,15 @@ class Encoder:
     words suggest.) With ONNX Runtime a vector depends on its text only; with torch its last digits (about 1e-7) depend
     on the other texts of its batch, too. The vectors of the two differ by less than 1e-6. With `encoder.precision` =
     bfloat16 OpenVINO runs the BERT; the precision is part of the encoder's name then.
-
-    `changed` are weights that replace those of the model with the same names, and `label` names them: it becomes part
-    of the encoder's name, so that no vector of the plain model is taken for one of the changed model.
     """
 
-    def __init__(
-        self,
-        settings: EncoderSettings | None = None,
-        changed: "Mapping[str, np.ndarray] | None" = None,
-        label: str = "",
-    ) -> None:
-        if bool(changed) != bool(label):
-            raise ValueError("an encoder with changed weights needs a label, and one without them must have none")
-        self.settings, self.changed, self.label = settings or EncoderSettings(), dict(changed or {}), label
+    def __init__(self, settings: EncoderSettings | None = None) -> None:
+        self.settings = settings or EncoderSettings()
 
     @property
     def name(self) -> str:
-        """The model as the settings name it, with the precision and the label of changed weights."""
-        precision = "" if self.settings.precision == "float32" else _BFLOAT16
-        return self.settings.model + precision + (f"+{self.label}" if self.label else "")
+        """The model as the settings name it, with the precision."""
+        return self.settings.model + ("" if self.settings.precision == "float32" else _BFLOAT16)
 
     @property
     def max_tokens(self) -> int:
@@ -220,7 +209,7 @@ class Encoder:
         place, is_local = self._place
         fits = is_local and Bert.fits(Path(place))
         if self.settings.precision == "float32":
-            return OnnxBert(Path(place), self.max_tokens, self.changed) if fits else None
+            return OnnxBert(Path(place), self.max_tokens) if fits else None
         if not fits:
             raise SettingsError(
                 f"encoder.precision = {self.settings.precision!r} needs a BERT in a local folder, and encoder.model = "
@@ -228,7 +217,7 @@ class Encoder:
             )
         from opus_pipelines.language.embedding.bert import OpenVinoBert
 
-        return OpenVinoBert(Path(place), self.max_tokens, self.changed)
+        return OpenVinoBert(Path(place), self.max_tokens)
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
@@ -247,11 +236,6 @@ class Encoder:
         except (OSError, ValueError) as error:
             remedy = "name a Hugging Face model or a local folder"
             raise SettingsError(f"encoder.model = {self.name!r} cannot be loaded ({error}); {remedy}") from None
-        if self.changed:
-            import torch
-
-            tensors = {name: torch.from_numpy(part.copy()) for name, part in self.changed.items()}
-            model.load_state_dict(model.state_dict() | tensors)
         return tokenizer, model
 
 

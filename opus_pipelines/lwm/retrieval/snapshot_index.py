@@ -134,11 +134,6 @@ class SnapshotIndex:
         rows = column.flatten().to_numpy().reshape(len(column), -1).astype("float32") if len(column) else []
         return dict(zip(table["task_id"].to_pylist(), rows, strict=True))
 
-    def task_similarity(self, one: str, other: str) -> float:
-        """Return the cosine of the vectors of two tasks; 0 where one has no vector."""
-        vectors = self.task_vectors
-        return float(vectors[one] @ vectors[other]) if one in vectors and other in vectors else 0.0
-
     @cached_property
     def step_times(self) -> StepTimes:
         """Return the waiting and working times of history."""
