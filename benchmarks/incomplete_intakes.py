@@ -23,7 +23,7 @@ from opus_pipelines.generation.records import Ranked, Refused
 from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.quality.sample.sources import NAMED
 from tests.quality.sample.optimum import best_steps
-from tests.quality.sample.simulate import simulate_workflow
+from tests.quality.sample.simulate import expected_reward
 
 
 def main() -> int:
@@ -68,8 +68,10 @@ def made(bench: Bench, asked: Asked, model: Any) -> list[Ranked]:
 
 def earned(truth: dict[str, Any], asked: Asked, kinds: list[str], made: list[Ranked]) -> float:
     """The mean over the kinds of case of the best Reward that a rank-1 workflow has, in dollars."""
-    industry, flows = str(asked.intake.industry), [one.ranked[0][1].workflow for one in made if one.ranked]
-    own = lambda kind: max((simulate_workflow(truth, industry, w, kind).mean_reward for w in flows), default=0.0)
+    industry, best = str(asked.intake.industry), [one.ranked[0][1] for one in made if one.ranked]
+    own = lambda kind: max(
+        (expected_reward(truth, industry, b.workflow, kind, b.evaluation.start_ms) for b in best), default=0.0
+    )
     return float(np.mean([own(kind) for kind in kinds]))
 
 

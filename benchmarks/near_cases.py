@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from parts import Asked, Bench, simulated_reward  # type: ignore[import-not-found]  # beside this file
+from parts import Asked, Bench, reward_by_truth  # type: ignore[import-not-found]  # beside this file
 
 from opus_pipelines.generation.flow import generate
 from opus_pipelines.generation.records import Part, Ranked, Refused
@@ -54,7 +54,7 @@ def main() -> int:
     for most in map(int, arguments.cases.split(",")):
         for name in names:
             results = [made(bench, a, model, most, name) for a in asked]
-            rewards[name].append([simulated_reward(truth, a, m) for a, m in zip(asked, results, strict=True)])
+            rewards[name].append([reward_by_truth(truth, a, m) for a, m in zip(asked, results, strict=True)])
             orders[name].append([order(truth, a, m) for a, m in zip(asked, results, strict=True)])
             print_row(f"{most} cases, {name}", rewards[name][-1], rewards[names[0]][-1])
             print_row(f"{most} cases, {name}, order", orders[name][-1], orders[names[0]][-1])

@@ -72,7 +72,7 @@ def evaluate(
     --cross-domain or --no-learning says otherwise, and rows go to the view evaluations_utterances.
 
     \b
-    Ablations: gamma flat, gamma shuffled, no pairs, no edges, no similar cases, no procedure, no walks,
+    Ablations: gamma flat, gamma shuffled, no pairs, no edges, no similar cases, no procedure,
     no trained model, untrained Intention, no routing, constant Intention, other context, no critical tasks,
     no composition.
 

@@ -21,7 +21,7 @@ ALGORITHM_VERSIONS: dict[str, int] = {
     "requirements": 9,  # documents to Intention, goals, rules and constraints (generation/intentions)
     # routing, similar cases, critical tasks of the intake, SWKG (generation/neighbours, generation/subgraph_*)
     "retrieval": 27,
-    "lwm": 4,  # the history backend of the Large Work Model (generation/sequences); part of the model version
+    "lwm": 5,  # the history backend of the Large Work Model (generation/sequences); part of the model version
     # Workflow Graph, search, reviews, evaluation, ranking, confidence (generation/wfg_*, workflows/optimized)
     "planning": 16,
     "generation": 11,  # the chain from an intake to its rows, and all tables of a result that no other stage makes

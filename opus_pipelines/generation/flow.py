@@ -101,6 +101,8 @@ def draft(retrieved: Retrieved, context: GenerationContext) -> Drafted:
     if bound.rules:
         written = with_bound(written, bound, counts_of(index, request.intake.industry), graph, alike)
     written = with_chosen(written, evidence.decided, subgraphs)
+    if not written:
+        raise Refused("neither a case of history nor a procedure of this intake says which steps such work has")
     sequences = {make_id("q", request.intention_id, s.subgraph, s.tasks): s for s in written}
     wfg = workflow_graph({name: _dag(s.tasks, retrieved.stitched) for name, s in sequences.items()}, graph)
     if Part.ALGORITHM_1 in context.without:

@@ -141,7 +141,7 @@ class Usage:
 class TaskSequence:
     """One sequence for one subgraph (its index); `score` orders the sequences of a backend, the best is highest.
 
-    `source`: history (of a similar case), lwm (a walk, or several cases combined), procedure (read from the
+    `source`: history (of a similar case), lwm (several cases combined), procedure (read from the
     intake's own) or decision (a person accepted or wrote it).
     """
 

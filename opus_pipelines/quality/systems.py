@@ -33,7 +33,7 @@ from opus_pipelines.wkg.snapshot import Snapshot
 from opus_pipelines.workflow.metrics.plan_scores import Plan
 
 SEED = 0
-_WALKS, _MODEL, _ENCODER = "no walks", "no trained model", "untrained Intention"
+_MODEL, _ENCODER = "no trained model", "untrained Intention"
 
 
 class IndexWithGraph(SnapshotIndex):
@@ -169,11 +169,6 @@ def _no_reviews(context: GenerationContext) -> GenerationContext:
     return replace(context, terms=replace(context.terms, review=Review()))
 
 
-def _no_walks(context: GenerationContext) -> GenerationContext:
-    model = context.model
-    return replace(context, model=model.without_walks() if isinstance(model, HistoryBackend) else model)
-
-
 def _untrained_intention(context: GenerationContext) -> GenerationContext:
     model = context.model
     return replace(context, model=model.without_encoder() if isinstance(model, PointerBackend) else model)
@@ -194,7 +189,6 @@ ABLATIONS: dict[str, Ablation] = {
         Ablation("no edges", "the Work Knowledge Graph has no edges", _with_edges(lambda edges, graph: [])),
         Ablation("no similar cases", "no case of history is retrieved", _without(Part.SIMILAR_CASES)),
         Ablation("no procedure", "the intake's own procedure is not read", _without(Part.PROCEDURE)),
-        Ablation(_WALKS, "the history backend adds no walks along edges", _no_walks),
         Ablation(_MODEL, "similar cases alone say what a request leads to", _no_trained_model),
         Ablation(_ENCODER, "no trained encoder says what an Intention leads to", _untrained_intention),
         Ablation("no routing", "no task is near the Intention", _without(Part.ROUTING)),
@@ -217,12 +211,12 @@ ABLATIONS: dict[str, Ablation] = {
 
 
 def applies(name: str, model: LargeWorkModel) -> bool:
-    """Returns whether an ablation means something for a backend: walks, or a trained model that serves an industry."""
+    """Returns whether an ablation means something for a backend: whether a trained model serves an industry."""
     if name == _ENCODER:
         return isinstance(model, PointerBackend) and model.encoder is not None and bool(model.encoder.industries)
     if name == _MODEL:
         return isinstance(model, PointerBackend) and model.champion is not None and bool(model.champion.industries)
-    return name != _WALKS or isinstance(model, HistoryBackend)
+    return True
 
 
 GENERATED, REFUSED, FAILED = "generated", "refused", "failed"

@@ -101,7 +101,7 @@ NOT_FOR_STATUS = (
 def test_what_is_up_to_date_is_found_out_without_a_model_or_an_engine(settings: Settings) -> None:
     lake = Lake(settings.paths.lake)
     contract = next(c for c in contracts_of(lake, settings.paths.intakes) if c.contract == "retail")
-    result = ContractResult("Acme", "retail", result_id(contract, "w1", settings), "w1", "history-4", {})
+    result = ContractResult("Acme", "retail", result_id(contract, "w1", settings), "w1", "history-5", {})
     publish_contract(lake, result, datetime(2026, 1, 1, tzinfo=UTC))
     write_views_sql(lake)
     folders = [f"--lake={lake.root}", "status", f"--intakes={settings.paths.intakes}"]

@@ -74,7 +74,7 @@ def test_another_context_is_of_the_same_industry_and_has_another_text() -> None:
     assert changed[4] is intakes[4], "without a context"
 
 
-def test_the_ablations_of_the_issue_are_there_and_walks_belong_to_one_backend() -> None:
+def test_the_ablations_of_the_issue_are_there() -> None:
     assert list(ABLATIONS) == [
         "gamma flat",
         "gamma shuffled",
@@ -82,7 +82,6 @@ def test_the_ablations_of_the_issue_are_there_and_walks_belong_to_one_backend() 
         "no edges",
         "no similar cases",
         "no procedure",
-        "no walks",
         "no trained model",
         "untrained Intention",
         "no routing",
@@ -95,8 +94,6 @@ def test_the_ablations_of_the_issue_are_there_and_walks_belong_to_one_backend() 
         "no reviews",
         "no composition",
     ]
-    assert applies("no walks", HistoryBackend())
-    assert applies("no walks", PointerBackend())
     assert not applies("no trained model", PointerBackend()), "no model was trained"
     assert not applies("no trained model", HistoryBackend())
     assert not applies("untrained Intention", PointerBackend()), "no encoder was trained"

@@ -85,8 +85,8 @@ def generation_rows(result: Ranked, context: GenerationContext) -> Rows:
 def node_origin(result: Ranked, node: str) -> str | None:
     """Where a node of the WFG came from; None for input and output.
 
-    history: a near case did it; connector: only a walk did, through a task that the SWKG added; lwm: only a walk did,
-    only the intake's procedure asks for it, or it comes with work that is asked for beside the near cases'; new: the
+    history: a near case did it; connector: no near case did it, and the SWKG added it between tasks; lwm: only the
+    intake's procedure asks for it, or it comes with work that is asked for beside the near cases'; new: the
     procedure asks for it, and nobody in history did it; declared: the same of a tool of the contract's catalogue;
     decision: only the workflow that a person chose has it.
     """

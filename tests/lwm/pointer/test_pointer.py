@@ -366,11 +366,11 @@ def test_the_backend_is_the_history_backend_until_a_model_serves(model: PointerM
 
 def test_a_version_without_the_backend_is_that_of_the_backend(model: PointerModel, tmp_path: Path) -> None:
     settings = Settings(paths=Paths(lake=tmp_path))
-    assert version_of(settings) == "history-4"
+    assert version_of(settings) == "history-5"
     publish(Lake(tmp_path), model, card(retail=False))
-    assert version_of(settings) == "history-4"
+    assert version_of(settings) == "history-5"
     name = publish(Lake(tmp_path), model, card(retail=True))
-    assert version_of(settings) == f"history-4 pointer-7-{name}"
+    assert version_of(settings) == f"history-5 pointer-7-{name}"
 
 
 def catalogue(size: int) -> IndustryGraph:
