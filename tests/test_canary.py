@@ -4,9 +4,11 @@ client, and after `opus forget` everywhere in the lake.
 
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import yaml
 
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.schemas import CONTEXTS, RUNS
@@ -37,6 +39,7 @@ instructions = "how"
 inputs = "takes"
 outputs = "leaves"
 actor = "who"
+cost = "usd"
 """
 
 
@@ -57,6 +60,7 @@ def history() -> str:
                     "name": step,
                     "start": f"2026-01-{n % 27 + 1:02}T{k:02}:00:00Z",
                     "role": "Fitis desk" if planted else "desk",
+                    "usd": 4 + n % 3,
                 }
                 | (
                     {"about": "Bladkoning looks at it", "how": ["Ask the Sperwer desk"], "who": "Grutto"}
@@ -85,6 +89,9 @@ def write_inputs(root: Path) -> None:
     (source / "log.jsonl").write_text(history())
     for client, word in ((PLANTED, "Roodborst"), (OTHER, "motor")):
         contract = root / "intakes" / client.split()[0].lower() / "claims"
+        (contract / "flows").mkdir(parents=True)
+        asked = {"uid": "1", "utterance": f"Register the {word} claim, and then pay the claim"}
+        (contract / "flows" / "asked.jsonl").write_text(json.dumps(asked) + "\n")
         for part in ("input", "process"):
             (contract / "one" / part).mkdir(parents=True)
         (contract / "contract.toml").write_text(f'client = "{client}"\ncontract = "Claims"\nindustry = "insurance"\n')
@@ -137,47 +144,58 @@ def test_what_one_client_gave_reaches_no_other_and_goes_when_it_is_forgotten(
         return main(["--lake", str(lake), *arguments])
 
     assert opus("rebuild", "--history", str(history_folder)) == 0
-    assert opus("train", "--no-fine-tune") == 0
     assert opus("generate", "--intakes", str(intakes)) == 0
 
-    sent = [json.dumps(body, ensure_ascii=False) for body in prompts]
-    of_planted = [prompt for prompt in sent if "Roodborst" in prompt]
-    of_other = [prompt for prompt in sent if "Roodborst" not in prompt]
-    assert len(of_planted) == len(of_other) == 1
-    assert [word for word in CANARIES for prompt in of_other if word in prompt] == []
+    assert sorted("Roodborst" in json.dumps(body) for body in prompts) == [False, True]
     written = {path.relative_to(lake).parts[0] for path in of_client(lake, OTHER)}
     assert written >= {"generation", "workflows", "reports", "language"}
-    assert [hit for folder in of_client(lake, OTHER) for hit in found(folder, CANARIES)] == []
     folders = [folder for folder in of_client(lake, OTHER) if folder.parent.name == RUNS.name.split("/")[1]]
     (run,) = [row for folder in folders for part in folder.glob("*/*") for row in read_table(RUNS, part).to_pylist()]
     assert (run["tokens_in"], run["tokens_out"], run["cost_model_usd"]) == (1_000_000, 0, 0.25)
     capsys.readouterr()
     assert opus("best", "--client", OTHER, "--format", "json") == 0
     (best, *_) = [row for row in json.loads(capsys.readouterr().out) if row["rank"] == 1]
-    pages = tmp_path / "pages"
-    assert opus("report", "--client", OTHER, "--out", str(pages)) == 0
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    edited = kept / "edited.yaml"
     for form in ("bpmn", "mermaid", "json"):
         assert opus("export", best["workflow_id"], "--to", form) == 0
+    assert opus("export", best["workflow_id"], "--out", str(edited)) == 0
     assert opus("explain", best["workflow_id"]) == 0
     for step in STEPS[:2]:
         assert opus("explain", best["workflow_id"], "--evidence", step, "--limit", "500") == 0
+    assert opus("whatif", "--client", OTHER, "--intakes", str(intakes), "--set", "gain_usd=200") == 0
+    assert opus("bid", "--client", OTHER, "--out", str(kept / "bid")) == 0
+    assert opus("conformance", best["workflow_id"], "--client", OTHER, "--out", str(kept / "cases.parquet")) == 0
+    assert opus("flow", "batch", "--client", OTHER, "--intakes", str(intakes)) == 0
+    assert opus("decide", best["workflow_id"], "edit", str(edited)) == 1, "nothing was changed"
+    changed = yaml.safe_load(edited.read_text("utf-8"))
+    changed["tasks"][1] |= {"actor_group": "nobody"}
+    edited.write_text(yaml.safe_dump(changed), "utf-8")
+    assert opus("decide", best["workflow_id"], "edit", str(edited)) == 1, "history does not know this group"
+    del changed["tasks"][1]["actor_group"]
+    changed["tasks"] = changed["tasks"][:2]
+    nodes = [one["id"] for part in ("inputs", "tasks", "outputs") for one in changed[part][:2]]
+    changed |= {"outputs": changed["outputs"][:1], "edges": [list(pair) for pair in pairwise(nodes[-4:])]}
+    edited.write_text(yaml.safe_dump(changed), "utf-8")
+    assert opus("decide", best["workflow_id"], "edit", str(edited)) == 0
+    assert opus("generate", "--client", OTHER, "--intakes", str(intakes)) == 0
+    assert opus("report", "--client", OTHER, "--out", str(kept / "pages")) == 0
     told = capsys.readouterr()
     assert "another client" in told.out, "cases of other clients count, and are not named"
-    assert found(pages, CANARIES) == []
     assert [word for word in CANARIES if word in told.out + told.err] == []
+    sent = [json.dumps(body, ensure_ascii=False) for body in prompts]
+    assert [word for word in CANARIES for body in sent if word in body and "Roodborst" not in body] == []
+    assert [hit for folder in (kept, *of_client(lake, OTHER)) for hit in found(folder, CANARIES)] == []
 
     assert {path.split("/")[0] for path, _ in found(lake, CANARIES)} >= {"history", "wkg", "generation", "workflows"}
-    assert list(lake.glob("models/pointer/m*"))
     counted = counted_steps(lake)
-    assert (lake / "mlflow" / "mlflow.db").is_file()
     assert opus("forget", "--client", PLANTED, "--history", str(history_folder), "--yes") == 0
     assert found(lake, CANARIES) == []
-    assert not list(lake.glob("models/pointer/m*"))
-    assert not (lake / "mlflow").exists()
     assert of_client(lake, PLANTED) == []
     assert 2 * counted_steps(lake) == counted > 0, "both clients did the same steps; the contexts of one are left"
 
     prompts.clear()
     assert opus("generate", "--intakes", str(intakes), "--client", OTHER) == 0
-    assert [word for word in CANARIES for prompt in prompts if word in prompt] == []
+    assert [word for word in CANARIES for body in prompts if word in json.dumps(body, ensure_ascii=False)] == []
     assert found(lake, CANARIES) == []

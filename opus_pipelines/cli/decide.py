@@ -58,9 +58,8 @@ def decide(
     decision_row = lookup.decision(workflow, kind, datetime.now(UTC), settings.encoder.model)
     decision_row = replace(decision_row, why=_text(why, "--why"), decided_by=_text(decided_by, "--by"))
     if file is not None:
-        content, titles = read_edited_workflow(
-            read_file(file), known_tasks(connection, decision_row.workflow_id), str(file)
-        )
+        known = known_tasks(connection, decision_row.workflow_id, settings.generation.between_clients == "texts")
+        content, titles = read_edited_workflow(read_file(file), known, str(file))
         if content.signature == decision_row.content.signature:
             same = f"{file} has the same steps, order and people as {decision_row.workflow_id}"
             raise InputError(f"{same}; `opus decide {workflow} accept` keeps them")

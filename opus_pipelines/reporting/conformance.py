@@ -108,7 +108,7 @@ def _net(connection: duckdb.DuckDBPyConnection, model: str) -> tuple[Net, dict[s
         net = net_of_bpmn(written(read_flow(path), "bpmn")[0], model)
     else:
         found = find_workflow(connection, model)
-        head = rows(connection, "workflow", workflow=found)[0]
+        head = rows(connection, "workflow", workflows=[found])[0]
         own = {"client": head["client"], "contract": head["contract"]}
         workflow = read_workflow(connection, found)
         net = net_of_bpmn(exported(workflow, "bpmn"), model)

@@ -300,7 +300,7 @@ def explanation(connection: duckdb.DuckDBPyConnection, workflow: str) -> str:
 
 
 def _explanation(connection: duckdb.DuckDBPyConnection, workflow: str) -> str:
-    row = rows(connection, "workflow", workflow=workflow)[0]
+    row = rows(connection, "workflow", workflows=[workflow])[0]
     steps = rows(connection, "steps", workflow=workflow)
     rivals = rows(connection, "rivals", workflow=workflow)
     before = rows(connection, "before", workflow=workflow, least=LEAST_GAMMA, difference=LEAST_DIFFERENCE)

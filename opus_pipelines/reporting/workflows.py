@@ -24,6 +24,7 @@ from opus_pipelines.lake.results import results_of
 from opus_pipelines.reporting.explain import find_workflow
 from opus_pipelines.reporting.tasks import Row, rows
 from opus_pipelines.reporting.views import only_results_with
+from opus_pipelines.wkg.graph import ExecutionMode, Task
 from opus_pipelines.workflow.constraints import folded
 from opus_pipelines.workflow.files import (
     AnnotatedWorkflow,
@@ -83,9 +84,17 @@ _FIGURES = ("kind", "task_id", "title", "description", "inputs", "outputs", *TAS
 def read_workflow(connection: duckdb.DuckDBPyConnection, workflow: str) -> AnnotatedWorkflow:
     """Returns the workflow with this id. Raises LakeError where the lake's rows form no workflow."""
     with only_results_with(connection, workflow):
-        head = rows(connection, "workflow", workflow=workflow)[0]
-        nodes, links, flow = (rows(connection, name, workflow=workflow) for name in ("nodes", "links", "expected"))
-    return described(head, nodes, links, flow)
+        return read_workflows(connection, [workflow])[workflow]
+
+
+def read_workflows(connection: duckdb.DuckDBPyConnection, workflows: Sequence[str]) -> dict[str, AnnotatedWorkflow]:
+    """Returns workflows by id; one query for each dataset reads all. Raises LakeError as `described` does."""
+    heads = {row["workflow_id"]: row for row in rows(connection, "workflow", workflows=workflows)}
+    parts: dict[str, tuple[list[Row], list[Row], list[Row]]] = {one: ([], [], []) for one in workflows}
+    for place, name in enumerate(("nodes", "links", "expected")):
+        for row in rows(connection, name, workflows=workflows):
+            parts[row["workflow_id"]][place].append(row)
+    return {one: described(heads[one], *parts[one]) for one in workflows}
 
 
 def described(head: Row, nodes: Sequence[Row], links: Sequence[Row], flow: Sequence[Row] = ()) -> AnnotatedWorkflow:
@@ -168,7 +177,7 @@ def evidence_of(connection: duckdb.DuckDBPyConnection, workflow: str, task: str,
     InputError where the workflow has no such task.
     """
     with only_results_with(connection, workflow):
-        row = rows(connection, "workflow", workflow=workflow)[0]
+        row = rows(connection, "workflow", workflows=[workflow])[0]
         steps = [s for s in rows(connection, "steps", workflow=workflow) if s["kind"] in ("task", "review")]
     step = next(
         (s for s in steps if task in (s["task_id"], s["node"]) or task.casefold() == (s["title"] or "").casefold()),
@@ -265,7 +274,7 @@ class WorkflowLookup:
             workflow = find_workflow(self.connection, text)
         except InputError as error:
             return self._decided_before(text, kind, now) or self._refuse(text, error)
-        (head,) = rows(self.connection, "workflow", workflow=workflow)
+        (head,) = rows(self.connection, "workflow", workflows=[workflow])
         goals = self.connection.execute(
             "SELECT vector FROM generation_intentions WHERE intake_id = $1 AND intention_id = $2",
             [head["intake_id"], head["intention_id"]],
@@ -334,28 +343,34 @@ class WorkflowLookup:
         raise error
 
 
-def known_tasks(connection: duckdb.DuckDBPyConnection, workflow: str) -> KnownTasks:
+def known_tasks(connection: duckdb.DuckDBPyConnection, workflow: str, with_others: bool = False) -> KnownTasks:
     """Returns the tasks of the current snapshot and those of the workflow itself.
 
     The workflow may have steps that only its procedure asks for. Names count within the workflow's industry, or within
-    all industries where that is unknown.
+    all industries where that is unknown. The actors are those that a result for the workflow's client shows
+    (`Task.seen_by`), unless it shows those of other clients, too (`with_others`).
     """
-    industries = connection.execute(
-        "SELECT any_value(i.industry) FROM workflows_optimized AS o JOIN generation_intakes AS i USING (client, "
-        "contract, intake_id) "
-        "WHERE o.workflow_id = $1",
+    found = connection.execute(
+        "SELECT any_value(o.client), any_value(i.industry) FROM workflows_optimized AS o JOIN generation_intakes AS i "
+        "USING (client, contract, intake_id) WHERE o.workflow_id = $1",
         [workflow],
     ).fetchall()
-    industry = industries[0][0] if industries else None
+    client, industry = found[0] if found else (None, None)
     titles, execution_modes = dict[str, str](), dict[str, list[Actor]]()
     names: dict[str, set[str]] = defaultdict(set)
     for row in rows(connection, "task_names"):
         titles[row["task_id"]] = row["title"] or row["task_id"]
-        execution_modes[row["task_id"]] = [Actor(w["kind"], w["model"], w["team"]) for w in row["ways"] or ()]
+        ways = row["ways"] or ()
+        modes = tuple(
+            ExecutionMode(way["kind"], way["model"], way["team"], clients=tuple(way["clients"] or ())) for way in ways
+        )
+        task = Task(row["task_id"], titles[row["task_id"]], execution_modes=modes)
+        shown = task if with_others else task.seen_by(client)
+        execution_modes[row["task_id"]] = [mode.actor for mode in shown.execution_modes]
         if industry is None or industry in (row["industries"] or ()):
             for name in {titles[row["task_id"]], *(row["names"] or ())}:
                 names[folded(name)].add(row["task_id"])
-    for node in rows(connection, "nodes", workflow=workflow):
+    for node in rows(connection, "nodes", workflows=[workflow]):
         if node["kind"] == "task":
             titles.setdefault(node["task_id"], node["title"] or node["task_id"])
             execution_modes.setdefault(node["task_id"], [Actor(node["actor_kind"], node["model"], node["actor_group"])])
@@ -364,8 +379,8 @@ def known_tasks(connection: duckdb.DuckDBPyConnection, workflow: str) -> KnownTa
 
 
 def _content(connection: duckdb.DuckDBPyConnection, workflow: str) -> tuple[WorkflowContent, dict[str, str]]:
-    nodes = rows(connection, "nodes", workflow=workflow)
-    links = [(row["src"], row["dst"]) for row in rows(connection, "links", workflow=workflow)]
+    nodes = rows(connection, "nodes", workflows=[workflow])
+    links = [(row["src"], row["dst"]) for row in rows(connection, "links", workflows=[workflow])]
     tasks = {node["node"]: node for node in nodes if node["kind"] == "task"}
     behind = {dst: src for src, dst in links for node in nodes if node["node"] == dst and node["kind"] == "review"}
     actors = {node["node"]: Actor(node["actor_kind"], node["model"], node["actor_group"]) for node in nodes}

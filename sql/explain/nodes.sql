@@ -1,4 +1,4 @@
--- Every node of a workflow in its order, with all that is known of it.
+-- Every node of workflows in its order, with all that is known of it.
 FROM workflows_tasks
-WHERE workflow_id = $workflow
+WHERE workflow_id = ANY($workflows)
 ORDER BY position

@@ -4,8 +4,10 @@ SELECT
     (SELECT list(DISTINCT name ORDER BY name) FROM (
         SELECT unnest([a.title, a.task_key]) AS name FROM wkg_task_aliases AS a WHERE a.task_id = t.task_id
     ) WHERE name IS NOT NULL) AS names,
-    (SELECT list({'kind': w.actor_kind, 'model': w.model, 'team': w.actor_group}
-        ORDER BY w.implementations DESC, coalesce(w.actor_kind, ''), coalesce(w.model, ''), coalesce(w.actor_group, ''))
+    -- in the order of the snapshot's graph, by which groups of other clients are numbered
+    (SELECT list({'kind': w.actor_kind, 'model': w.model, 'team': w.actor_group, 'clients': w.clients}
+        ORDER BY w.implementations DESC, coalesce(w.actor_kind, 'None'), coalesce(w.model, 'None'),
+            coalesce(w.actor_group, 'None'))
      FROM wkg_task_implementations AS w WHERE w.task_id = t.task_id) AS ways
 FROM wkg_tasks AS t
 ORDER BY t.task_id

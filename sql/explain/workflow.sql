@@ -1,11 +1,10 @@
--- One workflow with its intake, its Intention and the pointer that shows it.
+-- Workflows, each with its intake, its Intention and the pointer that shows it.
 SELECT
     o.*, i.folder AS intake, i.title AS intake_title, i.content_hash AS intake_hash, i.gain_basis, i.constraints, n.constraints AS demands, n.rules_not_applied, n.resolved, n.goal,
     r.published_at,
     list_transform(
         list_filter(i.elements, lambda e: e.left_out IS NOT NULL), lambda e: concat(e.role, '/', e.name, ': ', e.left_out)
     ) AS left_out,
-    count(*) OVER () AS found,
     (SELECT max(rank) FROM workflows_optimized AS a WHERE a.intention_id = o.intention_id AND a.intake_id = o.intake_id) AS ranks,
     d.last.decision AS last_decision, d.last.number AS last_number, d.last.why AS last_why, d.last.decided_by AS last_by,
     coalesce((
@@ -19,4 +18,4 @@ LEFT JOIN (
     SELECT client, contract, workflow_id, arg_max({'number': number, 'decision': decision, 'why': why, 'decided_by': decided_by}, number) AS last
     FROM decisions GROUP BY client, contract, workflow_id
 ) AS d USING (client, contract, workflow_id)
-WHERE o.workflow_id = $workflow
+WHERE o.workflow_id = ANY($workflows)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from opus_pipelines.flows.text.clauses import Clause
 from opus_pipelines.flows.text.operations import lemma_of_verb
-from opus_pipelines.language.grammar.modality import is_participle, may_be_third_person
+from opus_pipelines.language.grammar.modality import inflected, is_participle, may_be_third_person
 from opus_pipelines.language.word_stems import EMPTY
 from opus_pipelines.workflow.blocks.expressions import (
     COMPARATORS,
@@ -198,13 +198,11 @@ class _Reader:
 
     def _done(self) -> ConditionText | None:
         """What the subject does or has done: "it fails" → failed, "nobody answered" → not answered."""
-        from lemminflect import getInflection
-
         place = next((i for i, w in enumerate(self.lower) if i and (may_be_third_person(w) or is_participle(w))), 0)
         if not place or place + 2 < len(self.words):
             return None
         lemma = lemma_of_verb(self.lower[place])
-        attribute = next(iter(getInflection(lemma, tag="VBN")), lemma)
+        attribute = next(iter(inflected(lemma, "VBN")), lemma)
         nobody = self.lower[0] in ("nobody", "none")
         subject = [] if nobody or self.lower[0] in ("no", "someone", "somebody") else self.words[:place]
         negated = nobody or bool(_NEGATIONS & set(self.lower[:place]))

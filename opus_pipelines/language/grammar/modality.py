@@ -37,20 +37,25 @@ def is_base(word: str) -> bool:
     return word in _lemmas(word) or ("-" in word and word.rpartition("-")[2] in _lemmas(word.rpartition("-")[2]))
 
 
+def inflected(lemma: str, tag: str) -> tuple[str, ...]:
+    """Return the forms of a verb by the tag of the Penn Treebank, of the dictionary's plain tables alone.
+
+    For a lemma that is not in them, lemminflect would unpickle its file of rules: whoever writes it could run code.
+    """
+    forms: tuple[str, ...] = getInflection(lemma, tag=tag, inflect_oov=False)
+    return forms
+
+
 @lru_cache(maxsize=8192)
 def is_participle(word: str) -> bool:
     """Return whether the word may be a past participle: "verified", "sent"."""
-    return any(word in getInflection(lemma, tag="VBN") for lemma in _lemmas(word))
+    return any(word in inflected(lemma, "VBN") for lemma in _lemmas(word))
 
 
 @lru_cache(maxsize=8192)
 def is_third_person(word: str) -> bool:
     """Return whether the word is a verb's third person and no plural of a noun: "explains", not "checks"."""
-    return (
-        word.endswith("s")
-        and any(word in getInflection(lemma, tag="VBZ") for lemma in _lemmas(word))
-        and not _is_noun(word)
-    )
+    return word.endswith("s") and any(word in inflected(lemma, "VBZ") for lemma in _lemmas(word)) and not _is_noun(word)
 
 
 def lemma_of(word: str) -> str:
@@ -60,7 +65,7 @@ def lemma_of(word: str) -> str:
 
 def may_be_third_person(word: str) -> bool:
     """Return whether the word may be a verb's third person: "checks"."""
-    return word.endswith("s") and any(word in getInflection(lemma, tag="VBZ") for lemma in _lemmas(word))
+    return word.endswith("s") and any(word in inflected(lemma, "VBZ") for lemma in _lemmas(word))
 
 
 def words_in(text: str) -> list[str]:

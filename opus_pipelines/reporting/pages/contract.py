@@ -10,7 +10,7 @@ from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.formatting import clean, is_offered
 from opus_pipelines.reporting.tasks import Row, rows
 from opus_pipelines.reporting.views import only_results_of
-from opus_pipelines.reporting.workflows import read_workflow
+from opus_pipelines.reporting.workflows import read_workflows
 from opus_pipelines.workflow.files import AnnotatedWorkflow
 
 MOST_INTENTIONS, MOST_PICTURES, MOST_LEFT_OUT = 200, 8, 200
@@ -175,7 +175,7 @@ def _page(connection: duckdb.DuckDBPyConnection, head: Row) -> ContractPage:
         rows(connection, "page_costs", **of),
         rows(connection, "page_refused", **of),
         rows(connection, "page_sources", **of),
-        {name: read_workflow(connection, name) for name in largest_intentions(workflows)},
+        read_workflows(connection, largest_intentions(workflows)),
         rows(connection, "page_left_out", **of),
         rows(connection, "page_rules", **of),
         rows(connection, "page_in_force", **of),
