@@ -143,11 +143,8 @@ def _earned(connection: "duckdb.DuckDBPyConnection", truth: Path) -> None:
     metavar="FILE",
     help="Its picture instead of text: one lane for each actor, time from top to bottom; - is stdout.",
 )
-@click.option("--mermaid", type=PICTURE, metavar="FILE", help="Its picture as Mermaid text; - is stdout.")
 @click.pass_obj
-def explain(
-    options: Options, workflow: str, evidence: str | None, limit: int, svg: Path | None, mermaid: Path | None
-) -> None:
+def explain(options: Options, workflow: str, evidence: str | None, limit: int, svg: Path | None) -> None:
     """Explain one workflow: its steps, the reasons for its rank, and the source of each figure.
 
     WORKFLOW is an id that `opus best` shows, or the beginning of one.
@@ -159,26 +156,17 @@ def explain(
     """
     from opus_pipelines.reporting.explain import explanation, find_workflow
     from opus_pipelines.reporting.views import connect
-    from opus_pipelines.reporting.workflows import evidence_of
+    from opus_pipelines.reporting.workflows import evidence_of, read_workflow
 
     connection = connect(options.lake())
     workflow_id = find_workflow(connection, workflow)
-    if svg or mermaid:
-        _pictures(connection, workflow_id, svg, mermaid)
+    if svg:
+        from opus_pipelines.reporting.graphs.swimlane_svg import swimlane_svg
+
+        show.file(swimlane_svg(read_workflow(connection, workflow_id)).encode(), svg)
         return
     text = evidence_of(connection, workflow_id, evidence, limit) if evidence else explanation(connection, workflow_id)
     click.echo(text)
-
-
-def _pictures(connection: "duckdb.DuckDBPyConnection", workflow: str, svg: Path | None, mermaid: Path | None) -> None:
-    from opus_pipelines.reporting.graphs.swimlane_svg import swimlane_svg
-    from opus_pipelines.reporting.workflows import read_workflow
-    from opus_pipelines.workflow.formats.registry import as_mermaid
-
-    annotated = read_workflow(connection, workflow)
-    for out, draw in ((svg, swimlane_svg), (mermaid, as_mermaid)):
-        if out is not None:
-            show.file(draw(annotated).encode(), out)
 
 
 @click.command()
