@@ -72,6 +72,10 @@ _EXACT = 2**53  # microseconds that a float still holds
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
+class UndecidedError(UnusualError):
+    """Events state transitions, and nothing read so far tells whether the log states when work begins and ends."""
+
+
 class TooLongError(ValueError):
     """The difference of two times is too large for a float."""
 
@@ -158,14 +162,14 @@ _AS_WORK = np.array([OTHER, START, COMPLETE, NO_WORK, NO_WORK, NO_WORK, NO_WORK,
 _STATES = np.array([meaning in OPENS for meaning in MEANINGS]), np.array([meaning in CLOSES for meaning in MEANINGS])
 
 
-def by_records(kind: Ints, has_work: bool) -> Bools:
+def by_records(kind: Ints, has_work: bool, is_told: bool = False) -> Bools:
     """Tells which events make their cases ones for the reading by records.
 
     These are the ones that end work without success, or let it rest. Without `has_work` they are all that state a
-    transition, because others may show later what it means.
+    transition, because others may show later what it means; where all were read (`is_told`), each event is a task.
     """
     if not has_work:
-        return kind != OTHER
+        return np.zeros(len(kind), bool) if is_told else kind != OTHER
     found: Bools = (kind == ABORT) | (kind == FAIL) | (kind == SUSPEND) | (kind == RESUME)
     return found
 
@@ -496,7 +500,10 @@ class CaseBlocks:
     """Hands blocks of whole cases of one file to `sink`.
 
     `usable`: columns can do all that the settings require of single events, without intervals and combined values.
+    `is_told`: the file was read to its end, so that one without a start or a complete has none.
     """
+
+    is_told = False
 
     def __init__(self, settings: SourceSettings, maps: Maps, sink: Assembler) -> None:
         self._settings, self._sink, self._events, self._id_key = settings, sink, maps.events, maps.id_key
@@ -513,7 +520,8 @@ class CaseBlocks:
 
         `moments` has the times of the events, by `time`, or by `start`, `end` and `time` if the events are intervals.
         `has_work`: the log has a start or a complete elsewhere. `dropped`: duplicates that are left out already. Raises
-        UnusualError or BadValueError, before anything is handed on, if the events must be read one by one.
+        UnusualError or BadValueError, before anything is handed on, if the events must be read one by one, and
+        UndecidedError if the rest of the file may tell more.
         """
         keys = self._events.keys
         activity = events.coded(keys["activity"])
@@ -521,8 +529,10 @@ class CaseBlocks:
             raise UnusualError
         kind = self.kinds(events.coded(keys["transition"]))
         has_work = has_work or shows_work(kind, activity, self._sink.evidence)
-        if by_records(kind, has_work).any():
-            raise UnusualError
+        if by_records(kind, has_work, self.is_told).any():
+            raise UnusualError if has_work else UndecidedError
+        if not has_work and (kind != OTHER).any():
+            self._sink.waited_for_work = True
         run = runs(activity, events.coded(keys["instance"]))
         case = events.event_trace
         spans = Spans.of(moments, self._events.interval)

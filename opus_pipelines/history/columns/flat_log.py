@@ -236,6 +236,7 @@ class FlatLog:
         records = self._records()
         if self._reader.has_work and not self._sink.log_has_work:
             self._sink.finds_work()
+        self._blocks.is_told = True
         for number, parts in self._stored.buckets():
             mine = [r for r in self._refusals if number is None or _bucket_of(r) == number]
             self._finish_bucket(parts, sorted(mine, key=lambda r: r.position), records)
@@ -273,7 +274,7 @@ class FlatLog:
                 unusual[: len(case.values)] |= booleans_of(pc.is_in(case.values, pa.array(sorted(ids), pa.string())))
         keys = self._events.keys
         kind = self._blocks.kinds(table.column(keys["transition"]))
-        unusual[case.codes[~table.bad & (case.codes >= 0) & by_records(kind, has_work)]] = True
+        unusual[case.codes[~table.bad & (case.codes >= 0) & by_records(kind, has_work, is_told=True)]] = True
         if self._reader.drops_repeated:
             run = runs(table.column(keys["activity"]), table.column(keys["instance"]))
             repeated = repeated_events(case.codes, Spans.of(table.moments, self._events.interval), kind, run)

@@ -16,7 +16,7 @@ the parser, and what a column cannot decide to the reading by records.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from secrets import token_hex
 from typing import Any, BinaryIO
@@ -29,7 +29,7 @@ from lxml import etree
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.formatting import SAFE_XML
 from opus_pipelines.core.ids import canonical
-from opus_pipelines.history.columns.cases import CaseBlocks, Maps, TooLongError
+from opus_pipelines.history.columns.cases import CaseBlocks, Maps, TooLongError, UndecidedError
 from opus_pipelines.history.columns.values import NO_TIME, Coded, Level, UnusualError, filled_cells, microseconds
 from opus_pipelines.history.formats.whole_file import broken_xml, refuse_doctype, with_plain_namespaces
 from opus_pipelines.history.records import values
@@ -336,6 +336,7 @@ def _cut(file: BinaryIO, stream: "_Stream", size: int) -> None:
         start = held.find(_BEGIN)
         end = held.rfind(_END) + len(_END)
         if start < 0:
+            stream.end_of_traces(is_end=not block)  # what follows may end the log
             start = max(0, len(held) - len(_BEGIN) + 1)  # the beginning of a trace may be cut off
             end = start
         stream.feed(held[:start])
@@ -346,6 +347,7 @@ def _cut(file: BinaryIO, stream: "_Stream", size: int) -> None:
         if len(held) > _LARGEST:
             stream.feed(held)
             held = b""
+    stream.end_of_traces(is_end=True)
     stream.feed(held)
 
 
@@ -392,6 +394,11 @@ class _Stream:
             self.traces(text[middle:])
         else:
             self.feed(text)
+
+    def end_of_traces(self, is_end: bool) -> None:
+        """Passes on the traces that waited for the end of the file; where it is not the end, none wait any more."""
+        for text in self._reader.waiting(is_end) if self._reader else ():
+            self.traces(text)
 
     def close(self) -> None:
         """Ends the file."""
@@ -507,9 +514,10 @@ class XesReader:
         self._time_format = settings.time_format
         self._blocks = CaseBlocks(settings, Maps(self._trace_map, own_map, self._events, self._id_key), sink)
         self._by_columns = self._blocks.usable and not self._events.combines
+        self._may_wait, self._waiting = True, list[tuple[int, bytes]]()
 
     def plain(self, padded: bytes) -> bool:
-        """Reads whole traces (padded, see `scan`) by columns.
+        """Reads whole traces (padded, see `scan`) by columns, or keeps them until the rest of the file is read.
 
         Returns False, without reading anything, if they must be read one by one.
         """
@@ -517,10 +525,28 @@ class XesReader:
             scanned = scan(padded) if self._by_columns else None
             if scanned is None:
                 return False
-            self._position += self._block(*levels(scanned))
+            traces, events = levels(scanned)
+            try:
+                self._position += self._block(traces, events)
+            except UndecidedError:
+                if not self._may_wait:
+                    return False
+                self._waiting.append((self._position, padded))
+                self._position += events.rows
         except (UnusualError, TooLongError, BadValueError):
             return False
         return True
+
+    def waiting(self, is_end: bool) -> Iterator[bytes]:
+        """Yields the traces that were kept, each at its position of the file; from now on none are kept.
+
+        `is_end`: the file was read to its end.
+        """
+        kept, self._waiting, self._may_wait = self._waiting, [], False
+        self._blocks.is_told, end = is_end, self._position
+        for self._position, padded in kept:
+            yield padded[:-PADDING]
+        self._position = end
 
     def _block(self, traces: Level, events: Level) -> int:
         for level in (traces, events) if self._sink.redactor.active else ():

@@ -456,7 +456,7 @@ class Assembler:
 
     def finish(self) -> None:
         """Ends the file. Cases that waited for a start or a complete are added without one."""
-        self.waited_for_work = bool(self._undecided)
+        self.waited_for_work |= bool(self._undecided)
         self._add_undecided()
         self.builder.flush()
         self.counts.currencies = sorted(self.money.foreign_currencies)

@@ -332,7 +332,11 @@ def _private(words: str) -> re.Pattern[str]:
     Compiling it takes a tenth of a second, which only texts with numbers are worth.
     """
     return re.compile(
-        rf"(?P<moment>{_MOMENT}|{_UUID})" + words + rf"|(?P<national>{_BEFORE}(?:0[1-9]\d{{0,4}}[ /.-]{{1,3}}"
+        # The first characters come first: at most places of a text nothing else is then tried.
+        (r"(?:(?=[\d(+]|(?<![^\W_])[^\W\d_]|[^\x00-\x7f])" if words else r"(?:(?=[\d(+]|(?<![^\W_])[a-f])")
+        + rf"(?:(?P<moment>{_MOMENT}|{_UUID})"
+        + words
+        + rf"|(?P<national>{_BEFORE}(?:0[1-9]\d{{0,4}}[ /.-]{{1,3}}"
         rf"|\(0[1-9]\d{{0,4}}\)[ /.-]{{0,3}})\d(?:[ /.-]{{0,3}}\d){{4,9}}{_END})"
         rf"|(?P<number>"
         rf"{_BEFORE}\(?\+\(?[1-9](?!\d{{0,2}}\.\d{{3,}}(?![\d./()-]| \d))(?:[ ()./-]{{0,3}}\d){{7,14}}{_END}"
@@ -340,7 +344,7 @@ def _private(words: str) -> re.Pattern[str]:
         rf"|{_BEFORE}0[1-9]\d{{8,9}}{_END}"
         rf"|{_BEFORE}(?:1[ .-]?)?(?:\([2-9]\d\d\) ?|[2-9]\d\d[ .-])[2-9]\d\d[ .-]\d{{4}}{_END}"
         rf"|{_BEFORE}(?!000|666|9)\d{{3}}-(?!00)\d\d-(?!0000)\d{{4}}{_END})"
-        rf"|(?P<card>{_BEFORE}\d{{4}}(?:[ .-]?\d{{4,6}}){{2}}[ .-]?\d{{1,7}}{_END})",
+        rf"|(?P<card>{_BEFORE}\d{{4}}(?:[ .-]?\d{{4,6}}){{2}}[ .-]?\d{{1,7}}{_END})))",
         re.IGNORECASE,
     )
 

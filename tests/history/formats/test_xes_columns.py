@@ -30,9 +30,9 @@ class Watched(XesReader):
         self.columns, self.events_by_column = columns, 0
 
     def plain(self, text: bytes) -> bool:
-        before = self._position
+        before = self._sink.counts.records  # traces that wait for the end of the file are no records yet
         is_read = self.columns and super().plain(text)
-        self.events_by_column += self._position - before
+        self.events_by_column += self._sink.counts.records - before
         return is_read
 
 
@@ -68,7 +68,8 @@ class Read:
         self.parts, self.repeated = sink.parts, sink.repeated
 
     def outcome(self) -> Any:
-        return self.reason or (self.rows, self.counts, [asdict(r) for r in self.rejects])
+        rejects = sorted(self.rejects, key=lambda reject: reject.position)  # a trace that waited has its own later
+        return self.reason or (self.rows, self.counts, [asdict(r) for r in rejects])
 
 
 def both(content: bytes, stated: dict[str, Any] | None = None, block: int = 1 << 22) -> Read:
@@ -265,6 +266,24 @@ def test_a_log_without_start_and_complete_counts_every_event() -> None:
         0,
         1,
     ]
+
+
+@pytest.mark.parametrize("block", [64, 1 << 22])
+def test_traces_whose_transitions_mean_nothing_yet_wait_and_are_read_by_columns(block: int) -> None:
+    word = element("string", "lifecycle:transition", "assign")
+    waits = [trace(f"c{n}", event(A, word), event(A, word)) for n in range(6)]
+    none = both(log(*waits), block=block)
+    assert ([len(row["tasks"]) for row in none.rows], none.events_by_column) == ([2] * 6, 12)
+    late = both(log(*waits, trace("d", event(A, COMPLETE))), block=block)
+    assert ([len(row["tasks"]) for row in late.rows], late.events_by_column) == ([0] * 6 + [1], 13)
+    odd = both(log(*waits, trace("d", event(word)), waits[0]), block=block)
+    assert len(odd.rejects) == 1, "the event without an activity; the parser reads what is not plain"
+
+
+def test_traces_that_wait_are_read_at_the_latest_where_the_log_may_end() -> None:
+    word = element("string", "lifecycle:transition", "assign")
+    spaced = log(trace("c1", event(A, word)), after=" " * 300 + "<!-- no trace -->" + " " * 300)
+    assert [len(row["tasks"]) for row in both(spaced, block=64).rows] == [1]
 
 
 # --- any log at all
