@@ -414,7 +414,6 @@ def reports(run: Run) -> None:
         [
             ("report.txt", [*lake, "report", "--out", run.out / "pages"]),
             ("graph.svg", [*lake, "graph", "-o", "-"]),
-            ("graph.mmd", [*lake, "graph", "--to", "mermaid", "-o", "-"]),
             ("around.svg", [*lake, "graph", "--around", "Register Claim", "--hops", 2, "-o", "-"]),
         ]
     )

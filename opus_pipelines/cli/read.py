@@ -368,7 +368,6 @@ def tasks(options: Options, merged: bool, industry: str | None, like: str | None
         show.table(query_tasks.COLUMNS, query_tasks.lines(rows))
 
 
-PICTURE_FORMATS = {"svg": ".svg", "mermaid": ".mmd"}
 MAX_EDGES = 400
 
 
@@ -383,17 +382,10 @@ MAX_EDGES = 400
     type=click.IntRange(1, MAX_EDGES),
     help="At most so many edges, the strongest. Default: graph.picture_edges, 40",
 )
-@click.option("--to", "form", type=click.Choice([*PICTURE_FORMATS]), help="Default: by the ending of -o, else svg")
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="The file to write; - is stdout.")
+@click.option("-o", "--output", type=PICTURE, help="The SVG file to write; - is stdout.")
 @click.pass_obj
 def graph(
-    options: Options,
-    industry: str | None,
-    around: str | None,
-    hops: int,
-    edges: int | None,
-    form: str | None,
-    output: Path | None,
+    options: Options, industry: str | None, around: str | None, hops: int, edges: int | None, output: Path | None
 ) -> None:
     """Draw a picture of the Work Knowledge Graph: its strongest edges, from left to right.
 
@@ -403,9 +395,8 @@ def graph(
     \b
     Example:
       opus graph --industry "insurance claims" --edges 60 -o claims.svg
-      opus graph --around "Approve Payment" --hops 2 --to mermaid
+      opus graph --around "Approve Payment" --hops 2 -o payment.svg
     """
-    from opus_pipelines.reporting.graphs.mermaid import mermaid
     from opus_pipelines.reporting.graphs.svg import svg
     from opus_pipelines.reporting.tasks import find_industry, find_task
     from opus_pipelines.reporting.views import connect
@@ -420,12 +411,6 @@ def graph(
     scale = GraphScale.of(lake.manifest(snapshot))
     part = GraphPart(edges or settings.graph.picture_edges, industry, task, hops)
     picture = strongest(connection, snapshot, scale, part)
-    form = form or _picture_format(output)
     if output is None and sys.stdout.isatty():
-        output = Path(f"wkg-{snapshot}{PICTURE_FORMATS[form]}")
-    show.file((svg(picture) if form == "svg" else mermaid(picture)).encode(), output, "the picture")
-
-
-def _picture_format(output: Path | None) -> str:
-    """Returns the format by the file's ending."""
-    return "mermaid" if output is not None and output.suffix.casefold() in (".mmd", ".mermaid") else "svg"
+        output = Path(f"wkg-{snapshot}.svg")
+    show.file(svg(picture).encode(), output, "the picture")

@@ -1,1 +1,1 @@
-"""Pictures of graphs as SVG or Mermaid: layers, placement, edges, labels."""
+"""Pictures of graphs as SVG: layers, placement, edges, labels."""
