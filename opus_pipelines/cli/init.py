@@ -31,7 +31,8 @@ _FILE = click.Path(exists=True, path_type=Path)
     type=click.Path(path_type=Path, file_okay=False),
     help="The source's folder (default: a new one below the history folder); with --contract, the folder of intakes.",
 )
-@click.option("--yes", is_flag=True, help="Write without asking.")
+@click.option("--yes", is_flag=True, help="Write without asking; a doubtful reading is not written.")
+@click.option("--accept-doubts", is_flag=True, help="With --yes: write the reading in spite of its doubts.")
 @click.option(
     "--contract", "makes_contract", is_flag=True, help="Make a contract's folder with an example intake instead."
 )
@@ -64,6 +65,7 @@ def init(
     files: tuple[Path, ...],
     to: Path | None,
     yes: bool,
+    accept_doubts: bool,
     makes_contract: bool,
     industry: str | None,
     client: str | None,
@@ -105,9 +107,10 @@ def init(
     columns = {"case": case, "activity": activity, "time": time, "actor": actor, "scope": scope}
     given = {"industry": industry, "client": client, "contract": name, "timezone": timezone, "sheet": sheet}
     told = {role: column for role, column in columns.items() if column}
+    agreed = accept_doubts if yes else None
     while True:
         try:
-            _source(options, files, to, yes, given, told, _rows_of(rows), _meanings(transitions))
+            _source(options, files, to, agreed, given, told, _rows_of(rows), _meanings(transitions))
             return
         except UnclearColumn as unclear:
             if yes or unclear.role in told:
@@ -292,13 +295,13 @@ def _source(
     options: Options,
     files: tuple[Path, ...],
     to: Path | None,
-    yes: bool,
+    agreed: bool | None,
     stated: dict[str, str | None],
     columns: dict[str, str],
     rows: dict[str, list[str]],
     transitions: dict[str, list[str]],
 ) -> None:
-    from opus_pipelines.history.ingestion.onboarding.columns import column_doubts
+    """Writes a source. `agreed` is None where a person is asked, else whether a doubtful reading is written, too."""
     from opus_pipelines.history.ingestion.onboarding.propose import propose_settings
     from opus_pipelines.history.ingestion.onboarding.report import Stated, complaints, report
     from opus_pipelines.history.records.files import data_files, placed
@@ -322,8 +325,7 @@ def _source(
         files,
         Stated(**stated, columns=columns, rows=rows, transitions=transitions, rates=settings.currency.usd_per_unit),
     ) as proposal:
-        columns_found = proposal.draft.tables.get("columns", {})
-        doubts = column_doubts(proposal.sample, columns_found) if proposal.sample else []
+        doubts = [("doubt", text) for text in proposal.doubts]
         for line in [
             *report(proposal.trial, proposal.findings, [*_assumed(proposal.draft.notes), *doubts]),
             "",
@@ -333,7 +335,14 @@ def _source(
         click.echo("".join(f"  {line}\n" for line in proposal.toml.splitlines()), nl=False)
         for line in complaints(proposal.trial):
             click.echo(f"opus: {line}", err=True)
-        if not yes and not click.confirm(f"Write {FILE_NAME} and the files to {folder}?", default=True, err=True):
+        if proposal.doubts and agreed is False:
+            raise CheckFailed(
+                "nothing was written, because the reading above is doubtful: "
+                + "; ".join(proposal.doubts)
+                + "; state what is right, or write it with --accept-doubts"
+            )
+        question = f"Write {FILE_NAME} and the files to {folder}?"
+        if agreed is None and not click.confirm(question, default=not proposal.doubts, err=True):
             click.echo("nothing was written", err=True)
             return
         _write(proposal.files, folder, proposal.toml)

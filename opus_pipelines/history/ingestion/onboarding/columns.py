@@ -52,8 +52,13 @@ _PARTS = frozenset(
 )
 
 
-def column_doubts(sample: TableSample, roles: Mapping[str, object]) -> list[tuple[str, str]]:
-    """Returns rows (what, how) for the table of what was understood; `roles` are columns by role."""
+def column_doubts(
+    sample: TableSample, roles: Mapping[str, object], of_one_field: bool = False
+) -> list[tuple[str, str]]:
+    """Returns rows (what, how) for the table of what was understood; `roles` are columns by role.
+
+    `of_one_field`: the rows of a log of changed fields are those of one field already.
+    """
     used = {name for name in roles.values() if isinstance(name, str)}
     rest = [name for name in sample.header if name not in used]
     named = {role: name for role in ("case", "activity") if isinstance(name := roles.get(role), str)}
@@ -68,7 +73,7 @@ def column_doubts(sample: TableSample, roles: Mapping[str, object]) -> list[tupl
     for name in (roles[role] for role in ("time", "start", "end") if isinstance(roles.get(role), str)):
         if mixed := time_values(sample.columns[str(name)]).mixed:
             texts.append(f"{name!r} mixes two readings of times, as {mixed[0]} and {mixed[1]}")
-    texts += [*_steps_as_columns(sample, roles), *_changed_fields(sample, roles, rest)]
+    texts += [*_steps_as_columns(sample, roles), *([] if of_one_field else _changed_fields(sample, roles, rest))]
     return [("doubt", text) for text in texts]
 
 

@@ -216,6 +216,18 @@ def _names_of_codes(events: TableSample, other: TableSample) -> tuple[str, dict[
     return None
 
 
+def _named(events: TableSample, name: str, names: Mapping[str, str], file: str) -> TableSample:
+    """Returns a table with the names of the codes of a column, which a file tells, instead of the codes."""
+    column = Column(name, tuple(names.get(value.strip(), value) for value in events.columns[name].values))
+    return replace(
+        events,
+        columns=events.columns | {name: column},
+        codes=events.codes | {name: dict(names)},
+        notes=events.notes | {"names": f"{file} has the names of the codes in {name!r}"},
+        _groups={},
+    )
+
+
 def _has_letters(text: str) -> bool:
     return any(c.isalpha() for c in text)
 
@@ -252,17 +264,13 @@ def arranged(
             legend = samples[place]
             if legend is None or events is None or other == place or not (told := _names_of_codes(events, legend)):
                 continue
-            column = Column(told[0], tuple(told[1].get(v.strip(), v) for v in events.columns[told[0]].values))
-            note = f"{files[place].name} has the names of the codes in {told[0]!r}"
-            samples[other] = replace(
-                events,
-                columns=events.columns | {told[0]: column},
-                codes=events.codes | {told[0]: told[1]},
-                notes=events.notes | {"names": note},
-                _groups={},
-            )
+            samples[other] = _named(events, *told, files[place].name)
             del samples[place], files[place], kinds[place]
             break
+    for place, events in enumerate(samples):
+        for name, column in events.columns.items() if events is not None and events.legend else ():
+            if events is not None and len(column.counts) > 1 and column.counts.keys() <= events.legend.keys():
+                samples[place] = events = _named(events, name, events.legend, files[place].name)
     found = with_table_of_cases(files, samples, stated.columns) if len(samples) > 1 else None
     sample, roles = samples[0], dict[str, str]()
     if found is not None:

@@ -20,6 +20,7 @@ from opus_pipelines.core.json_lines import parsed
 from opus_pipelines.core.settings import parse
 from opus_pipelines.history.formats.encoding_detection import detect_file_delimiter, detect_file_encoding
 from opus_pipelines.history.formats.table_log import USUAL, _plain
+from opus_pipelines.history.ingestion.onboarding.agreement import disagreements
 from opus_pipelines.history.ingestion.onboarding.columns import FOLLOWS, MOST_OUTCOMES, ColumnsFound, find_columns
 from opus_pipelines.history.ingestion.onboarding.layouts import arranged
 from opus_pipelines.history.ingestion.onboarding.life_cycles import refuse_unknown_words, transitions_in
@@ -212,7 +213,8 @@ SEE_QUERY = ", see `opus query rejects_by_reason`"  # of the rebuild; a trial le
 class Proposal:
     """The proposed text, the result of a reading with it, and what remains to be stated.
 
-    `source` is the temporary folder of the files and source.toml, and `files` are those that the source needs.
+    `source` is the temporary folder of the files and source.toml, and `files` are those that the source needs. `doubts`
+    are sentences on what does not agree with the reading, and a person has to look at each.
     """
 
     draft: Draft
@@ -221,7 +223,7 @@ class Proposal:
     findings: Findings
     source: Path
     files: tuple[Path, ...]
-    sample: TableSample | None = None
+    doubts: tuple[str, ...] = ()
 
 
 @contextmanager
@@ -265,7 +267,8 @@ def propose_settings(name: str, files: Sequence[Path], stated: Stated) -> Iterat
         draft = replace(draft, kinds=special, candidates=tuple(outcome_candidates(findings, kinds_found, trial)))
         toml = source_text(draft)
         (trials.source / "source.toml").write_text(toml, "utf-8")
-        yield Proposal(draft, toml, trial, findings, trials.source, tuple(files), sample)
+        doubts = disagreements(sample, draft.tables.get("columns", {}), trial, findings)
+        yield Proposal(draft, toml, trial, findings, trials.source, tuple(files), tuple(doubts))
 
 
 def _refuse_unknown_words(file: Path, kind: str, sample: TableSample | None, draft: Draft) -> None:

@@ -184,7 +184,7 @@ def report(trial: Trial, findings: Findings, notes: Sequence[tuple[str, str]] = 
     ]
     return [
         f"Source {trial.name}: what was understood",
-        *grid([list(row) for row in rows]),
+        *grid([list(row) for row in dict.fromkeys(rows)]),
         "",
         "Activities",
         *grid(_activities(trial, findings, kinds)),
@@ -366,6 +366,7 @@ def _missing_costs(trial: Trial, findings: Findings, is_stated: bool) -> str | N
     return "costs: name their column with cost under [columns], or prices an hour under [rates]"
 
 
+BY_CHANCE = 0.001  # share of the cases whose ids may be names of activities, as short codes are
 _FIRST_YEAR = 1990  # earlier times are seldom those of work that a program recorded
 
 
@@ -373,35 +374,41 @@ def _next_year() -> int:
     return datetime.now(UTC).year + 1
 
 
-def _doubts(trial: Trial, findings: Findings) -> list[tuple[str, str]]:
-    """Returns what was read without an error and may yet be wrong."""
-    rows: list[tuple[str, str]] = []
-    if not trial.whole.cases and (models := findings.case_attributes.get(CONNECTIONS_LOST)):
-        which = f"{models:,} models" if models > 1 else "one model"
-        total = sum(map(int, attribute_values(trial.folder, CONNECTIONS_LOST).elements())) if trial.folder else 0
-        rows.append(("doubt", f"{total:,} connections of {which} lead to no node and are left out; is the file whole?"))
-    if names := findings.ids_as_activities:
+def hard_doubts(trial: Trial, findings: Findings) -> list[str]:
+    """Returns what speaks for a wrong reading of ids, activities and dates."""
+    told: list[str] = []
+    if len(names := findings.ids_as_activities) > BY_CHANCE * findings.cases:
         which = f"{_few(names)}: both a case and an activity"
-        rows.append(("doubt", f"{which}; are the columns of case and activity exchanged in one of the files?"))
+        told.append(f"{which}; are the columns of case and activity exchanged in one of the files?")
     elif doubt := more_activities(len(trial.evidence), findings.cases):
-        rows.append(("doubt", doubt))
+        told.append(doubt)
     if (
         findings.first
         and findings.last
         and not _FIRST_YEAR <= findings.first.year <= findings.last.year <= _next_year()
     ):
         what = f"the times reach from {findings.first:%Y-%m-%d} to {findings.last:%Y-%m-%d}"
-        rows.append(("doubt", f"{what}; are some read wrongly, or dates that stand for no date (1900, 9999)?"))
+        told.append(f"{what}; are some read wrongly, or dates that stand for no date (1900, 9999)?")
+    if alike := findings.alike_ids:
+        which = f"{len(alike):,} ids of cases are other spellings of another one (blanks, leading zeros, .0, letters)"
+        told.append(f"{which}, as {alike[0]!r}; each is a case of its own; {_joined(alike)}")
+    return told
+
+
+def _doubts(trial: Trial, findings: Findings) -> list[tuple[str, str]]:
+    """Returns what was read without an error and may yet be wrong."""
+    told = hard_doubts(trial, findings)
+    if not trial.whole.cases and (models := findings.case_attributes.get(CONNECTIONS_LOST)):
+        which = f"{models:,} models" if models > 1 else "one model"
+        total = sum(map(int, attribute_values(trial.folder, CONNECTIONS_LOST).elements())) if trial.folder else 0
+        told.append(f"{total:,} connections of {which} lead to no node and are left out; is the file whole?")
     if repeated := findings.repeated:
         money = f", and {usd(findings.repeated_usd)} of costs" if findings.repeated_usd else ""
         what = (
             f"{repeated:,} occurrences ({share(repeated / findings.tasks)}){money} equal an earlier one of their case"
         )
-        rows.append(("doubt", f'{what}, and count; if the export doubles rows, state repeated = "drop" under [events]'))
-    if alike := findings.alike_ids:
-        which = f"{len(alike):,} ids of cases are other spellings of another one (blanks, leading zeros, .0, letters)"
-        rows.append(("doubt", f"{which}, as {alike[0]!r}; each is a case of its own; {_joined(alike)}"))
-    return rows
+        told.append(f'{what}, and count; if the export doubles rows, state repeated = "drop" under [events]')
+    return [("doubt", text) for text in told]
 
 
 def _joined(alike: Sequence[str]) -> str:

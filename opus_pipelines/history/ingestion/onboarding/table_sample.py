@@ -186,6 +186,7 @@ class TableSample:
     notes: dict[str, str] = field(default_factory=dict)  # reasons for lines of source.toml
     folders: tuple[str, ...] = ()  # columns whose values the folders of the file state
     codes: dict[str, dict[str, str]] = field(default_factory=dict)  # names by code, of columns that another file names
+    legend: dict[str, str] = field(default_factory=dict)  # names by code that lines beside the table tell
     _groups: dict[str, list[list[int]]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -285,13 +286,25 @@ def _csv(path: Path) -> TableSample:
         lines = csv.reader(text, delimiter=delimiter)
         written = next(lines, [])
         header = column_names(with_groups([name.strip() for name in written], groups))
-        rows = [row for row in islice(lines, ROWS) if len(row) == len(header)]
+        told = list(islice(lines, ROWS))
+        rows = [row for row in told if len(row) == len(header)]
         rows = [[cell.strip() for cell in row] for row in rows] if is_padded(written) else rows
     refuse_object_centric(header)
     if not header or not rows:
         raise InputError(f"{path}: it has no rows below a header of columns")
     columns = {name: Column(name, _told(values)) for name, values in zip(header, zip(*rows, strict=True), strict=True)}
-    return TableSample(columns, len(rows), encoding, delimiter)
+    legend = dict(filter(None, (_explained(row) for row in told if len(row) != len(header))))
+    return TableSample(columns, len(rows), encoding, delimiter, legend=legend)
+
+
+def _explained(row: Sequence[str]) -> tuple[str, str] | None:
+    """Returns the code and its name that a line beside the table tells, as "* 11 = BILLED" does; None for others."""
+    cells = [cell.strip() for cell in row if cell.strip()]
+    match = _LEGEND.fullmatch(" = ".join(cells)) if len(cells) < 3 else None
+    return (match[1], match[2]) if match else None
+
+
+_LEGEND = re.compile(r"[*#/\s-]*(\w{1,12})\s*[=:]+\s*(\S.*)")
 
 
 def _parquet(path: Path) -> TableSample:
