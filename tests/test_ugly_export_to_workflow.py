@@ -36,25 +36,14 @@ def test_the_proposal_untouched_leads_to_a_plausible_plan(
     shown = capsys.readouterr().out
     assert "444 records: 444 used, 0 no work, 0 rejected" in shown
     assert "activities       9: 6 steps, 2 events, 1 outcome" in shown
-    request = ["--request", "Reimburse the trip of Ms Weber to Hamburg, 412 EUR.", "--output", "The expenses are paid."]
-    assert (
-        main(
-            [
-                "init",
-                "--contract",
-                "--client",
-                "Acme",
-                "--name",
-                "travel",
-                "--industry",
-                "travel expenses",
-                *request,
-                "--yes",
-            ]
-        )
-        == 0
-    )
-
+    folder = tmp_path / "intakes" / "Acme" / "travel"
+    for place, text in (
+        ("input", "Reimburse the trip of Ms Weber to Hamburg, 412 EUR."),
+        ("output", "The expenses are paid."),
+    ):
+        (folder / "example" / place).mkdir(parents=True)
+        (folder / "example" / place / "text.md").write_text(text, "utf-8")
+    (folder / "contract.toml").write_text('industry = "travel expenses"\n', "utf-8")
     lake = Lake(tmp_path / "lake")
     state = read_history(lake, tmp_path / "history", NOW)
     assert state.failed == []

@@ -2,7 +2,6 @@
 
 import re
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +12,6 @@ from opus_pipelines.cli.options import Options, history_option
 from opus_pipelines.core.errors import CheckFailed, InputError, UnclearColumn
 from opus_pipelines.core.formatting import share
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.core.settings_files import toml_quoted
-from opus_pipelines.intakes.contract_settings import load_contract, load_intake
 
 if TYPE_CHECKING:
     from opus_pipelines.history.discovery.discover import Discovered
@@ -25,20 +22,17 @@ _FILE = click.Path(exists=True, path_type=Path)
 
 
 @click.command()
-@click.argument("files", nargs=-1, type=_FILE)
+@click.argument("files", nargs=-1, required=True, type=_FILE)
 @click.option(
     "--to",
     type=click.Path(path_type=Path, file_okay=False),
-    help="The source's folder (default: a new one below the history folder); with --contract, the folder of intakes.",
+    help="The source's folder (default: a new one below the history folder).",
 )
 @click.option("--yes", is_flag=True, help="Write without asking; a doubtful reading is not written.")
 @click.option("--accept-doubts", is_flag=True, help="With --yes: write the reading in spite of its doubts.")
-@click.option(
-    "--contract", "makes_contract", is_flag=True, help="Make a contract's folder with an example intake instead."
-)
-@click.option("--industry", help="Industry of the source or contract.")
-@click.option("--client", help="Client of the source or contract.")
-@click.option("--name", help="Name of the contract; with FILE, the contract that its cases belong to.")
+@click.option("--industry", help="Industry of the source.")
+@click.option("--client", help="Client of the source.")
+@click.option("--name", help="Name of the contract that its cases belong to.")
 @click.option("--timezone", help="Zone of times that state none, e.g. Europe/Berlin.")
 @click.option("--case", help="Column of the case's id, where it is not detected.")
 @click.option("--activity", help="Column of the activity.")
@@ -54,11 +48,6 @@ _FILE = click.Path(exists=True, path_type=Path)
     help="What a word of the life cycle means: start, complete, suspend, resume, abort, other (no work) or step.",
 )
 @click.option("--sheet", help="Sheet of a workbook, where it is not detected.")
-@click.option(
-    "--gain-usd", type=click.FloatRange(min=0), help="With --contract: what a right output is worth, in dollars."
-)
-@click.option("--request", help="With --contract: the example intake's request, in the client's words.")
-@click.option("--output", help="With --contract: the wanted output, in words.")
 @click.pass_obj
 def init(
     options: Options,
@@ -66,7 +55,6 @@ def init(
     to: Path | None,
     yes: bool,
     accept_doubts: bool,
-    makes_contract: bool,
     industry: str | None,
     client: str | None,
     name: str | None,
@@ -79,9 +67,6 @@ def init(
     rows: tuple[str, ...],
     transitions: tuple[str, ...],
     sheet: str | None,
-    gain_usd: float | None,
-    request: str | None,
-    output: str | None,
 ) -> None:
     """Read a client's export, propose its source.toml, show what was understood, and write both on yes.
 
@@ -91,19 +76,7 @@ def init(
     Example:
       opus init export.csv
       opus init export.csv --to history/claims --industry insurance --yes
-      opus init --contract --client Northwind --name claims --request "Settle the claim of Ms Smith." --yes
     """
-    if makes_contract:
-        if files:
-            raise click.UsageError("--contract takes no FILE: a contract holds intakes, not history")
-        _contract(options, to, yes, industry, client, name, gain_usd, request, output)
-        return
-    if not files:
-        raise click.UsageError(
-            "name the export to read, as in `opus init export.csv`; or --contract for a contract's folder"
-        )
-    if gain_usd is not None or request or output:
-        raise click.UsageError("--gain-usd, --request and --output belong to --contract")
     columns = {"case": case, "activity": activity, "time": time, "actor": actor, "scope": scope}
     given = {"industry": industry, "client": client, "contract": name, "timezone": timezone, "sheet": sheet}
     told = {role: column for role, column in columns.items() if column}
@@ -390,134 +363,3 @@ def _write(files: tuple[Path, ...], folder: Path, toml: str) -> None:
 def _name_of(file: Path) -> str:
     """Returns a source's folder name from an export's file name."""
     return re.sub(r"[^\w-]+", "_", file.name.split(".")[0]).strip("_").lower() or "export"
-
-
-def _contract(
-    options: Options,
-    to: Path | None,
-    yes: bool,
-    industry: str | None,
-    client: str | None,
-    name: str | None,
-    gain_usd: float | None,
-    request: str | None,
-    output: str | None,
-) -> None:
-
-    if not yes:
-        client = client or click.prompt("Client", err=True)
-        name = name or click.prompt("Contract (which work is done for the client)", err=True)
-        industry = (
-            industry
-            or click.prompt("Industry (as in source.toml; empty: none)", default="", show_default=False, err=True)
-            or None
-        )
-        request = request or click.prompt("An example request, in the client's words", err=True)
-        output = (
-            output
-            or click.prompt("What must come out (empty: unknown)", default="", show_default=False, err=True)
-            or None
-        )
-        if gain_usd is None:
-            answer = click.prompt(
-                "What a right output is worth, in dollars (empty: unknown)", default="", show_default=False, err=True
-            )
-            gain_usd = _number(answer)
-    if not client or not name or not request:
-        raise click.UsageError("--contract with --yes needs --client, --name and --request")
-    contract = NewContract(client, name, request, industry, gain_usd, output)
-    folder = write_contract(to or options.settings().paths.intakes, contract)
-    click.echo(f"written: {folder}; next: opus generate --intakes {folder.parent.parent}", err=True)
-
-
-def _number(answer: str) -> float | None:
-    if not answer.strip():
-        return None
-    try:
-        return float(answer)
-    except ValueError:
-        raise InputError(f"{answer!r} is no number of dollars") from None
-
-
-EXAMPLE = "example"
-
-
-@dataclass(frozen=True)
-class NewContract:
-    """The names of a contract and an example of its intakes.
-
-    `gain_usd`: the worth of a right output in dollars, or None where it is unknown.
-    """
-
-    client: str
-    contract: str
-    request: str
-    industry: str | None = None
-    gain_usd: float | None = None
-    output: str | None = None
-
-
-def write_contract(intakes: Path, new: NewContract) -> Path:
-    """Writes client/contract below `intakes` and returns it.
-
-    Raises InputError where it is there already, or where a name cannot be a folder's.
-    """
-    folder = intakes / _folder_name(new.client) / _folder_name(new.contract)
-    if folder.exists():
-        raise InputError(f"{folder} is there already; edit its contract.toml, or name another contract")
-    (folder / EXAMPLE / "input").mkdir(parents=True)
-    try:
-        (folder / EXAMPLE / "input" / "request.md").write_text(new.request.strip() + "\n", "utf-8")
-        if new.output:
-            (folder / EXAMPLE / "output").mkdir()
-            (folder / EXAMPLE / "output" / "output.md").write_text(new.output.strip() + "\n", "utf-8")
-        (folder / EXAMPLE / "intake.toml").write_text(f"title = {toml_quoted(_title(new.request))}\n", "utf-8")
-        (folder / "contract.toml").write_text(_text(folder, new), "utf-8")
-        load_contract(folder)
-        load_intake(folder / EXAMPLE)
-    except BaseException:
-        shutil.rmtree(folder)
-        raise
-    return folder
-
-
-def _text(folder: Path, new: NewContract) -> str:
-    """Returns contract.toml, with optional keys as comments."""
-    lines = []
-    if folder.parent.name != new.client:
-        lines.append(f"client = {toml_quoted(new.client)}")
-    if folder.name != new.contract:
-        lines.append(f"contract = {toml_quoted(new.contract)}")
-    lines.append(
-        f"industry = {toml_quoted(new.industry)}"
-        if new.industry
-        else '# industry = "..."  # as in source.toml of the history'
-    )
-    lines.append(
-        f"gain_usd = {new.gain_usd:g}"
-        if new.gain_usd is not None
-        else "# gain_usd = 100.0  # what a right output is worth"
-    )
-    lines += [
-        "",
-        "# [constraints]  # each is optional",
-        "# max_cost_usd = 50.0",
-        "# max_duration_hours = 8.0  # working time, not lead time",
-        '# must_contain = ["..."]',
-        "",
-        "# Procedures that every intake follows go into documents/; an intake is a folder beside example/ with",
-        "# input/ (the request) and, where known, output/ (what must come out) and process/ (how it is to be done).",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _folder_name(name: str) -> str:
-    plain = re.sub(r"[^\w.-]+", "-", name.strip()).strip("-.")
-    if not plain:
-        raise InputError(f"{name!r} is no name for a client or contract: it has no letters")
-    return plain
-
-
-def _title(request: str) -> str:
-    first = " ".join(request.split())
-    return first if len(first) <= 80 else first[:77] + "..."

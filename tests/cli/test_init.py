@@ -15,9 +15,7 @@ import pytest
 
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.schemas import IMPLEMENTATIONS
-from opus_pipelines.core.settings import Settings
 from opus_pipelines.history.ingestion.ingest import read_history
-from opus_pipelines.intakes.intake import discover, read_intake
 from opus_pipelines.lake.layout import Lake, read_table
 
 START = datetime(2024, 1, 8, 9, 17, 3, tzinfo=UTC)
@@ -311,49 +309,6 @@ def test_no_is_no_and_nothing_is_overwritten(
     assert main(["init", str(export), "--to", str(tmp_path / "s"), "--yes"]) == 1
     assert "is there already" in capsys.readouterr().err
     assert (tmp_path / "s" / "source.toml").read_bytes() == before
-
-
-def test_a_contract_with_an_example_intake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = [
-        "init",
-        "--contract",
-        "--client",
-        "Müller & Söhne",
-        "--name",
-        "claims",
-        "--request",
-        'Settle "glass" claim 7.',
-        "--yes",
-    ]
-    assert (
-        main(
-            [
-                *arguments,
-                "--industry",
-                "insurance",
-                "--gain-usd",
-                "120",
-                "--to",
-                str(tmp_path),
-                "--output",
-                "A paid claim.",
-            ]
-        )
-        == 0
-    )
-    found = discover(tmp_path)
-    assert [(c.client, c.contract, c.problem) for c in found] == [("Müller & Söhne", "claims", None)]
-    assert [intake.name for intake in found[0].intakes] == ["example"]
-    intake = read_intake(found[0], found[0].intakes[0], Settings())
-    assert (intake.title, intake.industry, intake.gain_usd, intake.refusal) == (
-        'Settle "glass" claim 7.',
-        "insurance",
-        120.0,
-        None,
-    )
-    assert main([*arguments, "--to", str(tmp_path)]) == 1
-    assert "is there already" in capsys.readouterr().err
-    assert main(["init", "--contract", "--yes"]) == 2
 
 
 @pytest.mark.parametrize("column", ["Rolle", "org:role", "Team"])

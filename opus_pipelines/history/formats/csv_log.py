@@ -304,6 +304,8 @@ class _RowReader:
     def _is_remark(self, row: Row) -> bool:
         """Tells whether a row is one of a few sentences outside the table, such as "Exported on 3 May by Smith"."""
         fields = row.fields or []
+        if len(fields) == 1 and not any(map(str.isalnum, fields[0])):
+            return True  # the line below the names of columns, which lists for printers repeat on each page
         is_sentence = len(fields) == 1 < len(self.table.header) - 1 and len(fields[0].split()) > REMARK
         if is_sentence and len(self.remarks) < _MOST_REMARKS:
             self.remarks.add(row.position)

@@ -9,7 +9,7 @@ import io
 import re
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from functools import cached_property
 from itertools import islice
@@ -88,20 +88,20 @@ class Workbook:
             tables = {table.name: table for sheet in self._book.worksheets if (table := self._table(sheet)) is not None}
             if lacking := [name for name in stated if name not in tables]:
                 raise InputError(f"it has no sheet {lacking[0]!r} with a table; its sheets are {self._names()}")
-            return [tables[name] for name in stated]
+            return [_like(tables[name], tables[stated[0]]) for name in stated]
         wide = [table for table in self.tables if len(table.header) >= _LEAST_COLUMNS] or self.tables
         found = [table for table in wide if table.has_times] or wide
         if not found:
             raise InputError(f"none of its sheets has a table with a header: {self._names()}")
         best = max(found, key=lambda table: table.rows)
-        alike = [table for table in found if table.header == best.header]
+        alike = [table for table in found if set(table.header) == set(best.header)]
         others = [table.name for table in found if table not in alike and table.rows >= _RIVAL * best.rows]
         if others:
             raise InputError(
                 f"its sheets {best.name!r} and {others[0]!r} both look like a log; say which under [table] in "
                 f'source.toml: sheet = "{best.name}"'
             )
-        return alike
+        return [_like(table, alike[0]) for table in alike]
 
     def rows(self, sheet: Sheet) -> Iterator[tuple[int, list[Any]]]:
         """Yields the number and the values of each row below the header that is not empty.
@@ -154,6 +154,14 @@ class Workbook:
 
     def _names(self) -> str:
         return ", ".join(repr(sheet.title) for sheet in self._book.worksheets)
+
+
+def _like(sheet: Sheet, first: Sheet) -> Sheet:
+    """Returns a sheet with its columns in the order of another one, where both have the same columns."""
+    if set(sheet.header) != set(first.header):
+        return sheet
+    places = [sheet.places[sheet.header.index(name)] for name in first.header]
+    return replace(sheet, header=first.header, places=places)
 
 
 def _merged_cells(parts: zipfile.ZipFile) -> int:

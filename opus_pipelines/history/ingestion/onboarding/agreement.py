@@ -1,12 +1,12 @@
 """Finds where the reading of an export does not agree with itself, whatever the reason is.
 
 A wrong reading leaves traces: steps that stand twice, people who work on one case each, times of the future, ids of two
-kinds, columns that nobody used and that could mean the same. Each trace is a sentence, at which `opus init --yes` stops.
+kinds, columns that nobody used and that could mean the same. `opus init --yes` stops at each, and says it.
 """
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -36,11 +36,13 @@ from opus_pipelines.history.records.values import TransitionMeanings
 
 LEAST = 20  # cases, or steps, from which a share tells anything
 REJECTED = 0.02  # share of the records that may be rejected
+SHORTER = 2  # times that cases last longer where day and month are exchanged
 REPEATED = 0.3  # share of the steps that may equal another one of their case
 ALONE = 0.6  # share of the cases that may have one step
 TWICE = 0.8  # share of the activities of cases that stand an even number of times, from which rows are halves of steps
 RARE = 0.1  # share of the steps whose activity no other case has
 OUTLIERS = 5  # times the span of nearly all times, beyond which a time is far from the others
+FEW_CASES, MANY_STEPS = 12, 50  # cases, and steps of each, that are rather people or places
 FEW = 12  # values of a column that tells kinds of rows
 USED_AGAIN = 0.05  # share of the cases that end and begin again after a long time
 _BROKEN = re.compile("\N{REPLACEMENT CHARACTER}|[ÃÂ][\x80-\xbf€‚„…†‡ˆ‰‹‘’“”•–—˜™›]")
@@ -124,8 +126,8 @@ def _of_times(steps: Steps, trial: Trial) -> Iterator[str]:
     reach = OUTLIERS * max(high - low, 30 * 86_400e6)
     far = int(np.count_nonzero((micros < low - reach) | (micros > high + reach)))
     if far:
-        first, last = (datetime.fromtimestamp(m / 1e6, UTC).date() for m in (micros[0], micros[-1]))
-        yield f"{far:,} steps lie far from all others: times reach from {first} to {last}; are some dates misread?"
+        reached = " to ".join(f"{datetime.fromtimestamp(m / 1e6, UTC):%Y-%m-%d}" for m in (micros[0], micros[-1]))
+        yield f"{far:,} steps lie far from all others: times reach from {reached}; are some dates misread?"
     zone = trial.settings.timezone or "UTC"
     local = moments.cast(pa.timestamp("us", zone))
     is_clock = pc.or_(pc.not_equal(pc.hour(local), 0), pc.not_equal(pc.minute(local), 0))
@@ -143,11 +145,23 @@ def _of_cases(steps: Steps) -> Iterator[str]:
     single = int(np.count_nonzero(sizes == 1))
     if cases >= LEAST and single > ALONE * cases:
         yield f"{single:,} of {cases:,} cases have one step alone; is the case another column?"
+    if 1 < cases <= FEW_CASES and len(steps.case) > MANY_STEPS * cases:
+        yield (
+            f"{cases:,} cases have {len(steps.case) / cases:,.0f} steps each, as {steps.ids[0]!r}; is this a person, a "
+            "place or a group of cases?"
+        )
     known = set(steps.ids)
     inner = [(a, b) for a in known if (b := re.sub(r"[-/._ :#]\w{1,4}$", "", a)) != a and b in known]
     if inner:
         some = " and ".join(map(repr, min(inner)))
         yield f"{len(inner):,} ids of cases begin with another one, as {some}; are these parts of one case?"
+    events = len(set(zip(steps.names.to_pylist(), steps.moments.cast(pa.int64()).to_pylist(), strict=True)))
+    if cases >= FEW and len(steps.case) > events * cases / 2 and not steps.moments.null_count:
+        yield (
+            f"{events:,} events stand in {len(steps.case) / events:,.0f} of {cases:,} cases, as a join without "
+            "a key makes them"
+        )
+        return
     codes = steps.names.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
     _, counts = np.unique(steps.case * (codes.max() + 1) + codes, return_counts=True)
     if len(steps.case) >= 2 * LEAST and np.count_nonzero(counts % 2 == 0) >= TWICE * len(counts):
@@ -238,17 +252,44 @@ def _of_columns(sample: TableSample, columns: Mapping[str, Any], trial: Trial) -
     if len(kept) < LEAST:
         return []
     log = joined.some(kept)
+    told = [
+        f"{name!r} is named as the case, and has {next(iter(joined.columns[name].counts))!r} alone in all rows"
+        for name in joined.header
+        if names_role(name, "case") and len(joined.columns[name].counts) == 1 and not names_role(case, "case")
+    ]
+    told += _day_or_month(log, case, roles)
     attributes = columns.get("attributes", [])
     free = [name for name in log.header if name not in roles.values() and name not in only and log.columns[name].filled]
     rest = [name for name in free if name not in attributes and log.changes_within(case, name) > 0]
     named = {role: name for role, name in roles.items() if name in log.columns}
-    told = [text for _, text in column_doubts(log, named, of_one_field=bool(only))]
+    told += [text for _, text in column_doubts(log, named, of_one_field=bool(only))]
     told += [*_other_times(log, roles, moment, rest), *_costs(log, roles), *_kinds_of_rows(log, (case, activity), rest)]
     if "actor" not in roles and "actor_group" not in roles:
         told += _people(log, case, activity, free)
     if "transition" not in roles:
         told += _doubled(log, (case, activity, moment), rest)
     return told
+
+
+def _day_or_month(log: TableSample, case: str, roles: Mapping[str, str]) -> Iterator[str]:
+    """Tells of dates such as 04/07/2023 whose other reading is as good, by the dates and by the cases."""
+    for name in (roles[role] for role in ("time", "start", "end") if role in roles):
+        column = log.columns[name]
+        day_first, month_first = (time_values(column, is_usual) for is_usual in (True, False))
+        if not day_first.guessed or day_first.formats == month_first.formats:
+            continue
+        spans = []
+        for seen in (day_first, month_first):
+            moments = moments_of(column, seen)
+            known = [[t for row in rows if (t := moments[row]) is not None] for rows in log.cases(case)]
+            spans.append(sum(max(some) - min(some) for some in known if some))
+        if spans[1] < SHORTER * spans[0]:
+            value = next(iter(column.counts))
+            yield (
+                f"in {name!r} the day may come first or the month, as in {value}, and nothing tells it: no number is "
+                "above 12, and cases do not last much longer in the other reading; export dates as 2023-12-31"
+            )
+            return
 
 
 def _other_times(log: TableSample, roles: Mapping[str, str], moment: str, rest: Sequence[str]) -> Iterator[str]:
@@ -279,30 +320,22 @@ def _costs(log: TableSample, roles: Mapping[str, str]) -> Iterator[str]:
     known = [amount for amount in amounts if amount]
     if len({*known}) < LEAST // 4:
         return
-    names = log.columns[roles["activity"]].values
-    pairs = [
-        (names[other], b, b - a)
-        for rows in log.cases(roles["case"])
-        for one, other in pairwise(rows)
-        if (a := amounts[one]) is not None and (b := amounts[other]) is not None
-    ]
-    grows = (
-        len(pairs) >= LEAST and all(d >= 0 for _, _, d in pairs) and sum(d > 0 for _, _, d in pairs) > len(pairs) / 4
-    )
-    # the price of an activity varies less than what was spent until then
-    if grows and _spread((name, value) for name, value, _ in pairs) > _spread((name, d) for name, _, d in pairs):
+    names, again, grown = log.columns[roles["activity"]].values, list[bool](), list[bool]()
+    for rows in log.cases(roles["case"]):
+        told = [(names[row], amount) for row in rows if (amount := amounts[row]) is not None]
+        if len(told) > 2:  # a sum begins with one amount, and ends with as many as there are steps
+            is_sum = all(one[1] <= other[1] for one, other in pairwise(told))
+            grown.append(is_sum and told[-1][1] > told[0][1] * len(told) / 2)
+        last: dict[str, float] = {}
+        for name, amount in told:
+            again += [amount > last[name]] if name in last else []
+            last[name] = amount
+    # the price of an activity is alike where a case does it again, and what was spent until then has grown
+    if len(again) >= LEAST // 4 and all(again) and sum(grown) > len(grown) / 2:
         yield f"{roles['cost']!r} never falls within a case: is it the sum of the costs so far, and no cost of a step?"
     below = sum(amount < 0 for amount in known)
     if below and 2 * below < len(known):
         yield f"{below:,} amounts in {roles['cost']!r} are below zero: do these rows take earlier ones back?"
-
-
-def _spread(pairs: Iterable[tuple[str, float]]) -> float:
-    """Returns how much the numbers of each name vary."""
-    groups: defaultdict[str, list[float]] = defaultdict(list)
-    for name, number in pairs:
-        groups[name].append(number)
-    return float(sum(np.var(group) * len(group) for group in groups.values()))
 
 
 def _number(value: str) -> float | None:
@@ -345,8 +378,8 @@ def _kinds_of_rows(log: TableSample, keys: tuple[str, str], rest: Sequence[str])
         if LEAST // 4 <= len(marked) < 0.3 * log.rows and twins >= MOSTLY * len(marked) and usual < 0.3:
             some = ", ".join(map(repr, dict.fromkeys(values[row] for row in marked[:50])))
             yield (
-                f"{len(marked):,} rows with {some[:60]} in {name!r} each repeat an activity of their case; do they correct "
-                "or take back the other row?"
+                f"{len(marked):,} rows with {some[:60]} in {name!r} each repeat an activity of their case; do they "
+                "correct or take back the other row?"
             )
 
 

@@ -277,7 +277,12 @@ def find_columns(
         case = roles.get("case") or next(iter(_best(case_scores(sample, free))), None)
         life_cycle = find_life_cycle(sample, roles | {"case": case}, times) if case else None
         roles |= {"transition": life_cycle.column} if life_cycle else {}
-    _case_and_activity(sample, roles, times, {before} - {None})
+    try:
+        _case_and_activity(sample, roles, times, {before} - {None})
+    except InputError:
+        if reason := _no_log(sample, times):
+            raise InputError(reason) from None
+        raise
     sample = _scoped(sample, roles)
     _times(sample, roles, times)
     if not {"time", "start", "end"} & roles.keys():
@@ -294,12 +299,8 @@ def find_columns(
                 f"{name!r} mixes two readings of dates: of {mixed[0]} and {mixed[1]}, one has the day first and the "
                 "other one the month; export them in one form"
             )
-    if any(map(_ROUNDED_ID.fullmatch, sample.columns[roles["case"]].counts)):
-        value = next(filter(_ROUNDED_ID.fullmatch, sample.columns[roles["case"]].counts))
-        raise InputError(
-            f"ids in {roles['case']!r} such as {value} were rounded by a spreadsheet, so that different cases have one "
-            "id; export the column as text"
-        )
+    if value := next(filter(_ROUNDED_ID.fullmatch, sample.columns[roles["case"]].counts), None):
+        raise InputError(_rounded(roles["case"], value))
     _refuse_joined(sample, roles)
     guessed = _actor(sample, roles, times, before)
     _group(sample, roles)
@@ -332,6 +333,51 @@ def find_columns(
         guessed=guessed,
         meanings=life_cycle.meanings if life_cycle else {},
     )
+
+
+def _rounded(name: str, value: str) -> str:
+    return (
+        f"ids in {name!r} such as {value} were rounded by a spreadsheet, so that different cases have one id; export "
+        "the column as text"
+    )
+
+
+def _no_log(sample: TableSample, times: Collection[str]) -> str | None:
+    """Returns why a table in which no column is found to be the case or the activity is no log, where it is known.
+
+    Its ids were rounded, or each row is a pair of activities with a count, or the present state of one case.
+    """
+    columns = {name: column for name, column in sample.columns.items() if name not in times and column.counts}
+    for name, column in columns.items():
+        value = next(iter(column.counts))
+        if _share_in(column, _ROUNDED_ID) >= MOSTLY and (names_role(name, "case") or names_number(name)):
+            return _rounded(name, value)
+    named = [n for n in columns if names_role(n, "activity") or lettered_words(columns[n])]
+    for one, other in pairwise(named):
+        values, others = columns[one].counts.keys(), columns[other].counts.keys()
+        pairs = set(zip(columns[one].values, columns[other].values, strict=True))
+        if len(values) > 2 and 2 * len(values & others) > len(values | others) and len(pairs) == sample.rows:
+            return (
+                f"each row is a pair of activities, {one!r} and {other!r}, that follow each other: a count of steps "
+                "and no log; export each step with its case and its time"
+            )
+    unique = [name for name, column in columns.items() if len(column.counts) == sample.rows]
+    ids = [name for name in unique if names_role(name, "case") or names_number(name)]
+    kinds = activity_scores(sample, list(columns))
+    for name in (n for n in columns if kinds and times and names_number(n) and n not in unique):
+        told = [other for other in sample.header if other != name and _tells(sample, name, other)]
+        if {*times, max(kinds, key=kinds.__getitem__)} <= {*told} and name != max(kinds, key=kinds.__getitem__):
+            differing = [other for other in columns if other not in told and other != name]
+            return (
+                f"each {name!r} is one event, which stands in {sample.rows / len(columns[name].counts):.1f} rows that "
+                f"differ in {_listed(differing)}, as a join with another table makes them; export the events without it"
+            )
+    if ids and not case_scores(sample, list(columns)) and any(names_role(n, "state") for n in columns):
+        return (
+            f"{ids[0]!r} differs in every row, so that a row is the present state of a case, and no step of it; export "
+            "the history of its changes"
+        )
+    return None
 
 
 def _scoped(sample: TableSample, roles: dict[str, str]) -> TableSample:
@@ -523,6 +569,11 @@ def case_scores(sample: TableSample, free: Sequence[str]) -> dict[str, float]:
         of_ids = 1.5 * (_share_in(column, _ID) >= MOSTLY)
         long_enough = _LONG_ENOUGH[0] <= sample.rows / distinct <= _LONG_ENOUGH[1]
         scores[name] = named + of_ids + long_enough + 0.5 * (distinct > 20)
+    times = [name for name in sample.header if is_time(sample.columns[name])]
+    for name in scores if times else ():  # an id that tells each time is that of an event, in several rows perhaps
+        is_number = names_number(name) and not names_role(name, "case") and not _is_usual(name, "case")
+        if is_number and all(_tells(sample, name, time) for time in times):
+            scores[name] = 0
     likely = {name: score for name, score in scores.items() if score >= 2}
     for name in likely:  # what a more precise id tells is an attribute of the case
         for finer in likely:
@@ -646,6 +697,24 @@ def _times(sample: TableSample, roles: dict[str, str], times: Mapping[str, TimeV
     likely = [name for name in moving if names_role(name, "time")] or moving
     if len(likely) == 1:
         roles["time"] = likely[0]
+    elif len(likely) == 2 and (interval := _interval(sample, case, likely, times)):
+        roles |= dict(zip(("start", "end"), interval, strict=True))
+
+
+def _interval(
+    sample: TableSample, case: str, names: Sequence[str], times: Mapping[str, TimeValues]
+) -> Sequence[str] | None:
+    """Returns two columns of times as start and end, where each step of a case begins after the one before."""
+    for begin, end in (names, names[::-1]):
+        starts, ends = (moments_of(sample.columns[name], times[name]) for name in (begin, end))
+        lasted = [b - a for a, b in zip(starts, ends, strict=True) if a is not None and b is not None]
+        is_one = sum(d >= 0 for d in lasted) >= FILLED * sample.rows and sum(d > 0 for d in lasted) > sample.rows / 2
+        known = [sorted((a, b) for row in rows if (a := starts[row]) is not None and (b := ends[row]) is not None)
+                 for rows in sample.cases(case)]  # fmt: skip
+        follows = [one[1] <= other[0] for rows in known for one, other in pairwise(rows)]
+        if is_one and len(set(lasted)) > MOST_OUTCOMES and follows and sum(follows) >= FILLED * len(follows):
+            return begin, end
+    return None
 
 
 def _names_when(name: str, role: str) -> bool:

@@ -50,6 +50,7 @@ def steps_of_cases(sample: TableSample, key: str | None = None) -> list[str]:
     there are several columns of times that are not named as begin and end alone.
     """
     times = [name for name in sample.header if is_time(sample.columns[name])]
+    times = [name for name in times if _is_of_work(sample, name, times)]
     if sample.rows < 2 or len(times) < LEAST_STEPS or (key or _id_of(sample, times)) is None:
         return []
     rest = [name for name in sample.header if name not in times]
@@ -58,6 +59,20 @@ def steps_of_cases(sample: TableSample, key: str | None = None) -> list[str]:
     if len({_step_of(name, ROLES["time"]) for name in times} - {""}) < 2 or _is_log(sample, rest):
         return []
     return times
+
+
+def _is_of_work(sample: TableSample, name: str, times: Sequence[str]) -> bool:
+    """Tells whether a column of times may be a step: it differs by row, and not by decades as births do."""
+    spans = []
+    for one in (name, *times):
+        known = sorted(t for t in moments_of(sample.columns[one], time_values(sample.columns[one])) if t is not None)
+        spans.append(known[len(known) * 9 // 10] - known[len(known) // 10] if known else 0)
+    usual = sorted(spans[1:])[len(times) // 2]
+    return len(sample.columns[name].counts) > 1 and spans[0] <= MOST_SPREAD * max(usual, _MONTH)
+
+
+MOST_SPREAD = 10  # times the usual span of a column of times of steps
+_MONTH = 30 * 86_400_000_000
 
 
 def _step_of(name: str, others: frozenset[str] = frozenset()) -> str:

@@ -374,6 +374,11 @@ def _of_table(draft: Draft, sample: TableSample, stated: Stated) -> Draft:
     """Adds to the draft what the columns of a table show."""
     sample, joined = with_joined_times(sample, stated.columns.values())
     table_columns = find_columns(sample, stated.columns, stated.rows)
+    if sheet := sample.also.get(table_columns.roles["case"]):
+        raise InputError(
+            f"the sheet {sheet!r} has the column {table_columns.roles['case']!r} of the cases, too; only one is read; "
+            "save each sheet as a file of its own and give both, or name the one that counts with --sheet"
+        )
     plain, notes = dict(draft.plain), draft.notes | sample.notes
     if sample.encoding is not None and sample.encoding.name not in ("utf-8", "utf-8-sig", "utf-16"):
         plain["encoding"] = sample.encoding.name

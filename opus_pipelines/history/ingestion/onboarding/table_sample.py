@@ -187,6 +187,7 @@ class TableSample:
     folders: tuple[str, ...] = ()  # columns whose values the folders of the file state
     codes: dict[str, dict[str, str]] = field(default_factory=dict)  # names by code, of columns that another file names
     legend: dict[str, str] = field(default_factory=dict)  # names by code that lines beside the table tell
+    also: dict[str, str] = field(default_factory=dict)  # a sheet that is not read and has the values of a column
     _groups: dict[str, list[list[int]]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -248,6 +249,7 @@ def _workbook(path: Path, sheets: Sequence[str]) -> TableSample:
         name: Column(name, tuple(_text(row[place]) for row in rows)) for place, name in enumerate(found[0].header)
     }
     names = [sheet.name for sheet in found]
+    also: dict[str, str] = {}
     for sheet in () if sheets else (table for table in book.tables if table.name not in names):
         names_of_both = [name for name in found[0].header if name in sheet.header]
         written = [row for _, row in islice(book.rows(sheet), ROWS)] if names_of_both else []
@@ -255,13 +257,10 @@ def _workbook(path: Path, sheets: Sequence[str]) -> TableSample:
             place = sheet.header.index(shared)
             told = {_text(row[place]) for row in written} & set(columns[shared].counts)
             if len(told) > 1 and 2 * len(told) >= len(columns[shared].counts):
-                raise InputError(
-                    f"{path.name}: the sheet {sheet.name!r} has the column {shared!r} of {names[0]!r}, too; only one "
-                    "is read; save each as a file of its own and give both, or name the one that counts with --sheet"
-                )
+                also[shared] = sheet.name
     others = [repr(sheet.name) for sheet in book.tables if sheet.name not in names]
     notes = {"sheet": f"assumed; not read: {', '.join(others)}"} if others else {}
-    return TableSample(columns, len(rows), table={"sheet": names} if others or sheets else {}, notes=notes)
+    return TableSample(columns, len(rows), table={"sheet": names} if others or sheets else {}, notes=notes, also=also)
 
 
 def json_sample(path: Path, most: int = ROWS) -> TableSample:

@@ -63,6 +63,7 @@ def test_a_doubtful_reading_is_written_with_the_consent_of_a_person_alone(
 def test_sums_of_costs_parts_of_cases_and_spellings_are_doubts(tmp_path: Path) -> None:
     head = "case,activity,timestamp,user,cost"
     sums = _export(tmp_path, lambda c, s: f"{_time(c, s, 10)},u{(c + s) % 5},{(10 + c) * (s + 1)}.00", head)
+    sums.write_text(sums.read_text("utf-8").replace(",Pay,", ",Decide,"), "utf-8")
     assert "'cost' never falls" in _doubts(sums)[0]
     text = _export(tmp_path, lambda c, s: f"{_time(c, s, 10)},u{(c + s) % 5},x").read_text("utf-8")
     (tmp_path / "parts.csv").write_text(text.replace("C12,", "C11-1,"), "utf-8")
