@@ -301,7 +301,6 @@ def find_columns(
             )
     if value := next(filter(_ROUNDED_ID.fullmatch, sample.columns[roles["case"]].counts), None):
         raise InputError(_rounded(roles["case"], value))
-    _refuse_joined(sample, roles)
     guessed = _actor(sample, roles, times, before)
     _group(sample, roles)
     columns = _cost(
@@ -403,21 +402,6 @@ def _scoped(sample: TableSample, roles: dict[str, str]) -> TableSample:
     values = tuple(" ".join(pair) if all(pair) else "" for pair in pairs)
     roles["case"] = whole
     return replace(sample, columns=sample.columns | {whole: Column(whole, values)}, _groups={})
-
-
-def _refuse_joined(sample: TableSample, roles: Mapping[str, str]) -> None:
-    """Raises InputError where nearly every event stands in several rows that another column tells apart."""
-    names = [roles[role] for role in ("case", "activity", "start", "end", "time") if role in roles]
-    events = Counter(zip(*(sample.columns[name].values for name in names), strict=True))
-    if "transition" in roles or sum(n for n in events.values() if n > 1) < MOSTLY * sample.rows:
-        return
-    for name in (n for n in sample.header if n not in names and len(sample.columns[n].counts) > 1):
-        told = [sample.columns[n].values for n in (*names, name)]
-        if len(set(zip(*told, strict=True))) >= MOSTLY * sample.rows:
-            raise InputError(
-                f"each event stands in {sample.rows / len(events):.1f} rows, which differ in {name!r}, as a join with "
-                "another table makes them; export the events without it"
-            )
 
 
 def _parts_of(roles: Mapping[str, str]) -> tuple[str, str]:

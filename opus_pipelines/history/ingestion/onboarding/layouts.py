@@ -68,7 +68,9 @@ def _is_of_work(sample: TableSample, name: str, times: Sequence[str]) -> bool:
         known = sorted(t for t in moments_of(sample.columns[one], time_values(sample.columns[one])) if t is not None)
         spans.append(known[len(known) * 9 // 10] - known[len(known) // 10] if known else 0)
     usual = sorted(spans[1:])[len(times) // 2]
-    return len(sample.columns[name].counts) > 1 and spans[0] <= MOST_SPREAD * max(usual, _MONTH)
+    column = sample.columns[name]
+    is_constant = len(column.counts) == 1 and len(column.filled) > sample.rows / 2
+    return not is_constant and spans[0] <= MOST_SPREAD * max(usual, _MONTH)
 
 
 MOST_SPREAD = 10  # times the usual span of a column of times of steps
