@@ -43,7 +43,7 @@ TWICE = 0.8  # share of the activities of cases that stand an even number of tim
 RARE = 0.1  # share of the steps whose activity no other case has
 OUTLIERS = 5  # times the span of nearly all times, beyond which a time is far from the others
 FEW_CASES, MANY_STEPS = 12, 50  # cases, and steps of each, that are rather people or places
-FEW = 12  # values of a column that tells kinds of rows
+FEW_KINDS = 12  # values of a column that tells kinds of rows
 USED_AGAIN = 0.05  # share of the cases that end and begin again after a long time
 _BROKEN = re.compile("\N{REPLACEMENT CHARACTER}|[ÃÂ][\x80-\xbf€‚„…†‡ˆ‰‹‘’“”•–—˜™›]")
 _ACCOUNT = re.compile(r"[A-Z]{2,5}\d{0,5}|[a-z]{1,12}[._]?[a-z]*\d{0,4}|[A-Z]{1,3}[-_]?\d{2,6}|\S+@\S+\.\w+|"
@@ -51,7 +51,7 @@ _ACCOUNT = re.compile(r"[A-Z]{2,5}\d{0,5}|[a-z]{1,12}[._]?[a-z]*\d{0,4}|[A-Z]{1,
 
 
 @dataclass(frozen=True)
-class Steps:
+class StepsRead:
     """The steps that were read, in the order of their cases: the number of the case, and what is known of each."""
 
     ids: list[str]
@@ -67,7 +67,7 @@ class Steps:
         return pc.coalesce(self.ended, self.started)
 
 
-def steps_of(trial: Trial) -> Steps | None:
+def steps_of(trial: Trial) -> StepsRead | None:
     """Returns the steps that a trial read, without those of process models; None where there are none."""
     names = ["case_id", "kind", *(f"tasks.list.element.{n}" for n in ("task_key", "started_at", "ended_at", "actor"))]
     files = sorted(trial.folder.glob("*.parquet")) if trial.folder else []
@@ -83,7 +83,7 @@ def steps_of(trial: Trial) -> Steps | None:
         return None
     case = pc.list_parent_indices(tasks).to_numpy().astype(np.int64)
     told = (pc.struct_field(flat, name) for name in ("task_key", "started_at", "ended_at", "actor"))
-    return Steps(table["case_id"].to_pylist(), case, *told)
+    return StepsRead(table["case_id"].to_pylist(), case, *told)
 
 
 def disagreements(
@@ -113,7 +113,7 @@ def _of_records(trial: Trial, findings: Findings) -> Iterator[str]:
         )
 
 
-def _of_times(steps: Steps, trial: Trial) -> Iterator[str]:
+def _of_times(steps: StepsRead, trial: Trial) -> Iterator[str]:
     moments = steps.moments.drop_null()
     if not len(moments):
         return
@@ -139,7 +139,7 @@ def _of_times(steps: Steps, trial: Trial) -> Iterator[str]:
         )
 
 
-def _of_cases(steps: Steps) -> Iterator[str]:
+def _of_cases(steps: StepsRead) -> Iterator[str]:
     sizes = np.bincount(steps.case, minlength=len(steps.ids))
     cases = int(np.count_nonzero(sizes))
     single = int(np.count_nonzero(sizes == 1))
@@ -156,7 +156,7 @@ def _of_cases(steps: Steps) -> Iterator[str]:
         some = " and ".join(map(repr, min(inner)))
         yield f"{len(inner):,} ids of cases begin with another one, as {some}; are these parts of one case?"
     events = len(set(zip(steps.names.to_pylist(), steps.moments.cast(pa.int64()).to_pylist(), strict=True)))
-    if cases >= FEW and len(steps.case) > events * cases / 2 and not steps.moments.null_count:
+    if cases >= FEW_KINDS and len(steps.case) > events * cases / 2 and not steps.moments.null_count:
         yield (
             f"{events:,} events stand in {len(steps.case) / events:,.0f} of {cases:,} cases, as a join without "
             "a key makes them"
@@ -176,7 +176,7 @@ def _of_cases(steps: Steps) -> Iterator[str]:
         )
 
 
-def _used_again(steps: Steps, codes: np.ndarray, sizes: np.ndarray) -> int:
+def _used_again(steps: StepsRead, codes: np.ndarray, sizes: np.ndarray) -> int:
     """Counts the cases whose usual first activity follows once more, after a gap longer than ten usual cases."""
     if steps.moments.null_count or np.count_nonzero(sizes) < LEAST:
         return 0
@@ -197,7 +197,7 @@ def _used_again(steps: Steps, codes: np.ndarray, sizes: np.ndarray) -> int:
     return found if found > USED_AGAIN * len(starts) else 0
 
 
-def _of_names(steps: Steps) -> Iterator[str]:
+def _of_names(steps: StepsRead) -> Iterator[str]:
     counts = Counter(steps.names.to_pylist())
     plain: dict[str, str] = {}
     for name in counts:
@@ -216,7 +216,7 @@ def _of_names(steps: Steps) -> Iterator[str]:
         yield f"names of activities differ by numbers alone, as that of {min(counts)!r}; is a part of them an id?"
 
 
-def _of_people(steps: Steps) -> Iterator[str]:
+def _of_people(steps: StepsRead) -> Iterator[str]:
     told = zip(steps.case.tolist(), steps.actors.to_pylist(), strict=True)
     pairs = {(case, actor) for case, actor in told if actor is not None}
     worked = Counter(actor for _, actor in pairs)
@@ -353,7 +353,7 @@ def _kinds_of_rows(log: TableSample, keys: tuple[str, str], rest: Sequence[str])
     meaning = TransitionMeanings()
     for name in rest:
         column = log.columns[name]
-        if not 1 <= len(column.counts) <= FEW or names_role(name, "actor") or names_role(name, "actor_group"):
+        if not 1 <= len(column.counts) <= FEW_KINDS or names_role(name, "actor") or names_role(name, "actor_group"):
             continue
         meanings = {value: meaning(value) for value in column.counts if value.casefold() not in YES_OR_NO}
         ended = {"complete", "close"} & {*meanings.values()}
