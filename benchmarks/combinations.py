@@ -33,6 +33,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from ablations import ABLATIONS  # type: ignore[import-not-found]  # beside this file
 from combination_pairs import Asked, Case, Fold, folds_of  # type: ignore[import-not-found]  # beside this file
 from two_jobs import KEPT, opus, read, workplace  # type: ignore[import-not-found]
 
@@ -48,7 +49,6 @@ from opus_pipelines.language.embedding.encoder import encoder_of
 from opus_pipelines.language.embedding.texts import unit
 from opus_pipelines.lwm.interface import backend_of
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
-from opus_pipelines.quality.systems import ABLATIONS
 from opus_pipelines.wkg.snapshot import Snapshot
 from opus_pipelines.workflow.constraints import Constraints
 from opus_pipelines.workflow.metrics.plan_scores import interval

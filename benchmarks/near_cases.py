@@ -22,12 +22,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from ablations import ABLATIONS, NO_ABLATION  # type: ignore[import-not-found]  # beside this file
 from parts import Asked, Bench, reward_by_truth  # type: ignore[import-not-found]  # beside this file
 
 from opus_pipelines.generation.flow import generate
 from opus_pipelines.generation.records import Part, Ranked, Refused
 from opus_pipelines.lwm.history_backend import HistoryBackend
-from opus_pipelines.quality.systems import ABLATIONS, NO_ABLATION
 from opus_pipelines.workflow.metrics.plan_scores import f1, interval
 from tests.quality.sample.optimum import best_steps
 from tests.quality.sample.simulate import step_of

@@ -14,6 +14,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
+from ablations import ABLATIONS  # type: ignore[import-not-found]  # beside this file
 from order_sample import FIRST, LAST, PRODUCTS, true_reward_usd, write_order_sample  # type: ignore[import-not-found]
 from two_jobs import KEPT, opus, workplace  # type: ignore[import-not-found]  # beside this file
 
@@ -27,7 +28,6 @@ from opus_pipelines.language.embedding.cache import CachedEncoder
 from opus_pipelines.language.embedding.encoder import Encoder
 from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
-from opus_pipelines.quality.systems import ABLATIONS
 from opus_pipelines.wkg.snapshot import Snapshot
 from opus_pipelines.workflow.metrics.plan_scores import interval
 

@@ -38,6 +38,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+from ablations import ABLATIONS, NO_ABLATION, Ablation, applies  # type: ignore[import-not-found]  # beside this file
 from two_jobs import opus, script  # type: ignore[import-not-found]  # beside this file
 
 from opus_pipelines.core.errors import SettingsError
@@ -61,7 +62,6 @@ from opus_pipelines.quality.sample.cases import draw_cases
 from opus_pipelines.quality.sample.reward_by_truth import PlannedStep, earned_usd
 from opus_pipelines.quality.sample.sources import SOURCES, Source, snake
 from opus_pipelines.quality.sample.write import WRITERS
-from opus_pipelines.quality.systems import ABLATIONS, NO_ABLATION, Ablation, applies
 from opus_pipelines.wkg.snapshot import Snapshot
 from opus_pipelines.workflow.metrics.plan_scores import f1, interval
 from tests.quality.sample.optimum import best_steps

@@ -30,7 +30,11 @@ NAMES = {  # how an ablation's name begins, and the name of the part
 def lines(kept: Mapping[str, Any]) -> Iterator[str]:
     """Yields two lines for each set that was measured."""
     for key, about in SETS.items():
-        rows = {name: row for name, row in kept.get(key, {"rows": {}})["rows"].items() if "changed" in row}
+        rows = {
+            name: row
+            for name, row in kept.get(key, {"rows": {}})["rows"].items()
+            if "changed" in row and not name.startswith("look-up")
+        }
         worth = sorted(rows, key=lambda name: -rows[name]["worth"])
         told = [_told(name, rows[name]) for name in worth[:LARGEST] if rows[name]["worth"] > 0]
         same = [_part(name) for name in worth if not rows[name]["changed"]]

@@ -35,9 +35,6 @@ _MOST_REASONS = 5
     help="JSONL of {name, description}: all tools. For utterances a JSON list of {id, description}.",
 )
 @click.option(
-    "--ablate", multiple=True, metavar="NAME", help="Leave out one part, too; may be repeated; `all` for every one."
-)
-@click.option(
     "--samples",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write the scores of each item here, as JSONL.",
@@ -55,7 +52,6 @@ def evaluate(
     task_set: Path,
     backend: str | None,
     catalogue: Path | None,
-    ablate: tuple[str, ...],
     samples: Path | None,
     limit: int | None,
     **of_utterances: Any,
@@ -72,13 +68,8 @@ def evaluate(
     --cross-domain or --no-learning says otherwise, and rows go to the view evaluations_utterances.
 
     \b
-    Ablations: gamma flat, gamma shuffled, no pairs, no edges, no similar cases, no procedure,
-    no trained model, untrained Intention, no routing, constant Intention, other context, no critical tasks,
-    no composition.
-
-    \b
     Example:
-      opus evaluate requests.jsonl --ablate "no edges" --ablate "gamma shuffled"
+      opus evaluate requests.jsonl
       opus query evaluations
       opus evaluate utterances.jsonl --catalogue activities.json
       opus query utterance_scores
@@ -86,7 +77,7 @@ def evaluate(
     from opus_pipelines.quality.utterances import is_utterances
 
     if is_utterances(task_set):
-        _refuse({"--ablate": ablate, "--samples": samples}, "are of workflows, not of flows")
+        _refuse({"--samples": samples}, "are of workflows, not of flows")
         _evaluate_utterances(options, task_set, catalogue, limit, of_utterances | {"backend": backend})
         return
     given = {f"--{name.replace('_', '-')}": value for name, value in of_utterances.items()}
@@ -94,17 +85,13 @@ def evaluate(
     from opus_pipelines.core.schemas import EVALUATION_ITEMS
     from opus_pipelines.quality.evaluate import evaluate as run
     from opus_pipelines.quality.score_rows import publish
-    from opus_pipelines.quality.systems import ABLATIONS, applies
     from opus_pipelines.quality.task_set import read_task_set
 
-    if strange := sorted(set(ablate) - {"all", *ABLATIONS}):
-        raise click.UsageError(f"no ablation {strange[0]!r}; there are: {', '.join(ABLATIONS)}, all")
     items = _limited(read_task_set(task_set, catalogue), limit)
     show.left_out(items.rejected)
     settings = options.settings(**({"generation__lwm_backend": backend} if backend else {}))
     context = context_of(settings)
-    names = [n for n in ABLATIONS if ("all" in ablate or n in ablate) and applies(n, context.model)]
-    evaluation = run(items, context, names, _progress())
+    evaluation = run(items, context, _progress())
     publish(options.lake(), EVALUATION_ITEMS, evaluation)
     if samples is not None:
         from opus_pipelines.quality.evaluate import item_samples
@@ -208,7 +195,7 @@ def context_of(settings: Settings) -> "GenerationContext":
 
 
 def _print(evaluation: "Evaluation", task_set: "TaskSet") -> None:
-    from opus_pipelines.quality.evaluate import COMPARED, SHOWN_OF_ITEMS, areas, changed, differences
+    from opus_pipelines.quality.evaluate import COMPARED, SHOWN_OF_ITEMS, areas, differences
     from opus_pipelines.quality.score_rows import means
     from opus_pipelines.workflow.metrics.opus_metrics import AXES
 
@@ -229,18 +216,14 @@ def _print(evaluation: "Evaluation", task_set: "TaskSet") -> None:
         table,
         "The Opus paper's metrics; steps match by their texts, and the largest area is 1",
     )
-    paired, shares = {score: differences(rows, score) for score in COMPARED}, changed(rows)
+    paired = {score: differences(rows, score) for score in COMPARED}
     table = [
-        (
-            s,
-            *(_cell(paired[score].get(s), signed=True) for score in COMPARED),
-            f"{shares[s]:.2f}" if s in shares else "",
-        )
+        (s, *(_cell(paired[score].get(s), signed=True) for score in COMPARED))
         for s in systems[1:]
         if not s.startswith(("floor", "ceiling"))
     ]
     show.table(
-        ("whole system minus", *COMPARED, "changed plans"),
+        ("whole system minus", *COMPARED),
         table,
         "Paired differences; an interval that holds 0 shows nothing",
     )

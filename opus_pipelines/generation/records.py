@@ -69,7 +69,7 @@ class ContractTerms:
 
 
 class Part(StrEnum):
-    """A part of generation that an evaluation may leave out, to measure what it is worth (`quality.systems`)."""
+    """A part of generation that an evaluation may leave out, to measure what it is worth (benchmarks/ablations.py)."""
 
     SIMILAR_CASES = "similar cases"
     PROCEDURE = "procedure"

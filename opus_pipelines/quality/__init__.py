@@ -1,4 +1,4 @@
-"""How good workflows and flows are on a task set: scores beside simple controls, and what each part is worth.
+"""How good workflows and flows are on a task set: scores beside simple controls.
 
 In: a task set (requests with reference workflows) and a snapshot, utterances with reference flows, or requirements of a
 platform. Out: rows by system and item of `evaluations/…`, and means with bootstrap intervals. Doors:

@@ -1,4 +1,4 @@
-"""Evaluates a backend on a task set: the whole system, ablations and controls, scored item by item.
+"""Evaluates a backend on a task set: the whole system and controls, scored item by item.
 
 task set -> intakes -> plans of every system -> scores by item -> evaluations/items -> means with intervals
 """
@@ -7,7 +7,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from opus_pipelines.core.versions import versions_of
 from opus_pipelines.generation.records import GenerationContext
 from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.quality.score_rows import Evaluation, Mean, Row, by_system
-from opus_pipelines.quality.systems import ABLATIONS, NO_ABLATION, Prediction, controls, predict
+from opus_pipelines.quality.systems import WHOLE, Prediction, controls, predict
 from opus_pipelines.quality.task_set import Item, TaskSet
 from opus_pipelines.workflow.metrics.opus_metrics import AXES, MAX_AREA, area_of, opus_metrics
 from opus_pipelines.workflow.metrics.plan_scores import Plan, drawn_means, graph_edit_distance, plan_scores
@@ -105,13 +104,11 @@ COMPARED = ("node_f1", "link_f1")
 def evaluate(
     task_set: TaskSet,
     context: GenerationContext,
-    ablations: Sequence[str] = (),
     report: _Report = lambda name, n, of: None,
 ) -> Evaluation:
-    """Returns the rows of the whole system, of each ablation and of the controls on a task set.
+    """Returns the rows of the whole system and of the controls on a task set.
 
-    `report` is called with the name of a system, the items done and their number. Raises KeyError for an ablation that
-    does not exist.
+    `report` is called with the name of a system, the items done and their number.
     """
     items, vectors = task_set.items, TextVectors(context.encoder)
     identity = digest(
@@ -121,7 +118,6 @@ def evaluate(
         context.model.version,
         versions_of("result"),
         context.settings.model_dump_json(exclude={"paths"}),
-        list(ablations),
     )
     identifier = make_id("v", identity)
     head = {
@@ -130,11 +126,8 @@ def evaluate(
         "snapshot": context.index.snapshot.id,
         "model_version": context.model.version,
     }
-    rows: list[Row] = []
-    for ablation in (NO_ABLATION, *(ABLATIONS[name] for name in ablations)):
-        role = "system" if ablation is NO_ABLATION else "ablation"
-        made = predict(items, context, ablation, partial(report, ablation.name))
-        rows += _rows(head | {"system": ablation.name, "role": role}, items, made, vectors)
+    made = predict(items, context, partial(report, WHOLE))
+    rows = _rows(head | {"system": WHOLE, "role": "system"}, items, made, vectors)
     for name, made in controls(items, context).items():
         role = "control" if name.startswith("control") else "bound"
         rows += _rows(head | {"system": name, "role": role}, items, made, vectors)
@@ -153,7 +146,7 @@ def _rows(head: Row, items: Sequence[Item], predictions: Sequence[Prediction], v
 
 def item_samples(task_set: TaskSet, rows: Sequence[Row]) -> list[str]:
     """Returns the whole system's scores by item as the lines of a file for `benchmarks/errors.py`."""
-    own = {row["item"]: row for row in by_system(rows)[NO_ABLATION.name]}
+    own = {row["item"]: row for row in by_system(rows)[WHOLE]}
     lines = []
     for item in task_set.items:
         row = own[item.id]
@@ -178,23 +171,12 @@ def areas(rows: Sequence[Row]) -> dict[str, Mean]:
 def differences(rows: Sequence[Row], score: str) -> dict[str, Mean]:
     """Returns for each other system the mean of the whole system's score minus its own, item by item."""
     systems = by_system(rows)
-    whole = {row["item"]: row for row in systems[NO_ABLATION.name]}
+    whole = {row["item"]: row for row in systems[WHOLE]}
     found: dict[str, Mean] = {}
     for system, own in systems.items():
-        pairs = [(whole[row["item"]], row) for row in own if system != NO_ABLATION.name]
+        pairs = [(whole[row["item"]], row) for row in own if system != WHOLE]
         pairs = [(a, b) for a, b in pairs if a[score] is not None and b[score] is not None]
         if pairs:
             values = [float(a[score]) - float(b[score]) for a, b in pairs]
             found[system] = Mean.of(values, [a["item_group"] for a, _ in pairs])
     return found
-
-
-def changed(rows: Sequence[Row]) -> dict[str, float]:
-    """Returns for each ablation the share of items whose plan differs from that of the whole system."""
-    systems = by_system(rows)
-    whole = {row["item"]: row["steps"] for row in systems[NO_ABLATION.name]}
-    return {
-        system: fmean(float(row["steps"] != whole[row["item"]]) for row in own)
-        for system, own in systems.items()
-        if own[0]["role"] == "ablation"
-    }

@@ -72,7 +72,6 @@ def test_utterances_are_evaluated_into_the_lake(tmp_path: Path, capfd: pytest.Ca
         ["cross domain", "flow writer", "linear", "2", "1.0"],
     ]
     assert main([*lake, *given, "--cross-domain", "--no-learning"]) == 2
-    assert main([*lake, *given, "--ablate", "no edges"]) == 2
     assert main([*lake, "evaluate", str(catalogue), "--no-learning"]) == 2
 
 

@@ -1,4 +1,4 @@
-"""An evaluation on the sample's snapshot: rows, controls, bounds, ablations, the command and its view."""
+"""An evaluation on the sample's snapshot: rows, controls, bounds, the command and its view."""
 
 import json
 from dataclasses import replace
@@ -15,7 +15,7 @@ from opus_pipelines.language.embedding.encoder import TextEncoder
 from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.lwm.interface import LwmRequest, TaskSequence
 from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
-from opus_pipelines.quality.evaluate import TextVectors, changed, differences, evaluate, item_scores
+from opus_pipelines.quality.evaluate import TextVectors, differences, evaluate, item_scores
 from opus_pipelines.quality.score_rows import means
 from opus_pipelines.quality.systems import predict
 from opus_pipelines.quality.task_set import Item, TaskSet, read_task_set
@@ -55,7 +55,7 @@ def task_set_file(context: GenerationContext, tmp_path_factory: pytest.TempPathF
 
 
 def test_the_whole_system_stands_between_floor_and_ceiling(context: GenerationContext, task_set_file: Path) -> None:
-    evaluation = evaluate(read_task_set(task_set_file), context, ["no edges", "constant Intention", "no similar cases"])
+    evaluation = evaluate(read_task_set(task_set_file), context)
     node = means(evaluation.rows, "node_f1")
     assert node["ceiling: gold"].mean == 1.0
     assert node["floor: another item's gold"].mean < node["whole system"].mean < 1.0
@@ -63,9 +63,8 @@ def test_the_whole_system_stands_between_floor_and_ceiling(context: GenerationCo
     assert "space" in evaluation.rows[4]["reason"]
     assert evaluation.rows[4]["steps"] == []
     assert evaluation.rows[4]["node_f1"] == 0.0
-    assert set(changed(evaluation.rows)) == {"no edges", "constant Intention", "no similar cases"}
     assert differences(evaluation.rows, "node_f1")["ceiling: gold"].mean == pytest.approx(node["whole system"].mean - 1)
-    again = evaluate(read_task_set(task_set_file), context, ["no edges", "constant Intention", "no similar cases"])
+    again = evaluate(read_task_set(task_set_file), context)
     assert (again.id, again.rows) == (evaluation.id, evaluation.rows)
 
 
@@ -124,17 +123,15 @@ def test_the_command_prints_a_table_and_its_rows_are_a_view(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     lake = ["--lake", str(sample_lake.root)]
-    assert main([*lake, "evaluate", str(task_set_file), "--ablate", "no edges", "--limit", "3"]) == 0
+    assert main([*lake, "evaluate", str(task_set_file), "--limit", "3"]) == 0
     shown = capsys.readouterr()
     assert "cases.jsonl: 3 items" in shown.out
     assert "control: nearest case" in shown.out
     sql = "SELECT system, count(*) AS n FROM evaluations_items WHERE task_set = 'cases.jsonl' GROUP BY 1 ORDER BY 1"
     assert main([*lake, "query", sql, "--format", "json"]) == 0
     rows = {row["system"]: row["n"] for row in json.loads(capsys.readouterr().out)}
-    assert rows["whole system"] == rows["no edges"] == rows["ceiling: gold"] == 3
+    assert rows["whole system"] == rows["ceiling: gold"] == 3
     assert main([*lake, "query", "evaluations", "--format", "csv"]) == 0
     assert capsys.readouterr().out.splitlines()[1].split(",")[1:5] == ["cases.jsonl", "whole system", "system", "3"]
-    assert main([*lake, "evaluate", str(task_set_file), "--ablate", "everything"]) == 2
-    assert "gamma shuffled" in capsys.readouterr().err
     assert main(["--lake", str(tmp_path / "none"), "evaluate", str(task_set_file)]) == 1
     assert "opus rebuild" in capsys.readouterr().err

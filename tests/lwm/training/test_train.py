@@ -8,6 +8,7 @@ import dagster as dg
 import pytest
 
 from assets.training import train_pointer
+from benchmarks.ablations import ABLATIONS
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.settings import Encoder as EncoderSettings
@@ -25,7 +26,7 @@ from opus_pipelines.lwm.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.lwm.training.tracking import Tracking
 from opus_pipelines.lwm.training.train import Trained, TrainingOptions, train
 from opus_pipelines.quality.evaluate import TextVectors, item_scores
-from opus_pipelines.quality.systems import ABLATIONS, predict
+from opus_pipelines.quality.systems import predict
 from opus_pipelines.quality.task_set import Item
 from opus_pipelines.wkg.snapshot import Snapshot
 from opus_pipelines.workflow.metrics.plan_scores import Plan
@@ -126,8 +127,8 @@ def test_without_similar_cases_the_encoder_says_what_has_to_be_done(
     item = Item("one", described or title or "", Plan(tuple(dict.fromkeys(case.task_keys))), industry=industry)
 
     def node_f1(without: str) -> float:
-        changed = ABLATIONS[without].context(context)
-        (made,) = predict([item], changed, ABLATIONS["no similar cases"])
+        changed = ABLATIONS["no similar cases"].context(ABLATIONS[without].context(context))
+        (made,) = predict([item], changed)
         return float(item_scores(made.plan, item, TextVectors(cached))["node_f1"] or 0.0)
 
     trained_f1, untrained_f1 = node_f1("no composition"), node_f1("untrained Intention")

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from benchmarks.ablations import ABLATIONS, applies, flat, other_context, shuffled, without_shifts
 from opus_pipelines.core.ids import digest
 from opus_pipelines.intakes.elements import Element
 from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.lwm.pointer_backend import PointerBackend
-from opus_pipelines.quality.systems import ABLATIONS, applies, flat, other_context, shuffled, without_shifts
 from opus_pipelines.wkg.graph import Edge, PairShift, Task, WorkGraph
 from opus_pipelines.workflow.metrics.plan_scores import interval
 
