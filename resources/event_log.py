@@ -49,6 +49,7 @@ class _Files:
 
     engines: dict[str, Engine] = field(default_factory=dict)
     tables: set[str] = field(default_factory=set)  # of the index, that were found there
+    partitions: set[tuple[str, str]] = field(default_factory=set)  # that were found there: a run asks a hundred times
     run: str = ""  # the file of the run that is recorded now
     empty: bytes | None = None  # the content of a run's file without events
 
@@ -105,6 +106,12 @@ class _KeptEvents(SqliteEventLogStorage):
         if table_name not in found and inspect(self.files.engine(index)).has_table(table_name):
             found.add(table_name)
         return table_name in found
+
+    def has_dynamic_partition(self, partitions_def_name: str, partition_key: str) -> bool:
+        asked, found = (partitions_def_name, partition_key), self.files.partitions
+        if asked not in found and super().has_dynamic_partition(*asked):
+            found.add(asked)
+        return asked in found
 
     def _prepare(self, shard: str, name: str) -> None:
         """Makes the tables of a file as Dagster does; those of a later run by a copy of the first one's."""

@@ -98,7 +98,7 @@ def night(tmp_path: Path) -> Callable[[Callable[[int], Sources], int], float]:
 @pytest.mark.parametrize(
     ("shape", "small", "large"),
     [
-        (activities, 1_300, 5_000),
+        (activities, 5_000, 50_000),
         (steps_of_a_case, 10_000, 100_000),
         (sources, 100, 1_000),
         (clients, 100, 1_000),

@@ -166,7 +166,7 @@ class Column:
     @cached_property
     def filled(self) -> list[str]:
         """Returns the values that are not empty, without surrounding blanks."""
-        return [value.strip() for value in self.values if value.strip()]
+        return [stripped for value in self.values if (stripped := value.strip())]
 
     @cached_property
     def counts(self) -> Counter[str]:
@@ -316,7 +316,9 @@ def _parquet(path: Path) -> TableSample:
 
 def _told(values: Iterable[str]) -> tuple[str, ...]:
     """Returns the values, with "" for those that say nothing."""
-    return tuple("" if says_nothing(value) else value for value in values)
+    written = tuple(values)
+    nothing = {value for value in set(written) if says_nothing(value)} - {""}
+    return tuple("" if value in nothing else value for value in written) if nothing else written
 
 
 def _text(value: object) -> str:
@@ -399,12 +401,13 @@ def _times_of(values: Sequence[str], day_first_usual: bool) -> TimeValues:
     if ambiguous:
         chosen = _formats(ambiguous, _DAY_FIRST_FULL if day_first_usual else _MONTH_FIRST_FULL)
         formats, guessed = list(chosen), list(chosen)
-    others = [value for value in left if value not in set(ambiguous)]
+    apart = frozenset(ambiguous)
+    others = [value for value in left if value not in apart]
     two_digits = _two_digit_years(others, day_first_usual if shown is None else shown)
     formats += _formats(others, (*two_digits, *_NEUTRAL))
-    still = _unread(values, TimeParser("UTC", formats, shown))
+    still = frozenset(_unread(values, TimeParser("UTC", formats, shown)))
     readable = 1 - len(still) / len(values)
-    zoned = not _unread([value for value in values if value not in set(still)], TimeParser(None, formats, shown))
+    zoned = not _unread([value for value in values if value not in still], TimeParser(None, formats, shown))
     return TimeValues(readable, tuple(formats), tuple(guessed), zoned, mixed_times(values))
 
 
