@@ -152,7 +152,9 @@ class Proximity:
             max_samples=min(MOST_FIT, len(training)),
             random_state=_SEED,
             n_jobs=1,
-        ).fit(matrix[training], targets, sample_weight=weights[training])
+        ).fit(
+            matrix[training], targets.squeeze(1) if targets.shape[1] == 1 else targets, sample_weight=weights[training]
+        )
         self._leaves = self._forest.apply(matrix)
         self._of_leaf = [Counter(self._leaves[:, tree].tolist()) for tree in range(TREES)]
         self._kept: dict[bytes, np.ndarray] = {}

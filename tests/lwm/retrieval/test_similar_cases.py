@@ -18,6 +18,7 @@ from opus_pipelines.language.embedding.index import RowSearch
 from opus_pipelines.lwm.retrieval.similar_cases import (
     Features,
     IndustryCases,
+    Proximity,
     StartOutcomes,
     amounts_in,
     is_amount_name,
@@ -201,6 +202,12 @@ def test_attributes_of_every_odd_shape_become_finite_numbers() -> None:
     ]
     assert np.isfinite(made.of_cases(odd, [None] * len(odd))).all()
     assert Features.of([{"same": "x"}] * 5).known == frozenset()
+
+
+def test_a_history_whose_cases_all_do_the_same_gives_weights_and_no_warning() -> None:
+    history = [{"amount": str(n)} for n in range(20)]
+    found = Proximity(history, [None] * 20, [frozenset(("a",))] * 20, Features.of(history))
+    assert found.weights({"amount": "3"}, None).sum() == pytest.approx(1)
 
 
 def test_where_the_latest_cases_still_run_what_they_are_expected_to_do_is_no_change_of_the_work() -> None:
