@@ -277,6 +277,8 @@ def find_columns(
         case = roles.get("case") or next(iter(_best(case_scores(sample, free))), None)
         life_cycle = find_life_cycle(sample, roles | {"case": case}, times) if case else None
         roles |= {"transition": life_cycle.column} if life_cycle else {}
+    if "activity" not in roles:
+        _refuse_pairs(sample, times)
     try:
         _case_and_activity(sample, roles, times, {before} - {None})
     except InputError:
@@ -341,25 +343,30 @@ def _rounded(name: str, value: str) -> str:
     )
 
 
+def _refuse_pairs(sample: TableSample, times: Collection[str]) -> None:
+    """Raises InputError where each row is a pair of activities, of which the table counts how often they follow."""
+    columns = {name: column for name, column in sample.columns.items() if name not in times and column.counts}
+    named = [name for name in columns if names_role(name, "activity") or lettered_words(columns[name])]
+    for one, other in pairwise(named):
+        values, others = columns[one].counts.keys(), columns[other].counts.keys()
+        pairs = set(zip(columns[one].values, columns[other].values, strict=True))
+        if len(values) > 2 and 2 * len(values & others) > len(values | others) and len(pairs) == sample.rows:
+            raise InputError(
+                f"each row is a pair of activities, {one!r} and {other!r}, that follow each other: a count of steps "
+                "and no log; export each step with its case and its time"
+            )
+
+
 def _no_log(sample: TableSample, times: Collection[str]) -> str | None:
     """Returns why a table in which no column is found to be the case or the activity is no log, where it is known.
 
-    Its ids were rounded, or each row is a pair of activities with a count, or the present state of one case.
+    Its ids were rounded, or each event stands in several rows, or each row is the present state of one case.
     """
     columns = {name: column for name, column in sample.columns.items() if name not in times and column.counts}
     for name, column in columns.items():
         value = next(iter(column.counts))
         if _share_in(column, _ROUNDED_ID) >= MOSTLY and (names_role(name, "case") or names_number(name)):
             return _rounded(name, value)
-    named = [n for n in columns if names_role(n, "activity") or lettered_words(columns[n])]
-    for one, other in pairwise(named):
-        values, others = columns[one].counts.keys(), columns[other].counts.keys()
-        pairs = set(zip(columns[one].values, columns[other].values, strict=True))
-        if len(values) > 2 and 2 * len(values & others) > len(values | others) and len(pairs) == sample.rows:
-            return (
-                f"each row is a pair of activities, {one!r} and {other!r}, that follow each other: a count of steps "
-                "and no log; export each step with its case and its time"
-            )
     unique = [name for name, column in columns.items() if len(column.counts) == sample.rows]
     ids = [name for name in unique if names_role(name, "case") or names_number(name)]
     kinds = activity_scores(sample, list(columns))
