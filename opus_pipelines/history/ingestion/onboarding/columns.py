@@ -652,6 +652,8 @@ def _told(cases: Sequence[Sequence[int]], values: Sequence[str]) -> float:
     for before, after in pairs[0]:
         followers.setdefault(before, Counter())[after] += 1
         overall[after] += 1
+    if not overall:
+        return 0.0
     tried = pairs[1] or pairs[0]
     usual = overall.most_common(1)[0][0]
     by_chance = sum(after == usual for _, after in tried) / len(tried)

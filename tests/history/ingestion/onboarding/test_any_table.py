@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from opus_pipelines.core.errors import InputError
@@ -78,6 +78,7 @@ def tables(draw: Any) -> bytes:
 
 @pytest.mark.long
 @settings(max_examples=60, deadline=None)
+@example(b"case_id,activity,timestamp,Fall,concept:name\n" + b"1,Check,2024-01-02 03:04,,\n" * 2)
 @given(tables())
 def test_any_table_is_proposed_or_refused_in_words(content: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
