@@ -18,9 +18,9 @@ ALGORITHM_VERSIONS: dict[str, int] = {
     "mining": 4,  # the aggregates of one source: the SQL in sql/wkg, cases, evidence of activities
     # aggregates of all sources to the snapshot: estimates, drift in time, graph metrics, critical tasks, procedures
     "wkg": 7,
-    "requirements": 9,  # documents to Intention, goals, rules and constraints (generation/intentions)
+    "requirements": 10,  # documents to Intention, goals, rules and constraints (generation/intentions)
     # routing, similar cases, critical tasks of the intake, SWKG (generation/neighbours, generation/subgraph_*)
-    "retrieval": 27,
+    "retrieval": 28,
     "lwm": 5,  # the history backend of the Large Work Model (generation/sequences); part of the model version
     # Workflow Graph, search, reviews, evaluation, ranking, confidence (generation/wfg_*, workflows/optimized)
     "planning": 16,

@@ -30,6 +30,7 @@ from opus_pipelines.wkg.graph import WorkGraph
 
 PROCEDURE = "procedure"  # the source of a sequence with what a procedure demands
 ONLY_BEHIND = 0.95  # share of the cases with a step that did another one before it, from which it falls with that one
+NOT_LISTED = "the request lists the steps that it wants, and this one is not among them"
 MOSTLY = 0.5  # share of the similar cases from which they mostly did something
 
 
@@ -66,7 +67,10 @@ class Bound:
             for task, n in done.items()
             if n and any(counts.before.get((end, task), 0) >= ONLY_BEHIND * n for end in ends)
         }
-        return self.forbidden | (behind - self.demanded)
+        onward = set(self.demanded)  # the work goes on behind another step
+        while later := {then for first, then in self.order if first in onward} - onward - self.forbidden:
+            onward |= later
+        return self.forbidden | (behind - self.demanded - onward)
 
     def critical(self, groups: Iterable[frozenset[str]], counts: IndustryCounts) -> list[frozenset[str]]:
         """Returns the groups of critical tasks with what is demanded, and without what is ruled out."""
@@ -119,9 +123,22 @@ def bound_rules(
         ),
     ]
     kept = [r for r in found if not (r.is_usual_only and _is_otherwise(r, cases, shares, needed))]
+    kept += _beyond_the_list(wanted, kept, sorted(t for t in titles if shares.get(t) or t in needed))
     if intake.gain_usd is not None:  # the Reward decides in which order
         kept = [rule for rule in kept if rule.held != LISTED]
     return Bound(tuple(_without_contradictions(kept)))
+
+
+def _beyond_the_list(wanted: Sequence[NamedRule], rules: Sequence[NamedRule], done: Sequence[str]) -> list[NamedRule]:
+    """Returns rules against the steps that a request does not list, where it lists those that it wants.
+
+    What a procedure demands for the request stays.
+    """
+    order = next((rule for rule in wanted if rule.kind == "before"), None)
+    if order is None:
+        return []
+    asked = {t for rule in wanted for t in rule.tasks} | {r.tasks[0] for r in rules if r.kind == "must_contain"}
+    return [replace(order, kind="must_not_contain", tasks=(t,), held=NOT_LISTED) for t in done if t not in asked]
 
 
 def _is_otherwise(

@@ -5,18 +5,21 @@ for another process is told, and the rest is planned. The rules are this project
 `language.reading` has tables of.
 """
 
+import contextlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 
 from opus_pipelines.intakes.elements import PROCEDURAL, Element, foreign_reason
 from opus_pipelines.intakes.requirements.rules import Sentence, sentences_of, split_sentences
-from opus_pipelines.language.grammar.figures import figure_of, hours, with_tokens
+from opus_pipelines.language.grammar.figures import MONTHS, figure_of, hours, with_tokens
 from opus_pipelines.language.reading.languages import (
     ENGLISH,
     Language,
     forms_within,
     gloss,
+    has_form,
     language_of,
     tables_of,
     translated_parts,
@@ -26,19 +29,53 @@ from opus_pipelines.language.word_stems import stem
 from opus_pipelines.lwm.retrieval.similar_cases import amounts_in
 
 _LEADING = re.compile(
-    r"^(?:the|any|its|an?|der|die|das|den|dem|eine?[nrms]?|ohne|angabe de[rs]|le|la|les|l.|une?|sans|het|de|een|zonder|"
-    r"el|los|las|una?|sin)\s+",
+    r"^(?:without|the|any|its|an?|der|die|das|den|dem|eine?[nrms]?|ohne|angabe de[rs]|le|la|les|l.|une?|sans|het|de|"
+    r"een|zonder|el|los|las|una?|sin)\s+",
     re.I,
 )
 _RELATIVE = re.compile(r",|\s(?:that|which|who|der|die|das|qui|que|dat|die)\s", re.I)
 _WITH = re.compile(r"^\s*(?:with|mit|avec|met|con)\s+", re.I)
+_WANTS = re.compile(
+    r"\b(?:must|needs?|has to|have to|please|should|want(?:s|ed)?|expect\w*|require\w*|unless|deadline|settled|due)\b",
+    re.I,
+)
 _WANTED_WITHIN = re.compile(
-    r"\b(?:must|needs?|has to|have to|please|should|want|expect|require)\b.*\bwithin (?P<time>[\w ,.-]+)", re.I
+    rf"{_WANTS.pattern}.*?\b(?:within (?P<within>[\w ,.-]+)|(?P<from_now>(?:\w+ ){{1,3}}hours?) from now)", re.I
+)
+_WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_MONTH = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+_DAY = re.compile(rf"(?P<day>\d{{1,2}})(?:st|nd|rd|th)? (?:of )?(?P<month>(?:{_MONTH})[a-z]*)", re.I)
+_BY = re.compile(
+    rf"\b(?:by|until|before|not later than) (?:the |this )?(?:\d{{1,2}}(?:st|nd|rd|th)? (?:of )?(?:{_MONTH})[a-z]*|"
+    rf"end of (?:the|this) (?:day|week|month)|(?:coming |next )?{_WEEKDAY}|tomorrow|today|tonight|noon|midnight|"
+    r"\d{1,2}[:.]\d{2})",
+    re.I,
+)
+_MOST_HOURS = tuple(
+    (re.compile(cue, re.I), 24.0 * days)
+    for cue, days in (
+        ("month", 31),
+        ("week", 7),
+        (_WEEKDAY, 7),
+        ("tomorrow", 2),
+        (r"today|tonight|noon|midnight|day$|\d[:.]\d{2}", 1),
+    )
+)
+_DATE = re.compile(
+    rf"\b(?P<y>20\d\d)-(?P<m>\d\d)-(?P<d>\d\d)|"
+    rf"\b(?P<d2>\d{{1,2}})(?:st|nd|rd|th)? (?P<month>{_MONTH})[a-z]* (?P<y2>20\d\d)",
+    re.I,
 )
 _ITEM = re.compile(r"^\s*(?:\d{1,2}[.)]|[-*•])\s+\S")
 _IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{2,4}){3,8}\b")
 _NUMBERED = re.compile(r"\b(?:number|plate|code|reference|account|centre|center|id)\b", re.I)
+_ASKS_WHICH = re.compile(r"(?:where|who|what|which)\b", re.I)
+_LETTER = re.compile(r"\b(?:letter|e-?mail)\b", re.I)
+_FIRST_PERSON = re.compile(r"\b(?:I|we|my|our|me|us)\b", re.I)
+_OF = re.compile(r"\s(?:of|des|der|von|du|de|del|van)\s", re.I)
+SIGNATURE = 3  # words of a greeting or a signature
 ASKED_WITHIN = 5  # words behind an asking word in which a topic of one word is asked for
+LONG_TOPIC, MOST_OF_TOPIC = 3, 0.7  # words of a long topic; share of them that a request has which asks for it
 MOST_WORDS = 12  # of the topics that a sentence leaves to another process
 _PLAIN_STEMS = frozenset(("number", "name", "date", "refer", "valid"))  # of a datum, which any request has
 
@@ -91,30 +128,59 @@ def _lacking(sentence: Sentence, following: Sentence | None, request: str, langu
     What a request must name ("the application that fails") is missing where it names nothing, and tells of a fault
     without a subject ("it does not work").
     """
-    match = next((m for pattern in language.lacking if (m := pattern.search(sentence.text))), None)
-    if match is not None and language.has("stops", sentence.text[match.end("what") :]):
-        wanted = [item for part in _items(match["what"], language) if (item := _without_leading(part.strip()))]
-        missing = [item for item in wanted if not _is_stated(item, request, language.code)]
-        is_either = any(word in match.groupdict().get("how", "").lower() for word in ("neither", "weder"))
-        return missing if not is_either or len(missing) == len(wanted) else []
+    for pattern in language.lacking:
+        match = pattern.search(sentence.text)
+        if match is not None and (missing := _missing_of(match, request, language)):
+            return missing
     named = language.cues["named"].search(sentence.text)
     behind = f"{sentence.text[named.end() :]} {following.text if following else ''}" if named else ""
-    if named is None or not language.has("stops", behind) or _names_something(request):
+    if named is None or not language.has("stops", behind):
+        return []
+    items = [_without_leading(item.strip()) for item in _items(named["what"], language)]
+    if unstated := [item for item in items if item and not _is_stated(item, request, language.code)]:
+        return unstated
+    if _names_something(request):
         return []
     return [_RELATIVE.split(named["what"])[0].strip()]
 
 
-def _names_something(request: str) -> bool:
-    """Tells whether a request has a name, or does not only say that it does not work.
+def _missing_of(match: re.Match[str], request: str, language: Language) -> list[str]:
+    """Returns the data that a clause asks for and a request lacks, where nothing is done without them."""
+    said = match.groupdict()
+    if _LETTER.search(match.string[: match.start("what")]) and not _FIRST_PERSON.search(request):
+        return []  # a report or a form is no letter
+    if not said.get("stop") and not language.has("stops", match.string[match.end("what") :]):
+        return []
+    if _ASKS_WHICH.match(match["what"]):
+        return [match["what"].strip()] if _tells_none(match["what"], request, language) else []
+    wanted = [item for part in _items(match["what"], language) if (item := _without_leading(part.strip()))]
+    missing = [item for item in wanted if not _is_stated(item, request, language.code)]
+    is_either = any(word in (said.get("how") or "").lower() for word in ("neither", "weder"))
+    return missing if not is_either or len(missing) == len(wanted) else []
 
-    A name is a word with a digit, or one with a capital inside a sentence.
-    """
+
+def _names_something(request: str) -> bool:
+    """Tells whether a request has a name, or does not only say that it does not work."""
     language = tables_of(language_of(request))
     lines = [line for line in request.splitlines() if not language.header.match(line)]
-    if not language.has("vague", "\n".join(lines)):
-        return True
+    return not language.has("vague", "\n".join(lines)) or _has_name(lines, language)
+
+
+def _tells_none(wanted: str, request: str, language: Language) -> bool:
+    """Tells whether a request has no name, and none of the things that a question "where (room or floor)" lists."""
+    of_request = tables_of(language_of(request))
+    lines = [line for line in request.splitlines() if not of_request.header.match(line)]
+    present = word_forms(request, of_request.code)
+    listed = [word for item in _items(wanted, language) for word in word_forms(item, language.code)]
+    return not _has_name(lines, of_request) and not any(has_form(word, present) for word in listed)
+
+
+def _has_name(lines: Iterable[str], language: Language) -> bool:
+    """Tells whether a sentence of more than a few words has a name: a word with a digit, or with a capital inside."""
     for _, sentence in (pair for line in lines for pair in split_sentences(line)):
         words = re.findall(r"[\w-]+", sentence)
+        if len(words) <= SIGNATURE:
+            continue
         if any(re.search(r"\d", word) for word in words):
             return True
         if any(w[0].isupper() and len(w) > 1 and w.casefold() not in language.empty for w in words[1:]):
@@ -143,13 +209,13 @@ def _is_stated(datum: str, text: str, code: str) -> bool:
     said = f"{datum} {gloss(datum, code)}".lower()
     if "iban" in said:
         return bool(_IBAN.search(text))
-    if re.search(r"\b(?:amount|sum|price)\b", said):
+    if re.search(r"\b(?:amount|sum|price|value)\b", said):
         return bool(amounts_in(text))
     if not _NUMBERED.search(said):
         return True
-    words = word_forms(datum, code)
-    words = tuple(word for word in words if not word & _PLAIN_STEMS) or words
-    lines = [line for line in re.split(r"\n|(?<=[.!?])\s", text) if re.search(r"\d", line)]
+    telling = ([w for w in word_forms(part, code) if not w & _PLAIN_STEMS] for part in (_OF.split(datum)[0], datum))
+    words = next(filter(None, telling), None) or word_forms(datum, code)
+    lines = [s for line in text.splitlines() for _, s in split_sentences(line) if re.search(r"\d", s)]
     of_text = language_of(text) or ENGLISH
     return any(forms_within(words, word_forms(line, of_text)) for line in lines)
 
@@ -161,13 +227,15 @@ def elsewhere(elements: Sequence[Element]) -> Elsewhere | None:
     of_request = tables_of(language_of(inputs))
     items = [line for line in lines if _ITEM.match(line)]
     asking = list(_asking(lines, of_request))
+    lead = ""
     for element, sentence, following in _with_next(elements):
         language = tables_of(language_of(element.text or ""))
-        what = _left_out(sentence, following, language)
+        what = _left_out(sentence, following, language) or _of_excluded_section(sentence, lead, language)
+        lead = sentence.text if sentence.text.endswith(":") else lead if sentence.shape == "item" else ""
         if not what or len(what.split()) > MOST_WORDS:
             continue
         for topic in (_WITH.sub("", item) for item in _items(what, language)):
-            own = [text for text in asking if _asks_for(topic, language, text, of_request)]
+            own = [text for text in asking if _asks_for(topic, language, text, of_request, inputs)]
             if own:
                 is_whole = (
                     all(_asks_for(topic, language, item, of_request) for item in items)
@@ -184,12 +252,23 @@ def _left_out(sentence: Sentence, following: Sentence | None, language: Language
 
     The sentence behind it in its paragraph may say that nothing is recorded for it.
     """
+    if sentence.shape == "row" and language.has("not_opened", sentence.text):
+        return language.cues["wanting"].sub("", sentence.text.split(" | ")[0]).strip()
     text = f"{sentence.text} {following.text}" if following else sentence.text
     match = language.cues["elsewhere"].search(text)
     if match is not None and match.start() < len(sentence.text):
         return text[: match.start()].strip()
     match = language.cues["elsewhere_behind"].search(sentence.text)
-    return re.split(r"[.;:,]", sentence.text[match.end() :])[0].strip() if match else ""
+    if match:
+        return re.split(r"[.;:,]", sentence.text[match.end() :])[0].strip()
+    match = language.cues["asked_and_denied"].search(text)
+    return match["what"].strip() if match else ""
+
+
+def _of_excluded_section(sentence: Sentence, lead: str, language: Language) -> str:
+    """Returns the subject of a sentence below a heading, or in a list behind words, that say what is not covered."""
+    is_excluded = any(language.has("excludes", text) for text in (sentence.heading or "", lead))
+    return re.split(r"[.:]", sentence.text)[0].strip() if is_excluded else ""
 
 
 def _asking(lines: Iterable[str], language: Language) -> Iterator[str]:
@@ -197,7 +276,7 @@ def _asking(lines: Iterable[str], language: Language) -> Iterator[str]:
         yield from (text for text in re.split(r"(?<=[.!?])\s", line) if language.has("asking", text))
 
 
-def _asks_for(topic: str, language: Language, text: str, of_request: Language) -> bool:
+def _asks_for(topic: str, language: Language, text: str, of_request: Language, whole: str = "") -> bool:
     """Tells whether a sentence asks for a topic: for one of one word directly, for a longer one with all its words.
 
     The parts of a German or Dutch compound count as words in a text of another language.
@@ -210,6 +289,10 @@ def _asks_for(topic: str, language: Language, text: str, of_request: Language) -
         parts = [part for word in topic.casefold().split() for part in translated_parts(word, language.code)]
         stemmed = [frozenset(stem(english) for english in part) for part in parts]
         return len(stemmed) > 1 and len(stemmed) >= len(words) and forms_within(stemmed, present)
+    if len(words) > LONG_TOPIC:  # what it is about may stand in another sentence
+        everywhere = word_forms(whole, of_request.code, False)
+        most = sum(has_form(word, everywhere) for word in words) >= MOST_OF_TOPIC * len(words)
+        return has_form(words[0], present) and most
     if len(words) > 1:
         return forms_within(words, present)
     behind = (text[match.end() :].split()[:ASKED_WITHIN] for match in of_request.cues["asking"].finditer(text))
@@ -217,16 +300,45 @@ def _asks_for(topic: str, language: Language, text: str, of_request: Language) -
 
 
 def wanted_hours(elements: Sequence[Element]) -> tuple[float, Sentence, str] | None:
-    """Returns the time in hours within which a request wants to be done, with its sentence and document."""
+    """Returns the time in hours within which a request wants to be done, with its sentence and document.
+
+    Of a day without an hour it is the latest moment that can be meant: "by Friday" is at most a week.
+    """
     for element in elements:
         if element.role != "input" or not element.text:
             continue
+        written = _first_date(element.text)
         for sentence in sentences_of(element):
             match = _WANTED_WITHIN.search(sentence.text)
-            tokens = re.findall(r"⟦[^⟧]*⟧", with_tokens(match["time"].casefold())) if match else []
+            said = (match["within"] or match["from_now"]) if match else None
+            tokens = re.findall(r"⟦[^⟧]*⟧", with_tokens(said.casefold())) if said else []
             figure = figure_of(tokens[0]) if tokens else None
             if figure is not None and (value := hours(figure)) > 0:
                 return value, sentence, f"input/{element.name}"
+            if (latest := _latest_hours(sentence.text, written)) is not None:
+                return latest, sentence, f"input/{element.name}"
+    return None
+
+
+def _latest_hours(text: str, written: date | None) -> float | None:
+    """Returns how many hours a sentence leaves that wants something "by tomorrow" or "by 31 January", at most."""
+    if not _WANTS.search(text) or (match := _BY.search(text)) is None:
+        return None
+    named = next((most for cue, most in _MOST_HOURS if cue.search(match[0])), None)
+    day = _DAY.search(match[0])
+    if named is None and day is not None and written is not None:
+        month = next(n for n, name in enumerate(MONTHS, start=1) if name.startswith(day["month"][:3].casefold()))
+        due = date(written.year + (month < written.month), month, min(int(day["day"]), 28 if month == 2 else 30))
+        named = 24.0 * ((due - written).days + 1) if due >= written else None
+    return named
+
+
+def _first_date(text: str) -> date | None:
+    """Returns the first date with a year of a text, None where it has none: when a request was written."""
+    for match in _DATE.finditer(text):
+        month = match["m"] or next(n for n, name in enumerate(MONTHS, 1) if name.startswith(match["month"].casefold()))
+        with contextlib.suppress(ValueError):
+            return date(int(match["y"] or match["y2"]), int(month), int(match["d"] or match["d2"]))
     return None
 
 

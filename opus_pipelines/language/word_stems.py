@@ -57,6 +57,8 @@ _IRREGULAR = {
     "lent": "lend",
     "lost": "lose",
     "overseen": "oversee",
+    "rang": "ring",
+    "rung": "ring",
     "rebuilt": "rebuild",
     "repaid": "repay",
     "rewritten": "rewrite",

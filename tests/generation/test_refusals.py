@@ -28,6 +28,13 @@ def of(request: str | None, procedure: str, left_out: str | None = None) -> list
         ("Please pay the caterer.", LACKS, "amount, IBAN, cost centre"),
         ("Please pay EUR 95.00, cost centre 4410-01.", LACKS, "IBAN"),
         ("Pay EUR 95.00 to NL91 ABNA 0417 1643 00, cost centre 4410-01.", LACKS, None),
+        ("Mog, patient no. 20633", "No account is started without the patient number of the animal.", None),
+        (
+            "The dog that bites.",
+            "No account is started without the patient number of the animal.",
+            "patient number of the animal",
+        ),
+        ("Supper again!", "A claim without the number of the turn is not dealt with.", "number of the turn"),
         ("I got one of your fines last month!", NEITHER, "number of the notice, number plate"),
         ("I appeal against notice PCN-06650.", NEITHER, None),  # one of them is enough
         ("Nothing is said.", "Without legible receipts nothing is paid; the office asks.", None),  # who knows

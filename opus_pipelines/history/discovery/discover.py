@@ -90,7 +90,7 @@ def discover(place: Path, usd_per_unit: Mapping[str, float]) -> Discovered:
     `usd_per_unit` has the exchange rates of opus.toml.
     """
     files, settings = list(data_files(place)), load_source(place)
-    kind = format_of(files[0].name, settings.format) if len(files) == 1 and files[0].is_file() else None
+    kind = format_of(files[0].name, settings.stated_format) if len(files) == 1 and files[0].is_file() else None
     if kind is not None and folder_values(files[0].relative_to(place)):
         return _of_source(place, usd_per_unit)
     if kind is not None and kind.name in _FLAT:

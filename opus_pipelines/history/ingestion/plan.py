@@ -189,7 +189,7 @@ def settings_of(folder: Path, load: Callable[[Path], SourceSettings] = load_sour
 
 def _plan_file(name: str, path: Path, settings: SourceSettings | None, stated: str, refused: str | None) -> FilePlan:
     """Returns the plan of one file; `stated` is the hash of source.toml, `refused` why the path must not be read."""
-    kind = format_of(path.name, settings.format if settings else None)
+    kind = format_of(path.name, settings.stated_format if settings else None)
     if refused is None and kind is None:
         known = ", ".join(s for f in log_formats() for s in f.suffixes)
         refused = (

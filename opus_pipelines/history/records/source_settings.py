@@ -448,6 +448,11 @@ class SourceSettings(Section):
                 raise ValueError(f"{name!r} is no text encoding; write for instance utf-8, cp1252 or utf-16") from None
         return value
 
+    @property
+    def stated_format(self) -> str | None:
+        """The format that the settings tell of files whose names tell none: a delimiter is one of CSV files."""
+        return self.format or ("csv" if self.delimiter else None)
+
     @field_validator("delimiter")
     @classmethod
     def _one_character(cls, value: str | None) -> str | None:

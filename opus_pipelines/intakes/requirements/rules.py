@@ -35,7 +35,12 @@ _DOCUMENTS_KEPT = 256
 PAGE = "\f"  # stands between the pages of a document that has pages
 _ABBREVIATIONS = word_set("e.g i.e etc no nos approx mr mrs ms dr inc ltd co vs cf art sec fig st")
 _BEFORE_NUMBERS = word_set("no nos")  # "No. 5"; elsewhere it is an answer
-_ITEM = re.compile(r"\s*(?:\[[ xX✓]?\]|☐|[-*+•–▪◦]|\(?\d{1,3}[.)]|\(?[a-z][.)])\s+(?=\S)", re.I)
+_ITEM = re.compile(
+    r"\s*(?:\[[ xX✓]?\]|☐|[-*+•–▪◦]|\(?\d{1,3}[.)]|\d{1,2}(?:\.\d{1,2})+\.?|\(?[a-z][.)])\s+(?=\S)", re.I
+)
+_PLAIN_NUMBER = re.compile(r"[A-Z]?\d{1,2}(?:\.\d{1,2})*\s")  # "4.3 When papers are wanting"; "4. Pay" is an item
+_SECTION = re.compile(r"[A-Z]?\d{1,2}(?:\.\d{1,2})*[.)]?\s+[^\W\d_][^.!?:;]*$")  # "2. Steps", in front of "2.1 ..."
+_SUBSECTION = re.compile(r"\d{1,2}\.\d{1,2}\.?\s")
 _BOX = re.compile(r"\s*(?:[-*+]\s+)?\[[ xX✓]?\]\s+\S")  # a box to tick
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s+(.*?)\s*#*\s*$")
 _RULE_LINE = re.compile(r"\s*(?:[-=_*]\s*){3,}$")
@@ -45,7 +50,7 @@ _TAG = re.compile(r"<!--|-->|</?[a-z][^<>]{0,300}>", re.I)
 _SNIPPET = re.compile(
     r"""\s*(?:[{}\[\]]|<[/!?a-z]|[\w."'\]\[-]+\s*=(?!=)|["'][\w.]+["']\s*:|\w*_\w*\s*:|(?:\$|>>>|//|/\*)\s*\S)""", re.I
 )
-_END = re.compile(r"""(?<=[.!?])["')\]]*\s+(?=["'(\[]*[A-Z0-9])""")
+_END = re.compile(r"""(?<=[.!?])["')\]*_`]*\s+(?=["'(\[*_`]*[A-Z0-9])""")
 _MAIL_HEADER = re.compile(
     r"\s*>*\s*(?:from|to|cc|sent|date|subject|von|an|gesendet|datum|betreff|de|à|objet|envoyé|van|aan|onderwerp|para|"
     r"asunto|fecha)\s*:\s\S",
@@ -210,6 +215,9 @@ def _shape(line: str, inside: bool, following: str) -> str | None:
         return "snippet"
     bare = line.strip()
     if bare.endswith(":") and len(_ITEM.sub("", bare, count=1).split()) <= _LABEL and (_ITEM.match(line) or not inside):
+        return "heading"
+    is_section = _SECTION.match(bare) and len(bare.split()) <= _SHORT
+    if is_section and (_SUBSECTION.match(following) or (_PLAIN_NUMBER.match(bare) and following[:1].isupper())):
         return "heading"
     if _ITEM.match(line):
         return "item"

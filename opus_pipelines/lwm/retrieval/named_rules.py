@@ -21,6 +21,7 @@ from itertools import groupby, pairwise
 
 from opus_pipelines.intakes.elements import PROCEDURAL, Element
 from opus_pipelines.intakes.requirements.rules import Sentence, sentences_of, split_sentences
+from opus_pipelines.language.grammar.figures import TIME, with_tokens
 from opus_pipelines.language.reading.languages import (
     ENGLISH,
     NO_TEXT,
@@ -30,6 +31,7 @@ from opus_pipelines.language.reading.languages import (
     tables_of,
     word_forms,
 )
+from opus_pipelines.language.word_stems import stem
 from opus_pipelines.lwm.precedence import Pair
 from opus_pipelines.lwm.retrieval.similar_cases import amounts_in
 
@@ -44,11 +46,13 @@ REPLACED = "another step takes its place"
 LISTED = "the procedure lists them in this order"
 DENIED = 0.4  # share from which a sentence with a negation denies it
 NEARLY = 0.95  # share of the highest rarity from which a word counts as one of the rarest
+_HEAD_WORDS = 3  # most words of a cell with the name of a column
+_LEAST_CLAUSE = 5  # words of a clause in front of a comma, from which it is no item of a list
+_ARTICLE = 6  # characters in front of a name that are an article
 _LEAST_WORDS = 2  # content words of a title that a sentence may name without its exact words
 _COMPARE = {"less": operator.lt, "most": operator.le, "more": operator.gt, "least": operator.ge}
 _BOUND_REACH = 30  # characters behind the cue of a bound in which its amount begins
-_OPPOSITES = {"miss": ("complet", "enclos", "attach"), "complet": ("miss", "lack"), "incomplet": ("complet",)}
-_OPPOSITES["fill"] = ("empti", "blank")
+_OPPOSITES = {"fill": ("empti", "blank")}
 _WHOSE = re.compile(
     r"^(?P<when>(?:an?|the|any|all)?\s*[\w' -]+?(?<!\bon)(?<!\bin)(?<!\bat)(?<!\bto)(?<!after)(?<!before)"
     r" (?:that|which|who) .+?) "
@@ -61,23 +65,47 @@ _ABOUT = re.compile(
     r"(?:gets?|receives?|needs?|requires?|must|has to|have to|is|are)\s",
     re.I,
 )
+_WITH = re.compile(  # "A file with a gap gets a call"
+    r"^(?P<when>an? [\w' -]+? (?:with|without|about) .+?) (?:gets?|receives?|needs?|requires?|goes)\s", re.I
+)
+_MORE = re.compile(  # "New from May on: leases of vehicles get one more step"
+    r"^(?:[^:]{3,60}: )?(?P<when>[\w' -]+? (?:of|for|with|from|about|by) [\w' -]+?) "
+    r"(?:gets?|receives?|needs?|requires?|has|have) (?:one more|an? (?:more|extra|additional|further|new))\s",
+    re.I,
+)
 _NOT_SO = re.compile(r"^(?P<when>[^,;:]{4,60}?) (?:is|are|do|does) not\s", re.I)  # "Requests of members are not called"
 _WHAT = re.compile(
     r"^(?P<when>what(?:ever)? .+?(?: (?:while|when|that|which|who) .+? (?:is|are|has|have|can) .+?)?) "
     r"(?:is|are|ends?|goes|go|must|has to)\s",
     re.I,
 )
+_FOR = re.compile(  # "For royalties the manager is not asked"
+    r"^(?P<when>For (?!(?:an?|all|each|every|the|this|that) )[\w' -]{3,40}?) (?:the|an?|no|we|nobody|neither|only)\s"
+    r"[^,]*?\b(?:is|are|must|has|have|needs?|can|may|will|do|does)\b"
+)
+_VERB = r"\b(?:is|are|was|were|has|have|looks?|turns? up)\b"
+_ANY_OF = re.compile(  # "If a pay slip, a deed or the quotation is wanting, ..."
+    rf"(?:^|\s)(?P<when>(?:If|Where|When) (?:(?!{_VERB})[^,.;])+, (?:(?!{_VERB})[^.;])+? or (?:(?!{_VERB})[^,.;])+"
+    rf"{_VERB}[^,.;]*)(?=,)"
+)
 _ENGLISH_SUBJECTS = (
+    _FOR,
+    _ANY_OF,
     _ABOVE,
     _WHOSE,
     _ABOUT,
+    _WITH,
+    _MORE,
     _WHAT,
 )  # conditions that the subject of an English sentence states
 _PRONOUN = re.compile(
-    r"^(?:if|when|where|wenn|falls|si|als|indien) (?:they|it|he|she|sie|er|es|ils?|elles?|zij|hij|het)\b", re.I
+    r"^(?:(?:if|when|where|wenn|falls|si|als|indien) (?:they|it|he|she|sie|er|es|ils?|elles?|c['’]est|zij|hij|het|"
+    r"this|that|dies\w*|deze|dat)|(?:ist|liegt|wird|is|wordt) (?:dies\w*|deze|die|dat))\b",
+    re.I,
 )
-_COMPLETE = re.compile(r"\b(?:missing|outstanding|lacking|fehl\w+|manqu\w+|ontbre\w+|falt\w+)\b", re.I)
-_WHOLE = re.compile(r"^\s*(\d{3,})(?![\d.,]*\d|\s*(?:%|per ?cent|days?|hours?|months?|years?|minutes?|weeks?))")
+_WHOLE = re.compile(
+    r"^\s*(?:[A-Z]{1,3}\s?)?(\d{3,})(?![\d.,]*\d|\s*(?:%|per ?cent|days?|hours?|months?|years?|minutes?|weeks?))"
+)
 _CURRENCY = r"(?:[A-Z]{3}\b|[€£$]|(?i:euros?|dollars?|pounds?)\b)"
 _PARENTHESES = re.compile(r"\(([^)]*)\)")
 _WORD = re.compile(r"[^\W\d_]+")
@@ -89,6 +117,33 @@ _BEHIND_COLON = re.compile(r"(?<=: )[^\W\d_]")
 _NUMBERED = re.compile(
     r"^(?:[A-Z]\w+\s)?\d{1,2}(?:\.\d{1,2})+\.?\s|^\([a-z]\)\s"
 )  # a paragraph that is an item of a list
+_BY_SEVERAL = re.compile(
+    r"\b(?:by|von|par|door|por) (?:two|zwei|deux|twee|dos|another|a second|a different|einer zweiten|un second|"
+    r"een tweede)\b",
+    re.I,
+)
+_PREDICATE = re.compile(  # what a condition says of its subject, in English
+    r"\b(?:is|are|was|were|be|been|has|have)\s(?:(?:been|not|never|already|always|also|still|to be)\s)*([a-z]+)\W*$"
+)
+_LISTS = re.compile(r"[;,]\s")
+_ONLY = re.compile(r"qu['’]$|\bonly $", re.I)  # "n'est donné qu'après" says an order as "only after" does
+_HOW = (
+    r"(?:(?P<more>\w+er than|more than|above|over)|(?P<less>(?:young|small|short|less|low|light|few)(?:er)? than|below"
+    r"|under)"
+    r"|(?P<least>at least|from)|(?P<most>at most|up to))"
+)
+_MEASURED = re.compile(rf"(?:(?P<noun>\w+) )?{_HOW} (?P<n>\d+(?:\.\d+)?)(?: (?P<unit>[a-z]+))?", re.I)
+_MEASURED_BEHIND = re.compile(
+    r"(?P<n>\d+(?:\.\d+)?) (?P<unit>[a-z]+)"
+    r" (?:(?P<most>or (?:less|shorter|smaller|fewer|lighter|younger))|(?P<least>or (?:more|\w+er)))",
+    re.I,
+)
+_FIGURES = re.compile(r"(?:([a-z]+)\W{1,2})?(?<![\w.])(\d+(?:\.\d+)?)(?![\w,]*\d)\s?([a-z]*)")
+_UNITS = {"m": "metre", "km": "kilometre", "kg": "kilogram", "t": "ton", "cm": "centimetre", "h": "hour"}
+_CUE_OF_CONDITION = re.compile(r"^\w+\s")  # "If", "Wenn", "Falls"
+_TIMED = re.compile(TIME)
+_LABEL = re.compile(r"^[A-Z]: ")  # of a question or an answer
+_WHO = re.compile(r"\b(?:who|whoever) [^,;.]*", re.I)  # it says who does a step, and asks for none
 _CODE = re.compile(r"(?=\w*\d)\w+(?=\s)")  # of a title such as "T06 Determine necessity of stop advice"
 
 
@@ -101,7 +156,8 @@ class _Grammar:
         text, phrase, bound = r"(?:[^,(]|,(?=\d))*", cue("fronted_phrase"), cue("fronted_bound")
         behind = rf"(?:\([^)]*\)(?:{text}(?=,\s)|(?=\s))|(?=,\s))"
         # a capital begins a sentence, behind a heading or a number, too
-        fronted = [re.compile(rf"(?:^|\s)(?P<when>(?:{cue('fronted_clause')}|{phrase}|{bound}){text}{behind})")]
+        starts = f"{cue('fronted_clause')}|{phrase}|{bound}|{cue('fronted_event')}"
+        fronted = [re.compile(rf"(?:^|\s)(?P<when>(?:{starts}){text}{behind})")]
         of_amount = rf"(?:{phrase}\s[^\d,.;]{{,40}}?\s(?i:{bound})|{bound})" if phrase != NO_TEXT else bound
         fronted.append(re.compile(rf"(?:^|\s)(?P<when>{of_amount}\s[^\d,.;]*\d[\d.,]*(?:\s?{_CURRENCY})?)(?=\s)"))
         if (finite := cue("finite")) != NO_TEXT:
@@ -109,7 +165,13 @@ class _Grammar:
                 0, re.compile(rf"(?:^|\s)(?P<when>(?:{phrase}|{bound})(?:[^.;]|\.(?=\d))*?)(?=,?\s(?i:{finite}))")
             )
         self.trailing = re.compile(rf"(?:\s|^)(?P<when>{cue('trailing')}[^.;|]*)", re.I)
-        self.conditions = (*fronted, *(_ENGLISH_SUBJECTS if code == ENGLISH else ()), self.trailing)
+        bounds = "|".join(cue(compare) for compare in _COMPARE)
+        limited = re.compile(
+            rf"^(?P<when>[^,.;:|]{{3,60}}?(?:{bounds})\s[^,.;|\d]{{,12}}\d[\d.,]*\d(?:\s?{_CURRENCY})?)(?=\s)", re.I
+        )
+        subjects = _ENGLISH_SUBJECTS if code == ENGLISH else (limited,)
+        self.conditions = (*subjects[:2], *fronted, limited, *subjects[2:], self.trailing)
+        self.limited = limited
         self.needs_bound = re.compile(cue("fronted_bound"), re.I)
         self.permission = re.compile(
             rf"{cue('permits')}\s(?P<when>(?!be\b)[^,.;(]*?)(?=\s(?:within|until|at|in)\b|[,.;(]|$)", re.I
@@ -120,7 +182,11 @@ class _Grammar:
             re.I,
         )
         self.clauses = re.compile(rf"[,;]\s|{cue('joins')}", re.I)
+        self.lack = re.compile(rf"{cue('lack_of')}\s(?P<what>[^,.;|()]*?)(?=\s(?:{cue('finite')})|[,.;|()]|$)", re.I)
+        self.event = re.compile(rf"(?:{cue('fronted_event')})\s", re.I)
+        self.not_for = re.compile(rf"^{cue('not_for')}", re.I)
         self.otherwise = re.compile(rf"^{cue('otherwise')}", re.I)
+        self.then = re.compile(rf"^{cue('then')}", re.I)
         self.goes_on = re.compile(rf"^{cue('goes_on')}", re.I)
 
     def bound(self, condition: str) -> tuple[str, float] | None:
@@ -140,7 +206,7 @@ class _Grammar:
         for pattern in self.conditions:
             for match in pattern.finditer(text):
                 when = match["when"].strip()
-                if not (pattern is _ABOVE or self.needs_bound.match(when)) or self.bound(when):
+                if not (pattern in (_ABOVE, self.limited) or self.needs_bound.match(when)) or self.bound(when):
                     return when
         return ""
 
@@ -194,12 +260,64 @@ class RequestText:
         """The language."""
         return language_of(self.text) or ENGLISH
 
+    @cached_property
+    def is_complete(self) -> bool | None:
+        """Whether the request says that all papers are there, or that one is missing; None where it says neither."""
+        language = tables_of(self.code)
+        said = [(language.has("incomplete", clause), language.has("complete", clause)) for clause in self._clauses]
+        if any(is_missing and not is_whole for is_missing, is_whole in said):
+            return False
+        return True if any(is_whole for _, is_whole in said) else None
+
+    @property
+    def _clauses(self) -> list[str]:
+        return [clause for text in _texts(self.text) for clause in _grammar(self.code).clauses.split(text)]
+
+    def _of_measure(self, condition: str) -> bool | None:
+        """Returns whether a condition with a measure ("40 metres or longer", "a release older than 5.2") holds.
+
+        The request must have figures of the same unit, or directly behind the noun in front of the comparison; None
+        where it has none, or the condition has no such measure.
+        """
+        match = _MEASURED.search(condition) or _MEASURED_BEHIND.search(condition)
+        if match is None:
+            return None
+        said, limit = match.groupdict(), float(match["n"])
+        how = next(name for name in ("more", "less", "least", "most") if said.get(name))
+        if how == "more" and not said.get("unit") and "older" in match[0].casefold():  # of a version
+            how = "less"
+        unit, noun = (said.get("unit") or "").rstrip("s").replace("meter", "metre"), stem(said.get("noun") or "")
+        for word, number_of, behind in _FIGURES.findall(self.text.casefold()):
+            its_unit = _UNITS.get(behind, behind.rstrip("s")).replace("meter", "metre")
+            if (unit and its_unit == unit) or (not unit and noun and stem(word) == noun):
+                return _COMPARE[how](float(number_of), limit)
+        return None
+
+    def _of_completeness(self, condition: str, code: str) -> bool | None:
+        """Returns whether a condition on missing or complete papers holds; None where it is of something else."""
+        language = tables_of(code)
+        wants = language.has("complete", condition)
+        if self.is_complete is None or not (wants or language.has("incomplete", condition)):
+            return None  # it is of something else
+        if self.is_complete or wants:
+            return wants == self.is_complete
+        other = language.cues["papers"].sub(" ", language.cues["incomplete"].sub(" ", condition))
+        return True if not _content(_CUE_OF_CONDITION.sub(" ", other), code) else None
+
     def holds(self, condition: str, rarity: Mapping[str, float], code: str = ENGLISH) -> bool | None:
         """Returns whether a condition, written in a language, holds for the request; None where it does not tell."""
         if (bound := _grammar(code).bound(condition)) is not None:
             compare, limit = bound
             sides = {_COMPARE[compare](amount, limit) for amount in self.amounts}
             return sides.pop() if len(sides) == 1 else None
+        if code == ENGLISH == self.code and (is_met := self._of_measure(condition)) is not None:
+            return is_met
+        if (is_met := self._of_completeness(condition, code)) is not None:
+            return is_met
+        if tables_of(code).has("incomplete", condition) and self.is_complete is None:
+            return None  # that a drawing is missing is stated by no request that only has a drawing
+        if _TIMED.search(with_tokens(condition)) and not _TIMED.search(with_tokens(self.text)):
+            return None  # "a year after the delivery" holds for no request that tells no time
         inside = _PARENTHESES.findall(condition)
         parts = [
             _PARENTHESES.sub(" ", condition),
@@ -225,6 +343,7 @@ class RequestText:
         if is_example:
             return self._has_example(wanted, is_foreign) or None
         rare = [word for word, weight in wanted.items() if weight >= NEARLY * max(wanted.values())]
+        predicate = _content(match[1], code, is_foreign) if (match := _PREDICATE.search(part)) else ()
         denied = _grammar(code).is_negative(part)
         of_negation = total / len(wanted) if denied else 0.0  # a "not" counts as a word
         total += of_negation
@@ -244,8 +363,10 @@ class RequestText:
             if any(opposite in form for opposite in opposites for own in against for word in own for form in word):
                 best = bool(denied and shared)  # "empty" states "not filled in"
             elif best is None and share >= (LEAST_STATED if has_rarest else SURELY_STATED):
-                best = True
-        return _states_in_all(sentences, wanted, denied) if best is None else best
+                best = forms_within(predicate, near) or not predicate or None
+        if best is None and (not predicate or forms_within(predicate, [w for words, *_ in sentences for w in words])):
+            return _states_in_all(sentences, wanted, denied)
+        return best
 
     def _has_example(self, wanted: Mapping[frozenset[str], float], is_foreign: bool) -> bool:
         """Tells whether a sentence has all words of an example of a condition, or half of them and something amiss.
@@ -255,7 +376,7 @@ class RequestText:
         language, total = tables_of(self.code), sum(wanted.values())
         sentences = _sentences(self.text, self.code, is_foreign)
         for text, (forms, negative, _) in zip(_texts(self.text), sentences, strict=True):
-            is_amiss = negative != (language.has("odd", text) or bool(_COMPLETE.search(text)))
+            is_amiss = negative != (language.has("odd", text) or language.has("incomplete", text))
             shared = sum(weight for word, weight in wanted.items() if has_form(word, forms))
             if shared >= (LEAST_EXAMPLE if is_amiss else NEARLY) * total:
                 return True
@@ -304,6 +425,7 @@ class _Read:
     `replaced`: tasks of the sentence before, in whose place its own are. `is_permission`: it says what somebody may do,
     and what follows in its paragraph is done where he does. `is_contrary`: it holds where the condition does not.
     `is_exception`: a step of the condition is not done again. `is_loose`: its steps are told by their verbs alone.
+    `is_event`: the condition may be the usual course, so that nothing follows where the request does not state it.
     """
 
     sentence: Sentence
@@ -315,6 +437,7 @@ class _Read:
     is_contrary: bool = False
     is_exception: bool = False
     is_loose: bool = False
+    is_event: bool = False
 
 
 class NamedTasks:
@@ -361,6 +484,10 @@ class NamedTasks:
                 found[task] = len(text) + _end(words, self.forms(left))
         return sorted(found, key=lambda task: found[task])
 
+    def is_title(self, text: str) -> bool:
+        """Tells whether a text is the title of a task."""
+        return text.strip().casefold() in (title.casefold() for title in self._titles.values())
+
     def by_verb(self, text: str, context: str = "") -> list[str]:
         """Returns the tasks whose first word a text has and whose other words the text or its context has."""
         words = self.forms(text)
@@ -372,17 +499,39 @@ class NamedTasks:
         ]
         return [task for _, task in sorted(found)]
 
-    def meant(self, clause: str) -> str | None:
+    def by_object(self, clause: str) -> str | None:
+        """Returns the task of which a clause has all words but the first, at least two; of several the usual one."""
+        words = self.forms(clause)
+        found = [t for t, name in self._names.items() if len(name) > _LEAST_WORDS and forms_within(name[1:], words)]
+        return self._usual(found)
+
+    def behind(self, phrase: str) -> list[str]:
+        """Returns the tasks that a phrase names behind its first one, or by their titles behind other words."""
+        titles = ((task, self._titles[task].casefold()) for task in self.named(phrase, exactly=True))
+        late = [task for task, title in titles if phrase.casefold().find(title) > _ARTICLE]
+        return list(dict.fromkeys((*self.named(phrase)[1:], *late)))
+
+    def meant(self, clause: str, context: str = "") -> str | None:
         """Returns the one task that a short clause means ("the ticket was resolved"), by its title or its verb.
 
-        Of several tasks with that verb it means the usual one.
+        It means the task that shares most words with it, at least two, or the only one whose other words the context
+        has, else the usual one of those with its verb.
         """
         named = self.named(clause)
         if named:
             return named[0]
         words = self.forms(clause)
-        found = [task for task, name in self._names.items() if name and has_form(name[0], words)]
-        found.sort(key=lambda task: -self._times.get(task, 0))
+        shared = {task: sum(has_form(word, name) for word in words) for task, name in self._names.items()}
+        most = max(shared.values(), default=0)
+        near = self._usual(task for task, n in shared.items() if n == most) if most >= _LEAST_WORDS else None
+        of_context = self.by_verb(clause, context) if context else []
+        if near is None and len(of_context) == 1:
+            return of_context[0]
+        return near or self._usual(t for t, name in self._names.items() if name and has_form(name[0], words))
+
+    def _usual(self, tasks: Iterable[str]) -> str | None:
+        """Returns the task that history did far more often than the others."""
+        found = sorted(tasks, key=lambda task: -self._times.get(task, 0))
         is_usual = len(found) == 1 or (
             found and self._times.get(found[0], 0) >= FAR_MORE_USUAL * self._times.get(found[1], 1)
         )
@@ -423,13 +572,13 @@ def named_rules(
         document, before = f"{element.role}/{element.name}", None
         anchor: _Read | None = None  # the last one of the paragraph that names a task
         reads = list[_Read]()
-        for sentence in sentences:
+        for sentence, of_cases in _with_rows(sentences, tasks):
             if anchor is not None and anchor.sentence.block != sentence.block:
                 anchor = None
-            read = _read(sentence, tasks, before, anchor)
+            read = _read_case(sentence, tasks) if of_cases else _read(sentence, tasks, before, anchor)
             anchor = read if read.tasks else anchor
             rules += _rules_of(read, asked, rarity, document, tasks)
-            if not read.condition and sentence.shape != "row":
+            if _is_usual(read) and sentence.shape != "row":
                 always |= set(read.tasks) - read.denied
             reads.append(read)
             before = read
@@ -482,7 +631,7 @@ def _listed_order(reads: Iterable[_Read], document: str, tasks: NamedTasks) -> l
 
 def _is_usual(read: _Read) -> bool:
     """Tells whether what a sentence asks for is done unless an earlier step ends the work ("if they say yes")."""
-    return not read.condition or bool(_PRONOUN.match(read.condition))
+    return not read.condition or read.is_event or bool(_PRONOUN.match(read.condition))
 
 
 def without_condition(sentence: Sentence, request: str) -> str:
@@ -516,7 +665,9 @@ def requested_steps_of(elements: Iterable[Element], titles: Mapping[str, str]) -
         listed: list[tuple[str, Sentence]] = []
         for sentence in sentences_of(element):
             is_denied = tasks.grammar.is_negative(sentence.text)
+            wish = tasks.grammar.language.cues["wish"].search(sentence.text)
             named = [] if is_denied else tasks.named(sentence.text, exactly=True)
+            named += tasks.named(sentence.text[wish.end() :]) if wish and not named and not is_denied else []
             rules += [NamedRule("must_contain", (t,), sentence, f"input/{element.name}", REQUESTED) for t in named]
             listed += [(task, sentence) for task in named]
         if len(listed) >= LEAST_LISTED and len({task for task, _ in listed}) == len(listed):
@@ -534,38 +685,108 @@ def _rarity(sentences: Sequence[Sentence], tasks: NamedTasks) -> dict[str, float
 
 def _read(sentence: Sentence, tasks: NamedTasks, before: "_Read | None", anchor: "_Read | None" = None) -> _Read:
     text, grammar = _plain(sentence), tasks.grammar
+    if text.endswith("?"):  # a question asks for nothing
+        return _Read(sentence, (), "")
     condition = grammar.condition(text, sentence.shape)
     main = _main(text, condition)
+    if sentence.text.startswith("Q: ") and not condition:  # "The letter is not there."
+        return _Read(sentence, (), text, is_permission=True)
     end = grammar.trailing.search(text) if condition and sentence.shape != "row" else None
     is_behind = end is not None and end["when"].strip() == condition
     # a condition behind a clause is of this clause alone
     scope = grammar.clauses.split(text[: end.start()])[-1] if end is not None and is_behind else main
+    scope = _WHO.sub(lambda match: match[0] if tasks.named(match[0], exactly=True) else " ", scope)
     named = tasks.named(grammar.order.sub(" ", scope))
     # a noun phrase behind "after" may be followed by the step itself, without a mark between them
-    named += [t for order in grammar.order.finditer(scope) for t in tasks.named(order["what"])[1:] if t not in named]
+    named += [t for order in grammar.order.finditer(scope) for t in tasks.behind(order["what"]) if t not in named]
     follows = before if before is not None and before.sentence.block == sentence.block else None
     if follows and follows.condition and not condition and grammar.otherwise.match(text):
         denied = _denied(text, named, tasks)
-        return _Read(sentence, tuple(named), follows.condition, denied, is_contrary=not follows.is_contrary)
-    if follows and follows.condition and not condition and (follows.is_permission or grammar.goes_on.match(text)):
+        both = _joined(follows.sentence, sentence)
+        return _Read(both, tuple(named), follows.condition, denied, is_contrary=not follows.is_contrary)
+    if follows and follows.tasks and (excepted := grammar.not_for.match(text)):
+        all_denied, when = frozenset(follows.tasks), text[excepted.end() :].strip(" .")
+        return _Read(_joined(follows.sentence, sentence), follows.tasks, when, all_denied, is_exception=True)
+    goes_on = follows and (
+        follows.is_permission
+        or grammar.goes_on.match(text)
+        or (grammar.then.match(text) and grammar.bound(follows.condition))
+    )
+    if follows and follows.condition and not condition and goes_on:
         is_loose = not named
         named = named or tasks.by_verb(text, follows.sentence.text)
         denied = _denied(text, named, tasks, follows.sentence.text)
-        return replace(follows, sentence=sentence, tasks=tuple(named), denied=denied, replaced=(), is_loose=is_loose)
+        both = _joined(follows.sentence, sentence)
+        return replace(follows, sentence=both, tasks=tuple(named), denied=denied, replaced=(), is_loose=is_loose)
     if follows and condition and not named and grammar.language.has("this_step", main):
         named = list(follows.tasks)
     if condition and not named and (inside := tasks.named(" ".join(_PARENTHESES.findall(condition)), exactly=True)):
         named, condition = inside, _PARENTHESES.sub(" ", condition)
+    if condition and not named and not grammar.is_negative(main):  # "If a paper is missing, it is collected"
+        named = tasks.by_verb(grammar.order.sub(" ", main), condition)
     if condition and not named and _is_exception(main, grammar):
         named = tasks.named(condition)
         return _Read(sentence, tuple(named), condition, frozenset(named), is_exception=True)
+    if condition and not named and (ruled_out := tasks.by_object(main) if grammar.is_negative(main) else None):
+        return _Read(sentence, (ruled_out,), condition, frozenset({ruled_out}), is_exception=True)
     if not condition and not named and anchor and (match := _NOT_SO.search(text)):
         named = [t for t in tasks.by_verb(text[match.start() :], anchor.sentence.text) if t in anchor.tasks]
         return _Read(sentence, tuple(named), match["when"] if named else "", frozenset(named))
     if not condition and not named and not grammar.is_negative(text) and (may := grammar.permission.search(text)):
         return _Read(sentence, (), may["when"], is_permission=True)
     replaced = follows.tasks if follows and grammar.language.has("instead", text) else ()
-    return _Read(sentence, tuple(named), condition, _denied(main, named, tasks), replaced)
+    is_event = bool(grammar.event.match(condition))
+    return _Read(sentence, tuple(named), condition, _denied(main, named, tasks), replaced, is_event=is_event)
+
+
+def _joined(first: Sentence, then: Sentence) -> Sentence:
+    """Returns a sentence behind the one that has its condition."""
+    return replace(then, text=f"{first.text} {then.text}")
+
+
+def _cells(row: Sentence) -> list[str]:
+    return [cell.strip() for cell in row.text.split("|")]
+
+
+def _with_rows(sentences: Iterable[Sentence], tasks: NamedTasks) -> Iterator[tuple[Sentence, bool]]:
+    """Yields the sentences, and those of rows, each with whether the first column of its table has conditions."""
+    of_cases = False
+    for sentence in sentences:
+        is_row = sentence.shape == "row"
+        if not is_row or _is_head(sentence):
+            of_cases = is_row and tasks.grammar.language.has("case_column", _cells(sentence)[0])
+        for part in [sentence] if of_cases else _of_row(sentence, tasks):
+            yield part, of_cases
+
+
+def _of_row(sentence: Sentence, tasks: NamedTasks) -> list[Sentence]:
+    """Returns the sentences of a row of a table that has its steps in a cell of their own; else the row as it is.
+
+    Each sentence has the names of the steps behind it, in parentheses.
+    """
+    if sentence.shape != "row":
+        return [sentence]
+    cells = [cell for cell in _cells(sentence) if len(cell) > 1]
+    steps = [cell for cell in cells if _LISTS.split(cell) and all(tasks.is_title(t) for t in _LISTS.split(cell))]
+    told = [cell for cell in cells if cell not in steps and len(cell.split()) > _HEAD_WORDS]
+    if len(steps) != 1 or len(told) != 1:
+        return [sentence]
+    parts = [text.rstrip(".") for _, text in split_sentences(told[0])]
+    return [replace(sentence, text=f"{text} ({steps[0]}).", shape="prose") for text in parts]
+
+
+def _is_head(row: Sentence) -> bool:
+    """Tells whether a row of a table may have the names of its columns: all of its cells are short."""
+    return all(len(cell.split()) <= _HEAD_WORDS for cell in _cells(row))
+
+
+def _read_case(row: Sentence, tasks: NamedTasks) -> _Read:
+    """Reads a row of a table whose first column has a condition and the second what is done."""
+    condition, *others = _cells(row)
+    named = tasks.named(tasks.grammar.order.sub(" ", others[0])) if others else []
+    return _Read(
+        row, tuple(named), condition, _denied(others[0], named, tasks) if named else frozenset(), is_event=True
+    )
 
 
 def _is_exception(main: str, grammar: _Grammar) -> bool:
@@ -580,7 +801,8 @@ def _main(text: str, condition: str) -> str:
 
 def _plain(sentence: Sentence) -> str:
     """Returns a sentence without its number, and with a capital behind a colon, where another sentence begins."""
-    return _BEHIND_COLON.sub(lambda match: match[0].upper(), _NUMBERED.sub("", sentence.text, count=1))
+    text = _LABEL.sub("", _NUMBERED.sub("", sentence.text, count=1))
+    return _BEHIND_COLON.sub(lambda match: match[0].upper(), text)
 
 
 def _denied(text: str, named: Sequence[str], tasks: "NamedTasks", context: str = "") -> frozenset[str]:
@@ -592,6 +814,10 @@ def _denied(text: str, named: Sequence[str], tasks: "NamedTasks", context: str =
     if grammar.language.has("no_order", text) or not grammar.is_negative(text):
         return frozenset()
     parts = re.split("[;:]", text)
+    if len(parts) == 1:  # what stands in front of the clause with the negation is asked for
+        clauses = re.split(r",\s", text)
+        begin = next((n for n, clause in enumerate(clauses) if grammar.is_negative(clause)), len(clauses))
+        parts = [clause for clause in clauses[:begin] if len(clause.split()) >= _LEAST_CLAUSE] + clauses[begin:][:1]
     others = [part for part in parts if not grammar.is_negative(part)]
     sure = {t for part in others for t in (*tasks.named(part), *(tasks.by_verb(part, context) if context else ()))}
     return frozenset(named) - sure
@@ -605,6 +831,8 @@ def _rules_of(
     if not read.condition:
         yield from _orders(read, make, tasks)
         return
+    if tasks.grammar.lack.match(read.condition):  # "Without approval, nothing is paid" says an order
+        yield from _orders(read, make, tasks)
     holds = request.holds(read.condition, rarity, tasks.code)
     if read.is_contrary and holds is not None:
         holds = not holds
@@ -616,7 +844,12 @@ def _rules_of(
         yield from (make("must_not_contain", task, held=REPLACED) for task in others)
         yield from _orders(read, make, tasks)
         return
+    if read.is_event and holds is None:
+        yield from _orders(read, make, tasks)
+        return
     if read.is_permission and read.is_loose:  # a payment that is not made at once is made later
+        return
+    if _BY_SEVERAL.search(read.sentence.text):  # below the limit one person does the same step
         return
     # what is not done is seldom stated, and what comes of an earlier step never: it may well hold
     if holds is None and (
@@ -630,12 +863,24 @@ def _rules_of(
 
 
 def _orders(read: _Read, make: object, tasks: NamedTasks) -> Iterator[NamedRule]:
-    """Yields the order that a sentence says of the first task that it names; "never A before B" puts B first."""
-    text, grammar = _main(_plain(read.sentence), read.condition), tasks.grammar
+    """Yields the order that a sentence says of the first task that it names.
+
+    "Never A before B" puts B first, and so does "no A without B".
+    """
+    plain, grammar = _plain(read.sentence), tasks.grammar
+    text = _main(plain, "" if read.is_event else read.condition)
     for match in grammar.order.finditer(text):
-        is_before, other = not match["after"], tasks.meant(match["what"])
-        is_denied = grammar.is_negative(text[: match.start()])
-        for task in read.tasks[:1]:
+        is_before, other = not match["after"], tasks.meant(match["what"], plain)
+        clause = re.split("[:;]", text[: match.start()])[-1]
+        is_denied = grammar.is_negative(clause) and not _ONLY.search(clause)
+        for task in read.tasks[:1] or filter(
+            None, [tasks.meant(grammar.clauses.split(text[: match.start()])[-1], plain)]
+        ):
             if other is not None and other != task and (is_before or not is_denied):
                 pair: Pair = (task, other) if is_before != is_denied else (other, task)
                 yield make("before", *pair)  # type: ignore[operator]
+    if (lack := grammar.lack.search(plain)) and grammar.is_negative(plain[: lack.start()] + plain[lack.end() :]):
+        first = tasks.meant(lack["what"])
+        for task in tasks.named(plain[: lack.start()] + plain[lack.end() :])[:1]:
+            if first is not None and first != task:
+                yield make("before", first, task)  # type: ignore[operator]

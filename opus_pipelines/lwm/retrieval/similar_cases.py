@@ -57,6 +57,7 @@ LEAST_WINDOW = 25  # least cases of that window
 LEAST_BEFORE = 0.3  # least share of the cases before that window; with fewer, the forest is fitted to all cases
 LEAST_WEIGHT = 1e-3  # weight of a case that certainly still runs
 USUAL = 0.99  # a task or pair that more cases than this share have, or lack, is no target
+STAND_INS = 32  # cases of the history whose attributes stand in for those that a request does not tell
 _UNKNOWN = -1e12  # value of a missing attribute: a split separates it from every other value
 
 Attributes = Mapping[str, str]
@@ -96,6 +97,16 @@ class Features:
     def known(self) -> frozenset[str]:
         """Return the attributes that have at least two values in the history."""
         return frozenset([*self.numbers, *self.times, *(key for key, *_ in self.names)])
+
+    def are_stated(self, attributes: Attributes) -> np.ndarray:
+        """Return which features [features] attributes tell; the start time is always told."""
+        told = [True, *(key in attributes for key in self.numbers)]
+        for n, key in enumerate(self.times):
+            told += [key in attributes] * 2
+            told += [key in attributes and other in attributes for other in self.times[n + 1 :]]
+        for key, frequent, _ in self.names:
+            told += [key in attributes] * (len(frequent) + 1)
+        return np.array(told)
 
     def of_cases(self, cases: Sequence[Attributes], began: Sequence[float | None]) -> np.ndarray:
         """Return the features [cases, features]; `began` is in seconds since 1970."""
@@ -141,6 +152,7 @@ class Proximity:
 
         self.features = features
         self._latest = max((b for b in began if b is not None), default=None)
+        self._stands_in = np.random.default_rng(_SEED).permutation(len(began))[:STAND_INS]
         matrix = np.array(features.of_cases(cases, began))
         weights = np.ones(len(done)) if p_ended is None else np.maximum(p_ended, LEAST_WEIGHT)
         training = _before_most_run(began, weights)
@@ -155,6 +167,7 @@ class Proximity:
         ).fit(
             matrix[training], targets.squeeze(1) if targets.shape[1] == 1 else targets, sample_weight=weights[training]
         )
+        self._drawn = matrix[self._stands_in]
         self._leaves = self._forest.apply(matrix)
         self._of_leaf = [Counter(self._leaves[:, tree].tolist()) for tree in range(TREES)]
         self._kept: dict[bytes, np.ndarray] = {}
@@ -162,18 +175,22 @@ class Proximity:
     def weights(self, attributes: Attributes, began: float | None) -> np.ndarray:
         """Return the weights [cases] of the cases of the history; they sum to 1.
 
-        Where `began` is None, the start time is that of the latest case of the history.
+        Where `began` is None, the start time is that of the latest case of the history. What the attributes do not
+        tell is averaged over cases of the history: a claim without an amount is not like the claims of the least one.
         """
         row = self.features.of_cases([attributes], [self._latest if began is None else began])
-        leaves = self._forest.apply(row)[0]
+        told = self.features.are_stated(attributes)
+        rows = row if told.all() else np.where(told, row, self._drawn)
+        leaves = self._forest.apply(rows)
         key = leaves.tobytes()
         if key not in self._kept:
             if len(self._kept) > 1_000:
                 self._kept.clear()
             weights = np.zeros(len(self._leaves))
-            for tree, leaf in enumerate(leaves.tolist()):
-                weights[self._leaves[:, tree] == leaf] += 1 / self._of_leaf[tree][leaf]
-            self._kept[key] = weights / TREES
+            for tree in range(TREES):
+                for leaf, times in Counter(leaves[:, tree].tolist()).items():
+                    weights[self._leaves[:, tree] == leaf] += times / self._of_leaf[tree][leaf]
+            self._kept[key] = weights / (TREES * len(rows))
         return self._kept[key]
 
 
@@ -348,6 +365,9 @@ class IndustryCases:
             weights = self._drawn_to(named, weights)
             basis.append("named steps")
         followed, order = _heaviest(np.where(self._may_be_followed, weights, 0.0))
+        if not len(order):  # all that are like it failed: the usual path is left
+            followed, order = _heaviest(self._may_be_followed.astype(float))
+            basis = []
         if not len(order):
             return None
         compared, of_all = _heaviest(np.where(self._has_tasks, weights, 0.0))
@@ -552,6 +572,8 @@ _BARE_AMOUNT = re.compile(
     r"(?<![\w.,:/-])\d{1,3}(?:[.,]?\d{3})*[.,]\d{2}(?![\w/-]|[.,:]\d|\s*(?:uhr|h|am|pm|o'clock)\b)", re.I
 )
 
+CENT = 0.01
+_FIELD = re.compile(r"^\W*(?P<name>[^\W\d][\w /-]{1,40}?)\W*[:=]\W*(?P<value>\d[\d.,]*\d|\d)\W*$", re.M)
 _THOUSANDS = re.compile(r"(?<![\w.,:/-])\d{1,3}(?:[.,]\d{3})+(?![\w/-]|[.,:]\d|\s*(?:%|km|kg|m\b))")
 
 
@@ -566,13 +588,21 @@ def is_amount_name(name: str) -> bool:
 def amounts_in(text: str) -> list[float]:
     """Return the distinct amounts of money of a text.
 
-    Where none has a currency, these are the numbers with two decimals, else those with thousands apart ("3,500").
+    Where none has a currency or the name of an amount ("amount_gbp: 3900"), these are the numbers with two decimals,
+    else those with thousands apart ("3,500"). Of amounts and their total, the total counts alone.
     """
     amounts = [figure.amount for figure in money_in(text)]
+    amounts += [
+        value
+        for match in _FIELD.finditer(text)
+        if is_amount_name(match["name"]) and (value := number(match["value"])) is not None
+    ]
     for pattern in (_BARE_AMOUNT, _THOUSANDS):
         if not amounts:
             amounts = [float(n) for match in pattern.finditer(text) if (n := number(match[0])) is not None]
-    return list(dict.fromkeys(amounts))
+    amounts = list(dict.fromkeys(amounts))
+    largest = max(amounts, default=0.0)
+    return [largest] if len(amounts) > 2 and abs(sum(amounts) - 2 * largest) < CENT else amounts
 
 
 def _known(text: str, known: Mapping[str, str]) -> str | None:

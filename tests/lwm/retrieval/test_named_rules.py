@@ -487,6 +487,50 @@ FRAUD = "If anything smells of error (wrong patient, borrowed card), the package
             "A package that is not paid.",
             {("must_contain", "f"), ("must_contain", "r"), ("before", "fr")},
         ),
+        (  # a table whose first column has the cases
+            "| Case | Step | Note |\n| --- | --- | --- |\n| The package was opened by mistake | Delete package | - |\n",
+            "This package was opened by mistake.",
+            {("must_contain", "d")},
+        ),
+        (  # a row with its step in a cell of its own
+            "| 3 | For claims of more than R 200 the owner consents. Others go on. | Check by administration |\n",
+            "A taxi, R 342.60",
+            {("must_contain", "k")},
+        ),
+        (
+            "**Q: The doctor's letter is not there.**\nA: Then we chase it (Chase missing documents).",
+            "Nothing outstanding, every paper is in the envelope.",
+            {("must_not_contain", "c")},
+        ),
+        (
+            "From 300 pounds on, the owner is asked (Approval by budget owner). Then there is no check (Check by "
+            "administration).",
+            "amount_gbp: 3900",
+            {("must_contain", "a"), ("must_not_contain", "k")},
+        ),
+        (
+            "For royalties the budget owner is not asked, whatever the amount.",
+            "Royalties of the autumn run.",
+            {("must_not_contain", "a")},
+        ),
+        (
+            "Structures of 40 metres or longer: if they are of 40 metres or longer, the package is deleted (Delete "
+            "package).",
+            "Overall length 46 m.",
+            {("must_contain", "d")},
+        ),
+        (
+            "If the robot runs a release older than 5.2, the package is deleted (Delete package).",
+            "The robot, release 5.4, is slow.",
+            {("must_not_contain", "d")},
+        ),
+        ("No package is finished without being opened.", "A knee.", {("before", "of")}),
+        (
+            "Nothing is billed without a bill package check. The package is billed (Bill package) by two different "
+            "clerks from EUR 500 on.",
+            "EUR 20",
+            set(),
+        ),
         ("A driver may wait at once. The wait is recorded.", "Nobody did wait.", set()),  # one may wait later
         ("If they say yes, the package is billed (Bill package).", "A knee.", set()),  # nobody knows it at the start
     ],
