@@ -555,6 +555,8 @@ def case_scores(sample: TableSample, free: Sequence[str]) -> dict[str, float]:
             continue
         if len(column.filled) < FILLED * sample.rows or not 1 < distinct < sample.rows or numbers_rows(name):
             continue  # a few rows without an id are rejected later, and named
+        if names_number(name) and names_role(name, "activity") and not names_role(name, "case"):
+            continue  # it numbers events or steps
         named = _NAMED * names_role(name, "case") + names_number(name)
         named -= _NAMED * _names_other(name) + names_role(name, "party") + 2.0 * names_role(name, "outcome")
         of_ids = 1.5 * (_share_in(column, _ID) >= MOSTLY)

@@ -86,6 +86,19 @@ def test_japanese_life_cycles_are_read(tmp_path: Path) -> None:
     assert _proposed(_write(tmp_path, lines), _counts) == (30, 90, ())
 
 
+def test_a_number_of_the_event_is_no_case(tmp_path: Path) -> None:
+    rows = [
+        "T1,Bag,07:15,3",
+        "T1,Scan,07:15,1",
+        "T1,Sort,07:15,2",
+        "T2,Deliver,09:00,4",
+        "T2,Sort,07:16,2",
+        "T2,Bag,07:16,3",
+    ]
+    lines = ["parcel,step,time,event_no", *(row.replace(",0", ",2025-05-13 0", 1) for row in rows)]
+    assert _proposed(_write(tmp_path, lines), lambda p: p.draft.tables["columns"]["case"]) == "parcel"
+
+
 def test_dates_of_birth_and_of_the_report_are_no_steps(tmp_path: Path) -> None:
     lines = ["Pathway no,Date of birth,Referred,Seen,Treated,Report run at"]
     for case in range(40):
