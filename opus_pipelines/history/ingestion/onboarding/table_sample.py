@@ -556,7 +556,8 @@ def order_column(sample: TableSample, case: str, moment: str, taken: Iterable[st
         if name in used or len(column.filled) < sample.rows or not all(map(_WHOLE.fullmatch, column.counts)):
             continue
         is_distinct = all(len({column.values[row] for row in same}) == len(same) for same in ties)
-        if _ORDER_NAMES & set(words_of(name)) and is_distinct:
+        is_named = _ORDER_NAMES & set(words_of(name)) or (names_number(name) and names_role(name, "activity"))
+        if is_named and is_distinct:
             return name
     return None
 

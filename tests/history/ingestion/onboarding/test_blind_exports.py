@@ -86,7 +86,7 @@ def test_japanese_life_cycles_are_read(tmp_path: Path) -> None:
     assert _proposed(_write(tmp_path, lines), _counts) == (30, 90, ())
 
 
-def test_a_number_of_the_event_is_no_case(tmp_path: Path) -> None:
+def test_a_number_of_the_event_is_no_case_and_orders_those_of_one_minute(tmp_path: Path) -> None:
     rows = [
         "T1,Bag,07:15,3",
         "T1,Scan,07:15,1",
@@ -96,7 +96,8 @@ def test_a_number_of_the_event_is_no_case(tmp_path: Path) -> None:
         "T2,Bag,07:16,3",
     ]
     lines = ["parcel,step,time,event_no", *(row.replace(",0", ",2025-05-13 0", 1) for row in rows)]
-    assert _proposed(_write(tmp_path, lines), lambda p: p.draft.tables["columns"]["case"]) == "parcel"
+    roles = _proposed(_write(tmp_path, lines), lambda p: p.draft.tables["columns"])
+    assert [roles["case"], roles["order"]] == ["parcel", "event_no"]  # type: ignore[index]
 
 
 def test_dates_of_birth_and_of_the_report_are_no_steps(tmp_path: Path) -> None:
