@@ -1,7 +1,6 @@
 """The commands `opus program …`: run workflow programs (CoRE) on tasks, and improve them by reward."""
 
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,6 @@ from opus_pipelines.cli.options import NearestCommand, Options
 from opus_pipelines.core.errors import InputError
 
 if TYPE_CHECKING:
-    from opus_pipelines.flows.programs.experiment import LanguageModels
     from opus_pipelines.flows.programs.interpreter import Executor, ProgramRun, ProgramTask
 
 FILE = click.Path(path_type=Path, dir_okay=False)
@@ -106,19 +104,12 @@ def run(options: Options, /, file: Path, texts: tuple[str, ...], tasks_file: Pat
     "--interpreter",
     "interpreters",
     multiple=True,
-    type=click.Choice(["exact", "similar", "openai_compatible", "causal_lm"]),
-    help="What carries programs out: tools, or a language model; may be repeated. Default: exact.",
+    type=click.Choice(["exact", "similar"]),
+    help="What carries programs out: exact tools, or such that misread some tasks; may be repeated. Default: exact.",
 )
 @click.option("--calls", type=click.IntRange(min=2), default=2_000, show_default=True, help="Calls of the reward.")
 @click.option("--seeds", type=click.IntRange(min=1), default=10, show_default=True, help="Seeds of each method.")
 @click.option("--reward", default="task_score", show_default=True, help="Name of the reward.")
-@click.option(
-    "--generator",
-    "generators",
-    multiple=True,
-    type=click.Choice(["openai_compatible", "causal_lm"]),
-    help="A language model that proposes programs in context, instead of the methods.",
-)
 @click.option("--most-tasks", type=click.IntRange(min=1), help="Use at most so many tasks of each half.")
 @click.option("-o", "--output", type=FILE, help="Write the program that is best on the tasks to select on.")
 @click.pass_obj
@@ -132,7 +123,6 @@ def improve(options: Options, /, file: Path | None, output: Path | None, **how: 
     \b
     Example:
       opus program improve plan.core --calls 500 --seeds 3 -o better.core
-      opus program improve --generator causal_lm --interpreter causal_lm --calls 20 --seeds 1 --most-tasks 10
       opus program improve --method "random programs" --interpreter exact --interpreter similar
       opus query programs
     """
@@ -143,15 +133,13 @@ def improve(options: Options, /, file: Path | None, output: Path | None, **how: 
     from opus_pipelines.lwm.training.tracking import Tracking
 
     begin = read_program(file) if file else program_of(MANUAL)
-    methods = (*how["methods"], *how["generators"])
-    chosen = {name: given for name, given in (("methods", methods), ("interpreters", how["interpreters"])) if given}
+    chosen = {name: how[name] for name in ("methods", "interpreters") if how[name]}
     plan = Plan(
         **chosen,
         seeds=tuple(range(how["seeds"])),
         calls=how["calls"],
         reward=how["reward"],
         most_tasks=how["most_tasks"],
-        models=_models(options),
     )
     done = experiment(begin, plan, show.note)
     lake = options.lake()
@@ -163,18 +151,6 @@ def improve(options: Options, /, file: Path | None, output: Path | None, **how: 
         best = max(done.searches, key=lambda row: row["best_select"])
         output.write_text(best["after"], "utf-8")
         show.note(f"the best program on the tasks to select on: {output}")
-
-
-def _models(options: Options) -> "LanguageModels":
-    from opus_pipelines.core.ids import digest
-    from opus_pipelines.flows.programs.experiment import LanguageModels
-    from opus_pipelines.flows.programs.language_generator import model_generators
-    from opus_pipelines.lwm.language_models.text_answers import TEXT_MODELS
-
-    settings, lake = options.settings(), options.lake()
-    executors = {name: partial(_executor, options, name, "exact", "") for name in TEXT_MODELS}
-    named = settings.causal_lm.model_dump_json(), settings.openai_compatible.model_dump_json()
-    return LanguageModels(model_generators(settings, lake), executors, digest(*named))
 
 
 def _print_summaries(rows: list[dict[str, Any]]) -> None:

@@ -30,8 +30,8 @@ ALGORITHM_VERSIONS: dict[str, int] = {
 
 # What is published outside the stages of the night: raise one when its rows change for the same input.
 FORECASTS_VERSION = 6
-FLOWS_VERSION = 6  # a change of flows.from_text that is meant to give other flows
-PLATFORM_VERSION = 4  # the same requirements give other flows of a platform
+FLOWS_VERSION = 7  # a change of flows.from_text that is meant to give other flows
+PLATFORM_VERSION = 5  # the same requirements give other flows of a platform
 PROMPTS_VERSION = 2  # of flows: kept answers of a language model are then asked for anew
 FLOW_METHOD = f"flows={FLOWS_VERSION} platform={PLATFORM_VERSION} prompts={PROMPTS_VERSION}"
 POINTER_VERSION = 7  # the features or the way of writing change: a network of another version is not used

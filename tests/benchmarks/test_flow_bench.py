@@ -63,7 +63,7 @@ def test_a_flow_that_cannot_be_parsed_costs_its_own_test(folder: Path) -> None:
 def test_a_prior_flow_that_cannot_be_parsed_is_a_reason() -> None:
     entries = catalogue()
     ranker = ActivityRanker(FeatureTable(entries, WordEncoder()))
-    writer = FlowWriter(ranker, UserTaskClassifier(ranker), {})
+    writer = FlowWriter(ranker, UserTaskClassifier(ranker))
     task = FlowTask("7", "Add a slack message", unread_prior="line 1: no call")
     made = predict(writer, task)
     assert (made.uid, made.flow, made.bpmn) == ("7", None, "")

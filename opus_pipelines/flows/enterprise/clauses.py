@@ -124,7 +124,8 @@ def spans_of(text: str, reader: "Composer") -> list[Span]:
 
 
 def _spans(clause: Clause, span: str) -> list[Span]:
-    kind = _KINDS[clause.kind]
+    occasion = clause.kind == text_clauses.START and not clause.marker  # "for audits:", "every Monday"
+    kind = STEP if occasion else _KINDS[clause.kind]
     is_verb = is_base(clause.verb.lower())
     said = " ".join(filter(None, (clause.marker, clause.text if is_verb else " ".join(clause.words))))
     if kind == IF and clause.alternative:

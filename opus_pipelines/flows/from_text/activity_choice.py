@@ -1,24 +1,22 @@
 """Which activity of a catalogue a clause asks for, or whether it asks for work of a person.
 
-The ranker is a conditional logit over the features, trained on pairs of clause and activity with the hardest other
-activities as negatives (Liu: Learning to Rank for Information Retrieval, 2009). The pairs come from flows whose clauses
-are aligned with their steps, and from clauses that are made of the catalogue.
+The ranker is a linear score over the features, and compares a clause with those of flows that are known, whose clauses
+are aligned with their steps. Weights that were learnt from such flows chose no better (benchmarks/results/deleted.md).
 """
 
 import random
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from opus_pipelines.flows.from_text.activities import Activity, ActivityCatalogue, split_words
-from opus_pipelines.flows.from_text.activity_features import FEATURES, FIRST_WEIGHTS, FeatureTable, Habits, Query
+from opus_pipelines.flows.from_text.activity_features import FEATURES, WEIGHTS, FeatureTable, Query
 from opus_pipelines.flows.from_text.flow_folder import FlowTask
 from opus_pipelines.flows.text.clauses import STEP, Clause
 from opus_pipelines.flows.text.operations import operations_of_verb
 from opus_pipelines.language.grammar.modality import is_base
-from opus_pipelines.language.word_stems import stem
 from opus_pipelines.workflow.blocks.model import Call, Flow, UserTask, activities, walk
 
 if TYPE_CHECKING:
@@ -104,10 +102,6 @@ def _shown(application: str, draw: random.Random) -> list[str]:
     return [part.lower() if draw.random() < 0.5 else part for part in parts]
 
 
-HARDEST = 60  # activities beside the right one that an example is trained against
-PENALTY = 0.02  # of the squared weights, for each example
-
-
 @dataclass(frozen=True)
 class Ranked:
     """An activity with its score (higher is better) and its share of the softmax over all activities."""
@@ -120,11 +114,11 @@ class Ranked:
 class ActivityRanker:
     """A linear score over the features of an activity for a query."""
 
-    def __init__(self, table: FeatureTable, weights: "np.ndarray | None" = None) -> None:
+    def __init__(self, table: FeatureTable) -> None:
         import numpy as np
 
         self.table = table
-        self.weights = np.asarray(list(FIRST_WEIGHTS.values()), np.float64) if weights is None else weights
+        self.weights = np.asarray(list(WEIGHTS.values()), np.float64)
 
     def ranked(self, query: Query, count: int = 50) -> list[Ranked]:
         """Returns the best activities for a query, the best first; of equal scores the first one of the catalogue."""
@@ -136,50 +130,6 @@ class ActivityRanker:
         order = np.argsort(-scores, kind="stable")[:count]
         activities = self.table.catalogue.activities
         return [Ranked(activities[i].id, float(scores[i]), float(shares[i])) for i in order]
-
-
-def train(table: FeatureTable, examples: Sequence[tuple[Example, float]]) -> ActivityRanker:
-    """Learns the weights from examples with their importance. Examples of unknown activities are left out.
-
-    The negatives of an example are the activities that the untrained ranker scores best beside the right one. The
-    penalty pulls the weights to where they started, so that a feature without evidence keeps its meaning.
-    """
-    import numpy as np
-    from scipy.optimize import minimize
-
-    start = np.asarray(list(FIRST_WEIGHTS.values()), np.float64)
-    place = {activity.id: i for i, activity in enumerate(table.catalogue.activities)}
-    usable = [(example, weight) for example, weight in examples if example.activity in place]
-    if not usable:
-        return ActivityRanker(table, start)
-    table.encode([example.query for example, _ in usable])
-    table.leaves_out = True
-    rows, importance = [], []
-    for example, weight in usable:
-        features = table.rows(example.query).astype(np.float64)
-        right = place[example.activity]
-        hardest = np.argsort(-(features @ start), kind="stable")[: HARDEST + 1]
-        others = [i for i in hardest if i != right][:HARDEST]
-        chosen = features[[right, *others]]
-        if len(chosen) < HARDEST + 1:
-            chosen = np.concatenate([chosen, np.repeat(chosen[-1:], HARDEST + 1 - len(chosen), axis=0)])
-        rows.append(chosen)
-        importance.append(weight)
-    table.leaves_out = False
-    data, weights = np.stack(rows), np.asarray(importance) / sum(importance)
-
-    def loss(guess: "np.ndarray") -> tuple[float, "np.ndarray"]:
-        scores = data @ guess
-        scores -= scores.max(axis=1, keepdims=True)
-        shares = np.exp(scores)
-        shares /= shares.sum(axis=1, keepdims=True)
-        away = guess - start
-        value = -(weights * np.log(shares[:, 0] + 1e-12)).sum() + PENALTY * (away**2).sum() / 2
-        gradient = (weights[:, None] * ((shares[:, :, None] * data).sum(axis=1) - data[:, 0])).sum(axis=0)
-        return float(value), gradient + PENALTY * away
-
-    fitted = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 200})
-    return ActivityRanker(table, fitted.x)
 
 
 _UNALIGNED = -12.0  # the score of a step that no clause asks for, and of a clause that asks for no step
@@ -275,44 +225,10 @@ def _best_alignment(table: Sequence[Sequence[float]], width: int) -> list[tuple[
     return aligned[::-1]
 
 
-def learning_examples(tasks: Sequence[FlowTask], ranker: ActivityRanker) -> list[Example]:
-    """Returns the pairs of all tasks whose clause asks for an activity."""
-    return [Example(query, step) for task in tasks for query, step in pairs(task, ranker) if step is not None]
-
-
-def habits_of(tasks: Sequence[FlowTask], ranker: ActivityRanker) -> Habits:
-    """Returns how often the flows of the tasks use each activity and application."""
-    by_id = ranker.table.catalogue.by_id
-    used, applications, flows = Counter[str](), Counter[str](), 0
-    for task in tasks:
-        flow = task.expected
-        if flow is None:
-            continue
-        flows += 1
-        called = set(activities(flow))
-        used.update(called)
-        applications.update({by_id[a].application for a in called if a in by_id})
-    share = max(1, flows)
-    return Habits(
-        {activity: min(1.0, 5 * count / share) for activity, count in used.items()},
-        {application: min(1.0, 2 * count / share) for application, count in applications.items() if application},
-    )
-
-
 # Verbs of work that people do; they only make examples, and the classifier does not look them up.
 _HUMAN = (
     "validate verify approve review confirm discuss decide call visit interview sign evaluate login negotiate meet "
     "contact analyse investigate double-check calculate assess"
-).split()
-# What people work on; words of the catalogue are left out, and the classifier does not look the others up.
-_THINGS = (
-    "laptop office receipt presentation speech visa flight hotel lunch badge training medicine package parcel budget "
-    "room machine proposal feedback background identity credential agreement signature interview results documents "
-    "paperwork form desk key"
-).split()
-_DOING = (
-    "order prepare clean book start begin fill print deliver pack arrange plan sign hand give bring install repair "
-    "inspect scan pay talk discuss draft pick collect wait decide"
 ).split()
 _OWN_KINDS = ["cosine", "coverage", "usual_operation", "possible_operation", "other_operation", "other_application"]
 _SUPPORT = ["application", "carried_application", "application_in_utterance", "application_in_prior"]
@@ -343,8 +259,7 @@ class UserTaskClassifier:
         rows, labels, weights = [], [], []
         weight = max(1.0, len(made) / max(1, len(learnt)))
         human = [_human(example, draw, self.ranker.table.catalogue) for example in made[: len(made) // 4]]
-        elsewhere = _elsewhere(made[: len(made) // 4], draw, self.ranker.table.catalogue)
-        self.ranker.table.encode([q for q, _ in learnt] + [e.query for e in made] + human + elsewhere)
+        self.ranker.table.encode([q for q, _ in learnt] + [e.query for e in made] + human)
         for query, activity in learnt:
             if not is_base(query.clause.verb.lower()):
                 continue
@@ -359,10 +274,10 @@ class UserTaskClassifier:
             rows.append(self._row(example.query, self._fitting(example)))
             labels.append(True)
             weights.append(0.3)
-        for query, counts in [*((q, 2.0) for q in human), *((q, 0.15) for q in elsewhere)]:
+        for query in human:
             rows.append(self._row(query, ()))
             labels.append(True)
-            weights.append(counts)
+            weights.append(2.0)
         model = LogisticRegression(C=10.0, max_iter=2000)
         model.fit(np.stack(rows), np.asarray(labels), sample_weight=np.asarray(weights))
         self._model = model
@@ -421,17 +336,6 @@ class UserTaskClassifier:
                 ],
             ]
         )
-
-
-def _elsewhere(made: Sequence[Example], draw: random.Random, catalogue: ActivityCatalogue) -> list[Query]:
-    """Clauses about things that the catalogue does not know: "order the laptop"."""
-    things = [thing for thing in _THINGS if stem(thing) not in catalogue.rarity]
-    queries = []
-    for example in made:
-        words = (draw.choice(_DOING), draw.choice(("the", "a", "a new", "all the")), draw.choice(things or _THINGS))
-        clause = Clause(STEP, tuple(" ".join(words).split()), verb=words[0])
-        queries.append(replace(example.query, clause=clause))
-    return queries
 
 
 def _human(example: Example, draw: random.Random, catalogue: ActivityCatalogue) -> Query:

@@ -1,6 +1,6 @@
 """What speaks for an activity being the one that a clause means: one row of features for each activity.
 
-The features are figures in [0, 1] or small whole numbers; `activity_choice` learns their weights. The words of all
+The features are figures in [0, 1] or small whole numbers, each with a weight. The words of all
 activities stand in arrays, so that a clause is compared with all of them at once.
 """
 
@@ -72,6 +72,8 @@ _SYNONYMS = {
     "bill": ("invoice",),
     "vendor": ("supplier",),
     "dm": ("im",),
+    "msg": ("message",),
+    "deal": ("opportunity",),
 }
 _SHORT = 4  # letters of the longest short form, such as "pr" or "acct"
 
@@ -131,7 +133,6 @@ class ActivityIndex:
         self._objects = self._weighted([activity.object_stems for activity in activities])
         self._told = self._weighted([activity.described_stems for activity in activities])
         self._last = _places((a.object_stems[-1:], ["".join(a.object_stems)]) for a in activities)
-        self._any = _places((a.object_stems,) for a in activities)
         self._described = _places((a.described_stems[-1:], ["".join(a.described_stems[-2:])]) for a in activities)
         self._shorts = _places(
             (acronyms(list(a.described_stems)), (word[:_SHORT] for word in a.described_stems if len(word) > _SHORT))
@@ -175,19 +176,18 @@ class ActivityIndex:
         return self._has[:, columns] @ np.asarray(weights, np.float32) / total
 
     def object_match(self, words: ClauseWords) -> "np.ndarray":
-        """Returns (activities, 4): head is the object, head is in it, head is as described, and the object's excess."""
+        """Returns (activities, 3): head is the object, head is as described, and the object's excess."""
         import numpy as np
 
         exact = self._marked(self._last.get(head, ()) for head in words.heads)
         exact = np.maximum(
             exact, self._marked(self._described.get(h, ()) for h in words.heads if h not in self._rarity)
         )
-        some = self._marked(self._any.get(head, ()) for head in words.heads)
         told = self._marked(self._described.get(head, ()) for head in words.heads)
         told = np.maximum(told, self._marked([self._shorts.get(words.short, ())] if words.short else []))
         columns = [self._column[word] for word in words.all | words.heads if word in self._column]
         covered = np.maximum(self._objects[:, columns].sum(axis=1), self._told[:, columns].sum(axis=1))
-        return np.stack([exact, some, told, 1.0 - covered], axis=1)
+        return np.stack([exact, told, 1.0 - covered], axis=1)
 
     def operation_match(self, words: ClauseWords) -> "np.ndarray":
         """Returns (activities, 3): the verb's usual operation, a possible one, another one; 0 where it is unknown."""
@@ -210,12 +210,6 @@ class ActivityIndex:
     def operations_in(self, operations: frozenset[str]) -> "np.ndarray":
         """Returns 1 for each activity with one of these operations."""
         return self._marked(self._operations.get(name, ()) for name in operations)
-
-    def excess_of_id(self, words: ClauseWords) -> "np.ndarray":
-        """Returns the share of the object's words in the id that a clause does not have, weighted by rarity."""
-        columns = [self._column[word] for word in words.all | words.heads if word in self._column]
-        excess: np.ndarray = 1.0 - self._objects[:, columns].sum(axis=1)
-        return excess
 
     def by_application(self, weights: Mapping[str, float]) -> "np.ndarray":
         """Returns for each activity the weight of its application; 0 for one that states none."""
@@ -278,15 +272,12 @@ def _places(groups: Iterable[Sequence[Iterable[str]]]) -> Mapping[str, list[int]
     return places
 
 
-# The features, and where the training of their weights starts: the sign that each has by its meaning. It is also what
-# the ranker knows untrained.
-FIRST_WEIGHTS = {
+# The features with their weights, each with the sign that its meaning has
+WEIGHTS = {
     "cosine": 7.8,  # of the clause and the activity's text
     "cosine_in_context": 4.2,  # of the clause with the application that is carried over
-    "cosine_of_objects": 1.3,  # of the clause's noun phrase and the activity's object
     "coverage": 3.5,  # share of the clause's words that the activity has, weighted by rarity
     "object_head": 1,  # whether the clause's head noun is the last word of the object
-    "object_word": 0.1,  # whether the head noun is any word of the object
     "object_described": 1.4,  # whether the head noun is the described object, or a short form of it
     "object_excess": -1.5,  # share of the object's words that the clause and its context do not have
     "usual_operation": 1.3,  # whether the verb usually asks for the activity's operation
@@ -296,18 +287,15 @@ FIRST_WEIGHTS = {
     "other_application": -2.5,  # how distinctly it names another one
     "carried_application": 3,  # it names none, and the application is the last one that was used
     "application_in_utterance": 1.6,  # the application is named elsewhere in the utterance
-    "application_in_prior": 1.2,  # it names none, and the flow that is edited uses the application
-    "application_learnt": 1,  # how often flows of the learning set use the application
-    "activity_learnt": 1,  # how often they use the activity
+    "application_in_prior": 2,  # it names none, and the flow that is edited uses the application
     "used_before": -1.8,  # the activity is a step already
     "sibling_of_step": 2,  # a step of the flow that is edited does something else to the same object
     "object_of_verb": 2.4,  # the verb names the object that the activity makes: "comment on it", "notify the team"
-    "made_new": 1.3,  # the clause speaks of something new, and the activity makes something
-    "retrieved_whole": 0.7,  # it speaks of all things or a list, and the activity retrieves
-    "object_excess_of_id": 0,  # share of the words of the object in the id that the clause does not have
     "like_learnt": 2.1,  # how near the nearest clause is that was learnt for this activity
 }
-FEATURES = tuple(FIRST_WEIGHTS)
+FEATURES = tuple(WEIGHTS)
+_OBJECTS = ("object_head", "object_described", "object_excess")
+_OPERATIONS = ("usual_operation", "possible_operation", "other_operation")
 _NEAR = 0.4  # the cosine from which a learnt clause counts
 _PLACES = frozenset(
     (
@@ -348,14 +336,6 @@ class Query:
     used: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True)
-class Habits:
-    """How often the flows of the learning set use each activity and each application, as shares of the flows."""
-
-    activities: Mapping[str, float] = field(default_factory=dict)
-    applications: Mapping[str, float] = field(default_factory=dict)
-
-
 @lru_cache(maxsize=4096)
 def noun_phrase(clause: Clause) -> NounPhrase:
     """Returns the object of a clause: "create a copy of the zendesk ticket" → zendesk, ticket."""
@@ -385,37 +365,23 @@ class FeatureTable:
 
     def __init__(self, catalogue: ActivityCatalogue, encoder: "TextEncoder") -> None:
         self.catalogue, self.encoder = catalogue, encoder
-        self.habits = Habits()
         self.names = ApplicationNames(catalogue)
         self._vectors: dict[str, np.ndarray] = {}
         self._learnt: tuple[list[str], list[int]] = ([], [])
-        self.leaves_out = False
 
     def with_examples(self, examples: Sequence[tuple[str, str]]) -> "FeatureTable":
         """Returns a table that knows clauses with their activities, for the feature `like_learnt`."""
         place = self._index.place
         learnt = [(text, place[activity]) for text, activity in examples if activity in place]
-        return self._copy(self.habits, ([text for text, _ in learnt], [at for _, at in learnt]))
-
-    def with_habits(self, habits: Habits) -> "FeatureTable":
-        """Returns a table with other habits that shares the vectors."""
-        return self._copy(habits, self._learnt)
-
-    def _copy(self, habits: Habits, learnt: tuple[list[str], list[int]]) -> "FeatureTable":
         table = copy(self)
-        table.__dict__.update(texts=self.texts, _objects=self._objects, _index=self._index)
-        table.__dict__.pop("_habits", None)
-        table.__dict__.update(habits=habits, _learnt=learnt)
+        known = [text for text, _ in learnt], [at for _, at in learnt]
+        table.__dict__.update(texts=self.texts, _index=self._index, _learnt=known)
         return table
 
     @cached_property
     def texts(self) -> "np.ndarray":
         """The unit vectors of the activities' texts, in the catalogue's order."""
         return self.encoder.encode([activity.text for activity in self.catalogue.activities])
-
-    @cached_property
-    def _objects(self) -> "np.ndarray":
-        return self.encoder.encode([" ".join(_object_words(activity)) for activity in self.catalogue.activities])
 
     @cached_property
     def _index(self) -> "ActivityIndex":
@@ -425,15 +391,6 @@ class FeatureTable:
     def places(self) -> Mapping[str, int]:
         """The place of each activity in the catalogue's order."""
         return self._index.place
-
-    @cached_property
-    def _habits(self) -> "tuple[np.ndarray, np.ndarray]":
-        """The shares of each activity's application and of the activity itself."""
-        import numpy as np
-
-        activities = self.catalogue.activities
-        applications = [self.habits.applications.get(activity.application, 0.0) for activity in activities]
-        return np.asarray(applications), np.asarray([self.habits.activities.get(a.id, 0.0) for a in activities])
 
     def vectors(self, texts: Sequence[str]) -> "np.ndarray":
         """Returns the unit vectors of texts; each text is encoded once."""
@@ -452,44 +409,36 @@ class FeatureTable:
         clause = query.clause
         carried = query.carried if not _best(self.names.named(clause.text)) else ""
         in_context = f"{clause.text} in {self.names.shown(carried)}" if carried else clause.text
-        return [clause.text, in_context, " ".join(noun_phrase(clause).words) or clause.text]
+        return [clause.text, in_context]
 
     def rows(self, query: Query) -> "np.ndarray":
         """Returns the features of every activity, float32 (activities, features), in the catalogue's order."""
         import numpy as np
 
         clause, index = query.clause, self._index
-        text, context, thing = self.vectors(self._texts_of(query))
+        text, context = self.vectors(self._texts_of(query))
         words = ClauseWords.of(clause, noun_phrase(clause))
         named = self.names.named(clause.text)
         best = _best(named)
         table = np.zeros((len(self.catalogue.activities), len(FEATURES)), np.float32)
-        table[:, 0] = self.texts @ text
-        table[:, 1] = self.texts @ context
-        table[:, 2] = self._objects @ thing
-        table[:, 3] = index.coverage(words)
-        table[:, 4:8] = index.object_match(words)
-        table[:, 8:11] = index.operation_match(words)
+        columns = {name: table[:, place] for place, name in enumerate(FEATURES)}
+        columns["cosine"][:] = self.texts @ text
+        columns["cosine_in_context"][:] = self.texts @ context
+        columns["coverage"][:] = index.coverage(words)
         own = np.maximum(index.by_application(named), index.described(words))
-        table[:, 11] = own
-        table[:, 12] = np.maximum(0.0, best - own)
-        table[:, 14] = index.by_application(query.named)
+        columns["application"][:] = own
+        columns["other_application"][:] = np.maximum(0.0, best - own)
+        columns["application_in_utterance"][:] = index.by_application(query.named)
         if not best:
-            table[:, 13] = index.by_application({query.carried: 1.0})
-            table[:, 15] = index.by_application(dict.fromkeys(query.prior, 1.0))
-        table[:, 16], table[:, 17] = self._habits
-        table[[index.place[used] for used in query.used if used in index.place], 18] = 1.0
-        table[:, 19] = index.siblings(query.used)
-        table[:, 20] = index.object_of_verb(words)
-        lower = [word.lower() for word in clause.words[:5]]
-        making = index.operations_in(MAKING)
-        table[:, 21] = making if "new" in lower or "another" in lower else 0.0
-        whole = (
-            not {"all", "every"}.isdisjoint(lower) or lower[1:4] == ["a", "list", "of"] or lower[1:3] == ["list", "of"]
-        )
-        table[:, 22] = index.operations_in(frozenset(["retrieve"])) if whole else 0.0
-        table[:, 23] = index.excess_of_id(words)
-        table[:, 24] = self._like_learnt(clause.text, text)
+            columns["carried_application"][:] = index.by_application({query.carried: 1.0})
+            columns["application_in_prior"][:] = index.by_application(dict.fromkeys(query.prior, 1.0))
+        columns["used_before"][[index.place[used] for used in query.used if used in index.place]] = 1.0
+        columns["sibling_of_step"][:] = index.siblings(query.used)
+        columns["object_of_verb"][:] = index.object_of_verb(words)
+        columns["like_learnt"][:] = self._like_learnt(text)
+        for names, values in ((_OBJECTS, index.object_match(words)), (_OPERATIONS, index.operation_match(words))):
+            for name, value in zip(names, values.T, strict=True):
+                columns[name][:] = value
         return table
 
     def allowed(self, query: Query) -> "np.ndarray":
@@ -516,25 +465,17 @@ class FeatureTable:
             fits &= rows[:, [FEATURES.index(name) for name in _EVIDENCE]].max(axis=1) > 0
         return fits
 
-    def _like_learnt(self, text: str, vector: "np.ndarray") -> "np.ndarray":
-        """How near the nearest learnt clause of each activity is, from 0 at `_NEAR` to 1; while the weights are learnt,
-        a clause is not compared with itself.
-        """
+    def _like_learnt(self, vector: "np.ndarray") -> "np.ndarray":
+        """How near the nearest learnt clause of each activity is, from 0 at `_NEAR` to 1."""
         import numpy as np
 
         near = np.zeros(len(self.catalogue.activities), np.float32)
         texts, places = self._learnt
         if texts:
             cosines = self.vectors(texts) @ vector
-            if self.leaves_out:
-                cosines[[i for i, other in enumerate(texts) if other == text]] = 0.0
             np.maximum.at(near, places, np.clip((cosines - _NEAR) / (1 - _NEAR), 0.0, 1.0).astype(np.float32))
         return near
 
 
 def _best(named: Mapping[str, float]) -> float:
     return max(named.values(), default=0.0)
-
-
-def _object_words(activity: Activity) -> list[str]:
-    return list(activity.described_stems or activity.object_stems) or [activity.id]

@@ -13,14 +13,13 @@ from opus_pipelines.flows.from_text.activities import DISTINCT, Activity, conten
 from opus_pipelines.flows.from_text.activity_choice import ActivityRanker, shown_object
 from opus_pipelines.flows.from_text.activity_features import Query, noun_phrase
 from opus_pipelines.flows.from_text.generator import MAX_CLAUSES, Drafter, FlowWriter, GenerationError, Made
-from opus_pipelines.flows.from_text.structure import FlowBuilder, Parts, excludes, singular
+from opus_pipelines.flows.from_text.structure import Account, FlowBuilder, Parts, excludes, filter_of, unsaid
 from opus_pipelines.flows.text.clauses import CONDITION as CONDITION_CLAUSE
 from opus_pipelines.flows.text.clauses import ELSE, STEP, Clause
+from opus_pipelines.flows.text.conditions import NUMBER, number_of, read_condition
 from opus_pipelines.flows.text.conditions import described as read_adjectives
-from opus_pipelines.flows.text.conditions import read_condition
 from opus_pipelines.flows.text.edit_texts import (
     ADD,
-    ALSO,
     ALWAYS,
     CONDITION,
     GUARD,
@@ -38,6 +37,7 @@ from opus_pipelines.flows.text.edit_texts import (
     imperative,
 )
 from opus_pipelines.flows.text.operations import lemma_of_verb, operations_of_verb
+from opus_pipelines.flows.text.rewriting import plain_talk
 from opus_pipelines.language.grammar.modality import is_base
 from opus_pipelines.language.word_stems import EMPTY, stem
 from opus_pipelines.workflow.blocks.edits import (
@@ -50,7 +50,6 @@ from opus_pipelines.workflow.blocks.edits import (
     Operation,
     Replace,
     SetCondition,
-    SetLoopHeader,
     Swap,
     Together,
     Unwrap,
@@ -58,7 +57,8 @@ from opus_pipelines.workflow.blocks.edits import (
     applied,
     described,
 )
-from opus_pipelines.workflow.blocks.expressions import Comparison, Expression, Literal, Not, Or, Path, paths
+from opus_pipelines.workflow.blocks.expressions import Comparison, Expression, Literal, Not, Path, paths
+from opus_pipelines.workflow.blocks.formats.python_ir import write_condition
 from opus_pipelines.workflow.blocks.model import (
     Block,
     Call,
@@ -67,6 +67,8 @@ from opus_pipelines.workflow.blocks.model import (
     If,
     Statement,
     UserTask,
+    While,
+    activities,
     blocks_of,
     expressions,
     identified,
@@ -103,20 +105,6 @@ def known_attribute(prior: Flow, condition: Expression, text: str) -> tuple[If, 
     return None
 
 
-def spoken_loop(text: str, loops: Sequence[For]) -> For | None:
-    """Returns the loop whose item the text speaks of in the singular: "the lead", "its owner"."""
-    words = [word.lower().strip(".,") for word in text.split()]
-    if "each" in words or "every" in words:
-        return None
-    for loop in reversed(loops):
-        for before, word in pairwise(words):
-            single = not word.endswith("s") or word.endswith("'s")
-            named = stem(word.removesuffix("'s")) == stem(loop.variable)
-            if before in ("the", "that", "this") and single and named:
-                return loop
-    return None
-
-
 def truth(condition: Expression) -> tuple[bool | None, str]:
     """Returns whether a condition asks that an attribute holds, and the attribute; None for another condition."""
     if isinstance(condition, Not):
@@ -138,10 +126,6 @@ def targets(text: str) -> list[str]:
 
 
 _CONSTANT = re.compile(r"^(?:be |is |to )?(?:\"[^\"]+\"|'[^']+'|\d+)(?: in the (?:condition|if|check))?[.\s]*$")
-_LOOPING = re.compile(
-    r"^(?:loop|iterate|go|run|cycle)\w* (?:over|through|across)(?: all| each| every)?(?: of)?(?: the)? (?P<what>\w+)",
-    re.IGNORECASE,
-)
 
 
 def changed_constant(prior: Flow, old: str, new: str) -> Operation | None:
@@ -157,7 +141,8 @@ def changed_constant(prior: Flow, old: str, new: str) -> Operation | None:
             attribute = getattr(condition.left, "parts", ("",))[-1].lower()
             near = len(words) <= 4 and value in words and attribute in (*words, *new.lower().replace("-", " ").split())
             names_attribute = len(words) <= 4 and attribute in words and _CONSTANT.match(new)
-            if old and (old == value or near or names_attribute):
+            same_kind = not isinstance(condition.right.value, int | float) or re.search(r"\d", new) is not None
+            if old and same_kind and (old == value or near or names_attribute):
                 return SetCondition(
                     branch.id or statement.id, replace(condition, right=Literal(_new_value(new, attribute, words)))
                 )
@@ -185,21 +170,6 @@ def changed_text(prior: Flow, old: str, new: str) -> Operation | None:
     if len(tasks) != 1 or len(now.split()) > MOST_WORDS_OF_A_PRODUCT or pattern.fullmatch(tasks[0].text):
         return None
     return Replace(tasks[0].id, replace(tasks[0], text=pattern.sub(lambda _: now, tasks[0].text)))
-
-
-def changed_loop(prior: Flow, new: str) -> Operation | None:
-    """Returns the change of the last loop's header for "loop over the contacts"; None for another text."""
-    match = _LOOPING.match(new.strip())
-    loops = [statement for statement in walk(prior.body) if isinstance(statement, For)]
-    if match is None or not loops:
-        return None
-    wanted = stem(match["what"])
-    for statement in walk(prior.body):
-        if isinstance(statement, Call) and wanted in {stem(word) for word in statement.variable.split("_")}:
-            variable = singular(statement.variable)
-            name = variable if variable != statement.variable else f"{variable}_item"
-            return SetLoopHeader(loops[-1].id, Path((statement.variable,)), name)
-    return None
 
 
 def all_blocks(block: Block) -> Iterator[Block]:
@@ -335,6 +305,13 @@ class StepMatcher:
             return []
         scores = {r.activity: r.score for r in self.ranker.ranked(Query(mention.clause), len(by_id))}
         best = max(fitting, key=lambda step: scores.get(step.activity, float("-inf")))
+        if not mention.clause.verb and not mention.applications:
+            own = {s.activity: _said_of(mention, s, by_id[s.activity]) for s in fitting}
+            if not any(own.values()):
+                return []
+            if len(own) > 1 and all(said == own[best.activity] for said in own.values()):
+                listed = ", ".join(f"{s.id} ({s.activity})" for s in fitting)
+                raise EditError(f"{text[:120]!r} may be any of the steps {listed}; say which one")
         return [step for step in fitting if step.activity == best.activity]
 
     def _user_tasks(self, text: str) -> list[Call | UserTask]:
@@ -370,6 +347,14 @@ class StepMatcher:
         return activity.application in mention.applications
 
 
+def _said_of(mention: Mention, step: Call, activity: Activity) -> frozenset[str]:
+    """The words of a text that name a step."""
+    return frozenset(content_stems(" ".join(mention.clause.words))) & {
+        *activity.stems,
+        *(stem(w) for w in step.variable.split("_")),
+    }
+
+
 def _is_noun_here(words: list[str]) -> bool:
     """Whether a first word such as "email" or "message" is a noun: no determiner follows, and nothing else does."""
     return len(words) == 1
@@ -396,12 +381,51 @@ def edited(writer: FlowWriter, utterance: str, prior: Flow) -> Made:
     """
     prior = identified(prior)
     editor = _Editor(writer, utterance, prior)
-    operations = [operation for wish in edits_in(utterance) for operation in editor.operations(wish)]
+    wished = [operation for wish in edits_in(utterance) for operation in editor.operations(wish)]
+    operations = [o for i, o in enumerate(wished) if not isinstance(o, Unwrap) or o not in wished[:i]]
     if not operations:
         raise EditError("the utterance asks for no change of the flow; say what to add, remove or replace")
     flow = applied(prior, operations)
     _check_variables(prior, flow)
-    return editor.drafter.made(flow, tuple(_told(operation, prior) for operation in operations))
+    _check_conditions(prior, flow)
+    lines = tuple(_told(operation, prior) for operation in operations)
+    editor.drafter.accounts.append(_account(utterance, lines, (prior, flow), writer))
+    return editor.drafter.made(flow, lines)
+
+
+# Words that say how a flow is changed, and where
+_OF_EDITS = frozenset(
+    map(
+        stem,
+        (
+            "step task activity action node skill call move put shift bring pull push drop skip remove delete "
+            "omit leave take cut strike cancel kill lose scrap replace swap switch exchange change turn convert "
+            "instead use rather add insert include append make wrap set raise lower increase decrease reduce bump "
+            "rename name place order position round first second third next last start begin end top bottom front "
+            "behind ahead right inside outside between around loop iteration through condition check if filter "
+            "branch else otherwise case limit threshold value amount number parallel time simultaneously always "
+            "just still anymore longer want need like have keep go come run do happen new one two three both "
+            "together again extra existing everything elsewhere everywhere not now henceforth today creation flow "
+            "workflow process part thing reverse let "
+        ).split(),
+    )
+)
+
+
+def _account(utterance: str, lines: Sequence[str], flows: tuple[Flow, Flow], writer: FlowWriter) -> Account:
+    """Says what an edit became, with the words that neither its operations nor the steps that they name have."""
+    by_id, text = writer.catalogue.by_id, " ".join(lines)
+    said = [text]
+    for statement in (s for flow in flows for s in walk(flow.body)):
+        if re.search(rf"\b{statement.id}\b", text) or statement.id not in ids(flows[0].body):
+            activity = by_id.get(statement.activity) if isinstance(statement, Call) else None
+            said += [activity.text, " ".join([*activity.stems, *split_words(activity.id)])] if activity else []
+            said += [getattr(statement, "variable", ""), getattr(statement, "text", "")]
+            said += [write_condition(e) for e in expressions(statement) if not isinstance(statement, For)]
+    words = [word for word in plain_talk(utterance).split() if not writer.ranker.table.names.named(word)]
+    lost = tuple(word for word in unsaid(words, *said) if stem(word) not in _OF_EDITS)
+    asked = f"what does {' '.join(lost)!r} mean in {utterance[:120]!r}? The operations do not say it"
+    return Account(utterance, "edit", "; ".join(lines), lost, asked if lost else "")
 
 
 def _told(operation: Operation, prior: Flow) -> str:
@@ -433,9 +457,39 @@ def _check_variables(prior: Flow, flow: Flow) -> None:
     )
 
 
+def _check_conditions(prior: Flow, flow: Flow) -> None:
+    """Raises EditError where two conditions of a step exclude each other, or one asks for an item's mere being."""
+    known = {branch.condition for s in walk(prior.body) if isinstance(s, If) for branch in s.branches}
+    items = {s.variable for s in walk(flow.body) if isinstance(s, For)}
+    for outer in walk(flow.body):
+        for branch in outer.branches if isinstance(outer, If) else ():
+            bare = isinstance(branch.condition, Path) and branch.condition not in known
+            if bare and set(getattr(branch.condition, "parts", ())) <= items:
+                asked = write_condition(branch.condition)
+                raise EditError(f"the condition would only ask whether there is {asked!r}; say what must hold of it")
+            for inner in walk(branch.body):
+                if isinstance(inner, If) and excludes(branch.condition, inner.branches[0].condition):
+                    both = f"{write_condition(branch.condition)} and {write_condition(inner.branches[0].condition)}"
+                    raise EditError(f"a step would stand under {both}, which exclude each other; say it with otherwise")
+
+
 _EXCEPT = re.compile(
     r"(?:everything|all(?: of it| the steps| steps)?|the rest)(?: else)? (?:except|but|apart from|other than)(?: for)? "
     r"(?P<kept>.+)$",
+    re.IGNORECASE,
+)
+_ON_FROM = re.compile(
+    r"(?:everything|anything|all|whatever|all (?:the )?steps|the rest)(?: that (?:comes|is))? "
+    r"(?P<side>after|behind|below|following|before|above) (?P<step>.+)$",
+    re.IGNORECASE,
+)
+_ADDS = re.compile(r"(?:please )?(?:add|insert|include|create|append)\b", re.IGNORECASE)
+_MORE = re.compile(
+    r"\b(?:also|another|one more|too|as well|again|second|an?|new|if|for each|each|every)\b", re.IGNORECASE
+)
+_OF_THE_FLOW = re.compile(
+    r"\b(?:the|a|this|that) (?:step|task|condition|branch|loop|check)s?\b "
+    r"(?:that|which|whereby|where|to|for|of|on|in)\b",
     re.IGNORECASE,
 )
 _CHANGING = frozenset(
@@ -471,7 +525,7 @@ class _Editor:
         if wish.kind == GUARD:
             return self._guard(wish)
         structural = {MOVE: self._move, SWAP: self._swap, TOGETHER: self._together, RENAME: self._rename}
-        structural |= {VALUE: self._value, ALSO: self._also, ONLY: self._only}
+        structural |= {VALUE: self._value, ONLY: self._only}
         return structural.get(wish.kind, self._replace)(wish)
 
     # order, names and values
@@ -523,8 +577,11 @@ class _Editor:
             return self._add(addition(wish.new))
         for block in all_blocks(self.prior.body):
             places = [i for i, statement in enumerate(block) if statement.id in wanted]
-            if len(places) == len(wanted) == places[-1] - places[0] + 1:
-                return [Together(block[places[0]].id, block[places[-1]].id)]
+            if places and len(places) == len(wanted):
+                own = [block[place] for place in places]
+                apart = [Move(step.id, "after", before.id) for before, step in pairwise(own)]
+                moves = apart if places[-1] - places[0] >= len(places) else []
+                return [*moves, Together(own[0].id, own[-1].id)]
         listed = ", ".join(sorted(wanted))
         raise EditError(
             f"the steps {listed} do not follow one another in one block; move them next to each other first"
@@ -552,9 +609,10 @@ class _Editor:
         return [(i, c) for i, c in conditions if isinstance(c, Comparison) and isinstance(c.right, Literal)]
 
     def _value(self, wish: EditText) -> list[Operation]:
-        text = re.sub(r"[^\d.,k]", "", wish.new.lower()).replace(",", "").rstrip(".")
-        number = float(text.rstrip("k")) * (1000 if text.endswith("k") else 1)
-        value = int(number) if number == int(number) else number
+        match = NUMBER.search(wish.new)
+        if match is None:
+            raise self._missing(wish.new)
+        value = number_of(match)
         words = set(content_stems(wish.old))
         numeric = [(i, c) for i, c in self._compared() if isinstance(getattr(c.right, "value", None), int | float)]
         named = [(i, c) for i, c in numeric if isinstance(c.left, Path) and stem(c.left.parts[-1]) in words]
@@ -564,14 +622,11 @@ class _Editor:
             raise EditError(f"{wish.old[:120]!r} names no one value of a condition; the values are {shown or 'none'}")
         return [SetCondition(chosen[0][0], replace(chosen[0][1], right=Literal(value)))]
 
-    def _also(self, wish: EditText) -> list[Operation]:
-        equal = [(i, c) for i, c in self._compared() if c.operator == "=="]
-        if not equal:
-            raise self._missing(wish.new)
-        target, condition = equal[-1]
-        return [SetCondition(target, Or((condition, replace(condition, right=Literal(wish.new.strip("\"'"))))))]
-
     def _only(self, wish: EditText) -> list[Operation]:
+        last = next((s for s in reversed(list(walk(self.prior.body))) if isinstance(s, For)), None)
+        if last is not None and (restriction := filter_of(wish.new.split())):
+            held = read_condition(Clause(CONDITION_CLAUSE, restriction)).expression(last.variable)
+            return [Wrap(last.body[0].id, last.body[-1].id, held)]
         value = wish.new.strip("\"'")
         read = read_adjectives((value, "item"))
         attribute = read.attribute if read else ""
@@ -589,9 +644,13 @@ class _Editor:
         """A condition around steps that are there: "only send the message if …", "do not copy the file if …"."""
         if {word.lower() for word in wish.old.split()} <= _THE_FLOW:
             return [self._guard_of_all(wish)]
-        steps = self.matcher.find(wish.old)
+        steps = self.matcher.pair(wish.old) or self.matcher.find(wish.old)
         if not steps:
             raise self._missing(wish.old)
+        for block in all_blocks(self.prior.body):
+            own = [s.id for s in block if s in steps]
+            if 1 < len(own) == len(steps):
+                return [Wrap(own[0], own[-1], self._condition_of(wish.new, own[0]))]
         return [Wrap(step.id, step.id, self._condition_of(wish.new, step.id)) for step in steps]
 
     def _guard_of_all(self, wish: EditText) -> Operation:
@@ -639,13 +698,13 @@ class _Editor:
         clause = next((c for c in self.writer.ranker.table.names.clauses(text) if c.kind == CONDITION_CLAUSE), None)
         if clause is None:
             raise EditError(f"{text[:120]!r} is no condition; say it with if")
-        parts = Parts(self.drafter.step, self.drafter.listing, self.writer.habits)
+        parts = Parts(self.drafter.step, self.drafter.listing)
         loops = {s.variable for s in walk(self.prior.body) if isinstance(s, For) and inside in ids(s.body)}
         here = [thing for thing in self.drafter.things if not thing.loop or thing.variable in loops or not inside]
         items = [thing for thing in here if thing.loop]
         own = [thing for thing in here if not inside or all(s.variable != thing.variable for s in self._at(inside))]
         builder = FlowBuilder(parts, [*(thing for thing in own if not thing.loop), *items])
-        return builder.expression(read_condition(clause, self.writer.habits))
+        return builder.expression(read_condition(clause))
 
     def _at(self, ident: str) -> list[Call | UserTask]:
         return [step for step in self.matcher.steps if step.id == ident]
@@ -677,6 +736,8 @@ class _Editor:
             gone = [step for step in self.matcher.steps if step not in kept]
             return [Delete(step.id) for step in outermost(self.prior, gone)]
         chosen = self.matcher.by_place(wish.old)
+        if match := _ON_FROM.match(wish.old):
+            chosen = self._on_from(match)
         for text in [] if chosen else targets(wish.old):
             found_steps = self.matcher.find(text)
             if not found_steps and text == wish.old:
@@ -684,7 +745,26 @@ class _Editor:
             if not found_steps:
                 raise self._missing(text)
             chosen += [step for step in found_steps if step not in chosen]
-        return [Delete(step.id) for step in outermost(self.prior, chosen)]
+        whole = outermost(self.prior, chosen)
+        loop = next((s for s in whole if isinstance(s, For | While)), None)
+        if loop is not None and not words & {"loop", "loops", "everything", "all", "each", "every"}:
+            raise EditError(
+                f"{wish.old[:120]!r} is all that the loop {loop.id} does; remove the loop with it, or say what it does "
+                "instead"
+            )
+        return [Delete(step.id) for step in whole]
+
+    def _on_from(self, match: re.Match[str]) -> list[Call | UserTask]:
+        """The steps before or after a step that a text names: "everything after the card"."""
+        found = self.matcher.find(imperative(match["step"]))
+        if not found:
+            raise self._missing(match["step"])
+        places = [place for place, step in enumerate(self.matcher.steps) if step in found]
+        after = match["side"].lower() in ("after", "behind", "below", "following")
+        chosen = self.matcher.steps[places[-1] + 1 :] if after else self.matcher.steps[: places[0]]
+        if not chosen:
+            raise self._missing(match[0])
+        return chosen
 
     def _deleting_activity(self, wish: EditText) -> list[Operation]:
         """An activity that deletes, where no step of the flow fits what is to be removed."""
@@ -696,12 +776,15 @@ class _Editor:
         fits = set(content_stems(wish.old)) & {*activity.object_stems, *activity.described_stems}
         if not fits or activity.operation != "delete" or best.probability < LEAST_DELETING:
             raise self._missing(wish.old)
-        return self._add(EditText(ADD, wish.new))
+        added = self._add(EditText(ADD, wish.new))
+        if any(isinstance(s, UserTask) for each in added if isinstance(each, Insert) for s in walk(each.steps)):
+            raise self._missing(wish.old)
+        return added
 
     # replacing
 
     def _replace(self, wish: EditText) -> list[Operation]:
-        changed = changed_constant(self.prior, wish.old, wish.new) or changed_loop(self.prior, wish.new)
+        changed = changed_constant(self.prior, wish.old, wish.new)
         changed = changed or changed_text(self.prior, wish.old, wish.new)
         if changed is not None:
             return [changed]
@@ -791,6 +874,8 @@ class _Editor:
     # adding
 
     def _add(self, wish: EditText) -> list[Operation]:
+        if _OF_THE_FLOW.search(wish.new) and not _ADDS.match(wish.new):
+            raise self._missing(wish.new)
         clauses = self.writer.ranker.table.names.clauses(wish.new)[:MAX_CLAUSES]
         steps = [clause for clause in clauses if clause.kind == STEP]
         if clauses and not steps and any(c.kind == CONDITION_CLAUSE for c in clauses):
@@ -802,21 +887,25 @@ class _Editor:
         block = without_ids(block)
         if all(isinstance(s, UserTask) for s in walk(block)) and _asks_for_a_change(clauses):
             raise self._missing(wish.new)
+        again = {s.activity for s in self.matcher.steps if isinstance(s, Call)} & set(activities(Flow(block)))
+        if again and not (wish.where or orelse or _ADDS.match(wish.new) or _MORE.search(wish.new)):
+            told = "which is there already; say 'add' for one more, or what is to change"
+            raise EditError(f"{wish.new[:120]!r} may speak of {min(again)}, {told}")
         if orelse:
             conditions = [s for s in walk(self.prior.body) if isinstance(s, If) and not s.orelse]
             if not conditions:
                 raise EditError("the flow has no condition without an else; name the condition first")
             return [AddElse(conditions[-1].id, block)]
         if wish.where in ("before", "after"):
-            target = self._anchor(wish.anchor)
+            target = self._anchor(wish.anchor, wish.new)
             if target is not None:
                 return [Insert(block, "before" if wish.where == "before" else "after", target)]
             return [Insert(block, "prepend" if wish.where == "before" else "append")]
         if wish.where == "begin":
             return [Insert(block, "prepend")]
-        return list(self._placed(block, wish))
+        return [self._inserted(statement, wish) for statement in block]
 
-    def _anchor(self, text: str) -> str | None:
+    def _anchor(self, text: str, added: str) -> str | None:
         """The id of the step that stands at the place; None for the end of the flow."""
         words = {word.lower() for word in text.split()}
         if words <= _END_WORDS | {"the", "a", "is", "are", "has", "been"}:
@@ -825,32 +914,14 @@ class _Editor:
         if loops and LOOPING.match(imperative(text)):
             return loops[-1].id
         anchors = self.matcher.find(imperative(text))
+        named = re.search(r"\b(?:to|on|for|of|in) (?:the|that|this) (.+)$", added)
+        if (
+            not anchors and named and words & {"it", "that", "this"}
+        ):  # "add a comment to the ticket after it was created"
+            anchors = self.matcher.find(named[1])
         if not anchors:
             raise self._missing(text)
         return anchors[-1].id
-
-    def _placed(self, block: Block, wish: EditText) -> Iterator[Operation]:
-        for statement in block:
-            wrap = self._wrap(statement)
-            if wrap is not None:
-                yield wrap
-                continue
-            yield self._inserted(statement, wish)
-
-    def _wrap(self, statement: Statement) -> Operation | None:
-        """A new condition around steps that the flow has already."""
-        if not isinstance(statement, If) or len(statement.branches) != 1 or statement.orelse:
-            return None
-        wanted = [s.activity for s in statement.branches[0].body if isinstance(s, Call)]
-        if not wanted or len(wanted) != len(statement.branches[0].body):
-            return None
-        for block in all_blocks(self.prior.body):
-            names = [s.activity if isinstance(s, Call) else None for s in block]
-            for start in range(len(names) - len(wanted) + 1):
-                if names[start : start + len(wanted)] == wanted:
-                    first, last = block[start].id, block[start + len(wanted) - 1].id
-                    return Wrap(first, last, statement.branches[0].condition)
-        return None
 
     def _inserted(self, statement: Statement, wish: EditText) -> Operation:
         loops = [s for s in walk(self.prior.body) if isinstance(s, For)]
@@ -875,5 +946,4 @@ class _Editor:
                     return AddElse(other.id, (statement,))
             loop = next((loop for loop in reversed(loops) if loop.variable in read), None)
             return Insert((statement,), "append", loop.id) if loop else Insert((statement,))
-        loop = spoken_loop(wish.new, loops)
-        return Insert((statement,), "append", loop.id) if loop else Insert((statement,))
+        return Insert((statement,))

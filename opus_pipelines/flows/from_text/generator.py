@@ -1,10 +1,10 @@
 """Writes a flow for an utterance, and edits one, without a language model.
 
-`learn` trains the ranker, the classifier of user tasks and the habits of conditions on flows whose utterances are
-known, together with clauses made from the catalogue. Only activities of the catalogue can come out.
+`learn` aligns the clauses of known utterances with the steps of their flows: the ranker compares clauses with them, and
+the classifier of user tasks is trained on them and on clauses made from the catalogue. Only activities of the
+catalogue can come out.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -16,11 +16,8 @@ from opus_pipelines.flows.from_text.activity_choice import (
     Ranked,
     UserTaskClassifier,
     examples,
-    habits_of,
-    learning_examples,
     pairs,
     shown_object,
-    train,
     user_task_text,
 )
 from opus_pipelines.flows.from_text.activity_features import SPEAKING, FeatureTable, Query, noun_phrase
@@ -41,11 +38,10 @@ from opus_pipelines.flows.from_text.structure import (
 )
 from opus_pipelines.flows.text.clause_words import PREPOSITIONS
 from opus_pipelines.flows.text.clauses import CONDITION, LOOP, STEP, WHILE, Clause
-from opus_pipelines.flows.text.conditions import ConditionHabits
 from opus_pipelines.flows.text.operations import lemma_of_verb, operations_of_verb
 from opus_pipelines.language.word_stems import EMPTY, stem
 from opus_pipelines.lwm.interface import Usage
-from opus_pipelines.workflow.blocks.expressions import Comparison, Literal, Path, is_name
+from opus_pipelines.workflow.blocks.expressions import Path, is_name
 from opus_pipelines.workflow.blocks.model import (
     Block,
     Call,
@@ -53,7 +49,6 @@ from opus_pipelines.workflow.blocks.model import (
     Statement,
     UserTask,
     activities,
-    expressions,
     identified,
     read_before_set,
     walk,
@@ -123,8 +118,8 @@ class Made:
 class FlowWriter:
     """What is learnt from a catalogue and example flows. `learn` makes one."""
 
-    def __init__(self, ranker: ActivityRanker, tasks: UserTaskClassifier, habits: ConditionHabits) -> None:
-        self.ranker, self.tasks, self.habits = ranker, tasks, habits
+    def __init__(self, ranker: ActivityRanker, tasks: UserTaskClassifier) -> None:
+        self.ranker, self.tasks = ranker, tasks
 
     @property
     def catalogue(self) -> ActivityCatalogue:
@@ -141,6 +136,10 @@ class FlowWriter:
         block = drafter.block(clauses[:MAX_CLAUSES])
         if not block:
             raise GenerationError("the utterance asks for no step; say what the flow should do, verb first")
+        if not any(isinstance(statement, Call) for statement in walk(block)) and drafter.open:
+            raise GenerationError(
+                f"nothing says what {drafter.open!r} is, and no activity fits; name what is to be done to what"
+            )
         return drafter.made(Flow(block))
 
 
@@ -153,7 +152,7 @@ class Drafter:
         self.used = list(dict.fromkeys(activities(prior))) if prior else []
         self.prior = frozenset(by_id[a].application for a in self.used if a in by_id) - {""}
         self.named = writer.ranker.table.names.named(utterance)
-        self.carried = ""
+        self.carried, self.open = "", ""
         self.things = things_of(prior, writer.catalogue) if prior else []
         self.chosen: list[tuple[str, float]] = []
         self.certainties: list[tuple[float, str]] = []
@@ -166,7 +165,7 @@ class Drafter:
         clauses = [each for clause in clauses for each in [clause] * times(clause)]
         table = self.writer.ranker.table
         table.encode([self.query(clause) for clause in clauses if clause.words])
-        parts = Parts(self.step, self.listing, self.writer.habits, self.accounts)
+        parts = Parts(self.step, self.listing, self.accounts)
         return FlowBuilder(parts, self.things).build(clauses)
 
     def made(self, flow: Flow, operations: tuple[str, ...] = ()) -> Made:
@@ -185,6 +184,8 @@ class Drafter:
     def step(self, clause: Clause, things: Sequence[Thing]) -> tuple[Statement, Thing] | None:
         """Returns the call or user task that a clause asks for."""
         self.taken |= {thing.variable for thing in things}
+        pronouns = [word.lower() for word in clause.words[1:] if word.lower() in ("it", "them", "these", "those")]
+        self.open = self.open or (pronouns[0] if pronouns and not things else "")
         clause = resolved(clause, things)
         query = self.query(clause)
         human = self.writer.tasks.probability(query)
@@ -402,29 +403,10 @@ def learn(
     `table` is one of the same catalogue, whose vectors are used again.
     """
     table = table or FeatureTable(catalogue, encoder)
-    first = ActivityRanker(table)
     taught = [task for task in tasks if task.expected is not None and task.unread_prior is None]
-    made = examples(catalogue, MADE, SEED)
-    ranker = ActivityRanker(table.with_habits(habits_of(taught, first)))
-    for _ in range(2):  # the second round aligns with the learnt weights
-        aligned = learning_examples(taught, ranker)
-        table = ranker.table.with_examples([(example.query.clause.text, example.activity) for example in aligned])
-        real = [(example, 1.0) for example in aligned]
-        share = max(1.0, float(len(real))) / len(made)
-        ranker = train(table, [*real, *((example, share) for example in made)])
+    found = [pair for task in taught for pair in pairs(task, ActivityRanker(table))]
+    aligned = [(query.clause.text, activity) for query, activity in found if activity is not None]
+    ranker = ActivityRanker(table.with_examples(aligned))
     classifier = UserTaskClassifier(ranker)
-    classifier.train([pair for task in taught for pair in pairs(task, ranker)], made, SEED)
-    return FlowWriter(ranker, classifier, condition_habits(taught))
-
-
-def condition_habits(tasks: Sequence[FlowTask]) -> ConditionHabits:
-    """Returns which attribute the flows compare with each constant most often."""
-    attributes: dict[str, Counter[str]] = {}
-    for task in tasks:
-        for statement in walk(task.expected.body) if task.expected else ():
-            for expression in expressions(statement):
-                if isinstance(expression, Comparison) and isinstance(expression.right, Literal):
-                    left, value = expression.left, expression.right.value
-                    if isinstance(left, Path) and len(left.parts) > 1 and isinstance(value, str):
-                        attributes.setdefault(value.lower(), Counter())[left.parts[-1]] += 1
-    return ConditionHabits({value: counts.most_common(1)[0][0] for value, counts in attributes.items()})
+    classifier.train(found, examples(catalogue, MADE, SEED), SEED)
+    return FlowWriter(ranker, classifier)

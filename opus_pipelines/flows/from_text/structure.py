@@ -12,20 +12,21 @@ from dataclasses import dataclass, field, replace
 from lemminflect import getAllLemmas
 
 from opus_pipelines.flows.from_text.activity_features import noun_phrase
-from opus_pipelines.flows.text.clause_words import PREPOSITIONS
+from opus_pipelines.flows.text.clause_words import DETERMINERS
 from opus_pipelines.flows.text.clauses import CONDITION, ELSE, LOOP, START, STEP, WHILE, Clause
 from opus_pipelines.flows.text.conditions import (
+    NUMBER,
     OWNERS,
-    ConditionHabits,
     ConditionText,
     described,
+    number_of,
     read_condition,
     undescribed,
 )
 from opus_pipelines.flows.text.operations import operations_of_verb
-from opus_pipelines.language.grammar.modality import is_participle
+from opus_pipelines.language.grammar.modality import is_base, is_participle, may_be_third_person
 from opus_pipelines.language.word_stems import EMPTY, stem
-from opus_pipelines.workflow.blocks.expressions import And, Comparison, Expression, Path, is_name, negated
+from opus_pipelines.workflow.blocks.expressions import And, Comparison, Expression, Not, Path, is_name, negated
 from opus_pipelines.workflow.blocks.formats.python_ir import write_condition
 from opus_pipelines.workflow.blocks.model import Block, Branch, Call, For, If, Parallel, Statement, UserTask, While
 
@@ -63,7 +64,18 @@ class Account:
 
 _NO_FILTER = frozenset("new existing other same corresponding available whole first last next latest own".split())
 LOSS, TASK, NOTHING = "loss", "user task", "not to be done"
-_NOT_DONE = re.compile(r"(?:do not|don't|never|no need to|avoid|do nothing)\b", re.IGNORECASE)
+# What is said not to be done: by its first words, by a verb that is denied, by what stays, or by a negation in front of
+# any relative clause
+_NOT_DONE = re.compile(
+    r"(?:do not|don't|never|no need to|avoid|(?:do )?nothing\b|ignore|skip|spare|(?:done|join|continue|proceed)$|"
+    r"thanks|thank you|thx|leave (?!an? )\w|.*\balone$)|"
+    r".*?\b(?:must|should|shall|may|can|need)(?: not|n't)\b|.*\b(?:gets?|needs?) (?:nothing|no\b)|"
+    r".*\b(?:stays?|remains?|left)\b(?: \w+)? (?:like|as|alone)\b|"
+    r"(?:(?!\b(?:that|which|who|whose|where|because|so)\b|[\"']).)*?(?<!with )(?<!have )(?<!has )"
+    r"(?:\b(?:no|nothing|never|not)\b|n't\b)",
+    re.IGNORECASE,
+)
+_SHORT = 6  # words of a clause that says no more than what is not to be done
 # Words of a condition or a loop that its operator, its marker or its variable say.
 _SAID = frozenset(
     "more less greater higher lower bigger smaller larger fewer older newer than above over below under least most at "
@@ -76,7 +88,7 @@ _SAID = frozenset(
 def unsaid(words: Iterable[str], *said: str) -> tuple[str, ...]:
     """Returns the words with a meaning of their own that none of the texts has."""
     known = {stem(part) for text in said for part in re.findall(r"[A-Za-z]+|\d+", text)}
-    plain = (word.strip("\"'").lower() for word in words)
+    plain = (NUMBER.sub(lambda n: str(number_of(n)), word.strip("\"'").lower()) for word in words)
     parts = [word for each in plain for word in re.findall(r"[^\W_]+", each.removesuffix("'s").replace("n't", ""))]
     kept = [word for word in parts if len(word) > 1 and word not in EMPTY and word not in _SAID]
     return tuple(word for word in dict.fromkeys(kept) if stem(word) not in known and stem(word) not in _SAID)
@@ -94,7 +106,7 @@ def head_of(words: Sequence[str]) -> list[str]:
         ),
         len(words),
     )
-    if words and words[0].lower() in ("whose", "that", "which", "who"):
+    if words and words[0].lower() in ("whose", "that", "which", "who", "with"):
         return []
     noun = undescribed(words[: end or len(words)])
     return [word for word in noun if word.lower() not in ("one", "single", *EMPTY)]
@@ -107,6 +119,10 @@ def filter_of(words: Sequence[str]) -> tuple[str, ...]:
         return ("its", *words[1:])
     if lower[:1] and lower[0] in ("that", "which", "who"):
         return ("it", *words[1:])
+    if lower[:1] == ["with"]:
+        return ("it", "has", *words[1:])
+    if lower[:1] and lower[0] in ("marked", "flagged"):
+        return ("it", "is", *words[1:])
     for place in range(1, len(words)):
         if lower[place] in ("that", "which", "who") and place + 1 < len(words):
             return (*words[:place], *words[place + 1 :])
@@ -187,8 +203,9 @@ def result_thing(statement: Call | UserTask, stems: frozenset[str], several: boo
 
 
 _THEM = frozenset(["them", "these", "those"])
+_BEING = frozenset("is are was has gets get becomes".split())
 _EVERY = ("all", "every", "each", "these", "those")
-_CLOSING = frozenset(["finally", "lastly", "afterwards", "afterward"])
+_CLOSING = frozenset(["finally", "lastly", "afterwards", "afterward", "thereafter"])
 _PRONOUNS = frozenset(["it", "its", "them", "their", "they", "this", "each", "these"])
 
 
@@ -210,7 +227,6 @@ class Parts:
 
     step: Callable[[Clause, Sequence[Thing]], tuple[Statement, Thing] | None]
     listing: Callable[[Clause], tuple[Call, Thing] | None]
-    habits: ConditionHabits = field(default_factory=ConditionHabits)
     accounts: list[Account] = field(default_factory=list)
 
 
@@ -244,7 +260,8 @@ class FlowBuilder:
                 self._tell(clause, START)
             if len(self.parts.accounts) == known:
                 self._tell(clause, LOSS, question=f"what does {quoted(clause)} mean? Nothing in the flow says it")
-            if beside is not None and (place + 1 == len(clauses) or clauses[place + 1].sentence != clause.sentence):
+            following = clauses[place + 1] if place + 1 < len(clauses) else None
+            if beside is not None and (following is None or not following.together or following.opens):
                 self._at_the_same_time(*beside)
                 beside = None
         while len(self._scopes) > 1:
@@ -274,6 +291,9 @@ class FlowBuilder:
 
     def _leave(self, clause: Clause) -> None:
         """Closes the blocks that a new sentence leaves: every if, and a loop of which it does not speak."""
+        if _CLOSING & set(clause.adverbs):
+            while len(self._scopes) > 1:
+                self._close()
         if not clause.opens or clause.kind == ELSE:
             return
         while len(self._scopes) > 1 and self._scopes[-1].kind in ("if", "else"):
@@ -312,12 +332,17 @@ class FlowBuilder:
             self.things = [thing for thing in self.things if thing.loop != scope.variable]
 
     def _step(self, clause: Clause) -> None:
-        if _NOT_DONE.match(" ".join(clause.words)):
-            self._tell(clause, NOTHING)
+        text = " ".join(clause.words)
+        if _NOT_DONE.match(text):
+            said = len(clause.words) > _SHORT or bool(
+                {"that", "which", "who", "whose"} & {w.lower() for w in clause.words}
+            )
+            self._tell(clause, NOTHING, question=f"does {quoted(clause)} ask for something else?" if said else "")
+            return
+        if not _asks(clause):
+            self._tell(clause, NOTHING, question=f"does {quoted(clause)} ask for something? It is read as a remark")
             return
         if self._all_of(clause):
-            return
-        if self._each_of_them(clause):
             return
         made = self.parts.step(clause, self.things)
         if made is not None:
@@ -327,24 +352,6 @@ class FlowBuilder:
                 thing = replace(thing, asked=asked[0] if asked else None)
             self._add(statement)
             self.things.append(thing)
-
-    def _each_of_them(self, clause: Clause) -> bool:
-        """Does a step to each of the things of which only some were asked for: "get the hot leads and archive them"."""
-        words = [word.lower() for word in clause.words]
-        source = self.things[-1] if self.things else None
-        each = words[1:2] == ["each"] and words[2:3] and words[2] in PREPOSITIONS
-        if source is None or not source.several or operations_of_verb(clause.verb)[:1] == ("retrieve",):
-            return False
-        if self._scopes[-1].kind == "for" or not (each or (source.asked is not None and _THEM & set(words[1:3]))):
-            return False
-        named = [word for part in (source.shown or (source.variable,)) for word in part.split("_")]
-        whole = [clause.words[0], "the", *named, *clause.words[2:]]
-        made = self.parts.step(replace(clause, words=tuple(whole)), self.things)
-        if made is None:
-            return False
-        self._add(made[0])
-        self._loop(replace(clause, kind=LOOP, words=("them",), marker="each of", postfix=True))
-        return True
 
     def _source(self, words: Sequence[str], several: bool = False) -> Thing | None:
         """The last known variable whose words have the head noun of these words; of several things where asked."""
@@ -379,7 +386,8 @@ class FlowBuilder:
         every = [condition.expression(variable) for condition in conditions]
         asked = [write_condition(expression) for expression in every]
         named = (*head, *(word for condition in conditions for word in condition.subject), *stems)
-        self._tell(clause, LOOP, f"for {variable} in {iterable.parts[0]}", unsaid(clause.words, *asked, *named))
+        doubt = next(filter(None, (self._doubt(clause, expression) for expression in every)), "")
+        self._tell(clause, LOOP, f"for {variable} in {iterable.parts[0]}", unsaid(clause.words, *asked, *named), doubt)
         if every:
             expression = every[0] if len(every) == 1 else And(tuple(every))
             self._scopes.append(_Scope("if", expression=expression, sentence=clause.sentence))
@@ -400,7 +408,7 @@ class FlowBuilder:
                 if known is None or word != known.value
             ]
         if restriction := filter_of(clause.words):
-            read = read_condition(replace(clause, kind=CONDITION, words=restriction), self.parts.habits)
+            read = read_condition(replace(clause, kind=CONDITION, words=restriction))
             conditions = [*conditions, read] if clause.marker == "all" else [read]
         return conditions
 
@@ -461,7 +469,7 @@ class FlowBuilder:
         source = next((t for t in reversed(self.things) if t.several or t.loop == t.variable != ""), None)
         if not restriction or source is None:
             return False
-        condition = read_condition(replace(clause, kind=CONDITION, words=restriction), self.parts.habits)
+        condition = read_condition(replace(clause, kind=CONDITION, words=restriction))
         if condition.operator == "==" and condition.value is None:
             condition = ConditionText(pronoun=True, attribute=restriction[-1].lower())  # "the empty ones"
         kept = start - 2 if adjective == "the" else start - 1 if words[start - 1] in ("the", "all") else start
@@ -508,7 +516,7 @@ class FlowBuilder:
         return condition.expression(name if is_name(name) else "item")
 
     def _condition(self, clause: Clause, following: Sequence[Clause]) -> None:
-        condition = read_condition(clause, self.parts.habits)
+        condition = read_condition(clause)
         if condition.subject and self._source(condition.subject) is None and not clause.postfix:
             found = self._listed(replace(clause, words=(*condition.subject, *place_of(clause.words))))
             one = clause.words[0].lower() == "the" and singular(condition.subject[-1]) == condition.subject[-1]
@@ -550,7 +558,17 @@ class FlowBuilder:
         text = write_condition(expression)
         listed = [thing.stems for thing in self.things[-1:]]
         said = (text, *condition.subject, *place_of(clause.words)) if listed else (text, *condition.subject)
-        self._tell(clause, CONDITION, text, unsaid(clause.words, *said))
+        self._tell(clause, CONDITION, text, unsaid(clause.words, *said), self._doubt(clause, expression))
+
+    def _doubt(self, clause: Clause, expression: Expression) -> str:
+        """A question where a condition says no more than that the item of a loop is there."""
+        bare = expression.operand if isinstance(expression, Not) else expression
+        item = (
+            isinstance(bare, Path)
+            and any(thing.loop == bare.parts[0] for thing in self.things)
+            and len(bare.parts) == 1
+        )
+        return f"what does {quoted(clause)} ask of each item?" if item else ""
 
     def _guard(self, condition: ConditionText) -> Expression:
         """Puts the condition behind a step around it; it does not speak of what the step makes."""
@@ -593,7 +611,7 @@ class FlowBuilder:
         return isinstance(last, If) and not last.orelse and excludes(last.branches[-1].condition, expression)
 
     def _while(self, clause: Clause) -> None:
-        condition = read_condition(replace(clause, kind=CONDITION), self.parts.habits)
+        condition = read_condition(replace(clause, kind=CONDITION))
         if condition.subject and self._source(condition.subject) is None and not clause.postfix:
             listed = self.parts.listing(replace(clause, words=condition.subject))
             if listed is not None:
@@ -629,6 +647,15 @@ class FlowBuilder:
         statements = self._scopes[-1].statements
         last = statements[-1] if statements else None
         return last if isinstance(last, If) and not last.orelse else None
+
+
+def _asks(clause: Clause) -> bool:
+    """Whether a clause asks for something: it begins with a verb, or somebody in it does something to something."""
+    lower = [word.lower() for word in clause.words]
+    if is_base(clause.verb.lower()) or clause.shares_verb:
+        return lower[0] not in ("i", "you", "we", "they", "he", "she", "it")
+    acts = (i for i, word in enumerate(lower[:-1]) if i and may_be_third_person(word) and word not in _BEING)
+    return any(lower[i + 1] in DETERMINERS for i in acts)
 
 
 def _shown(clause: Clause) -> str:

@@ -4,8 +4,8 @@ The tasks are split by their ids. The search sees rewards of the tasks to select
 scored once on the others. Each row is one search with one seed; intervals are drawn over seeds.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean, stdev
 from typing import Any
@@ -16,8 +16,6 @@ from opus_pipelines.core.schemas import PROGRAM_CURVES, PROGRAM_SEARCHES
 from opus_pipelines.flows.programs import planning_set
 from opus_pipelines.flows.programs.drafts import draft_of
 from opus_pipelines.flows.programs.executors import ToolExecutor
-from opus_pipelines.flows.programs.interpreter import Executor
-from opus_pipelines.flows.programs.language_generator import Generator
 from opus_pipelines.flows.programs.rewards import Harness, scorer
 from opus_pipelines.flows.programs.search import METHODS, SEARCH_VERSION, Searched, improve
 from opus_pipelines.lake.layout import Lake, table_of, write_table
@@ -29,19 +27,10 @@ INTERPRETERS = ("exact", "similar")
 
 
 @dataclass(frozen=True)
-class LanguageModels:
-    """Generators and executors that are language models, by name, and what tells them from others of the same name."""
-
-    generators: Mapping[str, Generator] = field(default_factory=dict)
-    executors: Mapping[str, Callable[[], Executor]] = field(default_factory=dict)
-    identity: str = ""
-
-
-@dataclass(frozen=True)
 class Plan:
     """What is to be searched: methods, interpreters, seeds, the limit of calls of each search, and the reward.
 
-    `most_tasks`: of each half at most so many tasks, because a language model takes long; None: all.
+    `most_tasks`: of each half at most so many tasks; None: all.
     """
 
     methods: Sequence[str] = METHODS
@@ -50,27 +39,14 @@ class Plan:
     calls: int = 2_000
     reward: str = "task_score"
     most_tasks: int | None = None
-    models: LanguageModels = LanguageModels()
 
     def __post_init__(self) -> None:
         for kind, given, known in (
-            ("method", self.methods, (*METHODS, *self.models.generators)),
-            ("interpreter", self.interpreters, (*INTERPRETERS, *self.models.executors)),
+            ("method", self.methods, METHODS),
+            ("interpreter", self.interpreters, INTERPRETERS),
         ):
             if strange := [one for one in given if one not in known]:
                 raise InputError(f"no {kind} {strange[0]!r}; there are: {', '.join(known)}")
-
-    def executor(self, interpreter: str) -> Executor:
-        """Returns what carries programs out under the name of an interpreter."""
-        if interpreter in self.models.executors:
-            return self.models.executors[interpreter]()
-        return ToolExecutor(planning_set.toolbox(interpreter))
-
-    def search(self, method: str, begin: CoreProgram, harness: Harness, seed: int) -> Searched:
-        """Returns what a method found. Raises InputError where edits are to improve a program of another form."""
-        if method in self.models.generators:
-            return self.models.generators[method](begin, harness, seed)
-        return improve(method, planning_set.bank(), draft_of(begin), harness, seed).searched()
 
 
 @dataclass(frozen=True)
@@ -93,21 +69,20 @@ def experiment(begin: CoreProgram, plan: Plan, report: Callable[[str], None] = l
         write_core(begin),
         plan.reward,
         plan.calls,
-        plan.models.identity,
         *map(list, _parts(plan)),
     )
     optimum = fmean(score(task, task.needed) for task in held_out)
     searches: list[_Row] = []
     curves: list[_Row] = []
     for interpreter in plan.interpreters:
-        executor = plan.executor(interpreter)
+        executor = ToolExecutor(planning_set.toolbox(interpreter))
         final = Harness(held_out, score, executor, plan.reward)
         head: _Row = {"search": identity, "interpreter": interpreter, "reward": plan.reward}
         head |= {"before": write_core(begin), "begin_report": final.score(begin), "optimum_report": optimum}
         for method in plan.methods:
             for seed in plan.seeds:
                 harness = Harness(select, score, executor, plan.reward, plan.calls)
-                found = plan.search(method, begin, harness, seed)
+                found = improve(method, planning_set.bank(), draft_of(begin), harness, seed).searched()
                 own = {"method": method, "seed": seed}
                 searches.append(head | own | _found(found, harness, final))
                 points = [{"call": call, "best": best} for call, best in found.curve]

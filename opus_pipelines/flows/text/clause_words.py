@@ -4,7 +4,7 @@ import re
 
 ADVERBS = frozenset(
     (
-        "then also finally next lastly afterwards afterward subsequently just please later again additionally now "
+        "then also finally next lastly afterwards afterward thereafter subsequently just please later again additionally now "
         "first firstly secondly thirdly immediately automatically simply simultaneously instead only further "
         "furthermore too once kindly after that"
     ).split()
@@ -58,7 +58,7 @@ POLITE = re.compile(
 CONDITION_WORDS = frozenset(["if", "when", "whenever", "unless", "provided"])
 LOOPS = re.compile(
     r"(?:(?:for|in|within|from|on|inside|of|to|with|over) )?(?:each|every)(?: one)?(?: of)?\b|for all(?: of)?\b|"
-    r"(?:to|for|of) all(?: the)?(?= (?:\S+ ){1,3}(?:whose|who|that|which)\b)|"
+    r"(?:to|for|of) all(?: the)?(?= (?:\S+ ){1,3}(?:whose|who|that|which)\b)|for (?:only )?(?:the ones|those)\b|"
     r"(?:loop|iterate|go) (?:over|through|across)(?: all| each| every)?(?: of)?\b"
 )
 ELSES = re.compile(r"(?:or )?(?:else|otherwise)\b(?!,? if\b)|if not\b(?= ?,|$| then| [a-z]+ (?:an?|the|it)\b)|in (?:any|all) other cases?\b|"
@@ -66,6 +66,12 @@ ELSES = re.compile(r"(?:or )?(?:else|otherwise)\b(?!,? if\b)|if not\b(?= ?,|$| t
 ELSE_IFS = re.compile(r"or if\b|(?:or )?(?:else|otherwise),? if\b|elif\b|elseif\b")
 WHILES = re.compile(r"(?:while|as long as|until)\b")
 
+_DAY = r"(?:(?:mon|tues|wednes|thurs|fri|satur|sun|week)day|day|morning|night|evening|week|month|quarter|year)"
+# When a flow begins by the clock; it is no step and no loop.
+SCHEDULE = re.compile(
+    rf"(?:at (?:\d[\w:.]*|noon|midnight) )?(?:on )?(?:(?:every|each)(?: other)? (?:(?:\d+|two|three|four|six) )?(?:{_DAY}|hour|minute)s?|nightly|daily|"
+    rf"weekly|monthly|hourly|once an? {_DAY}|{_DAY}s\b)(?: (?:at|around|by|on) (?:day )?\d[\w:.]*(?: [ap]m)?|(?: at) (?:noon|midnight)| (?:on )?{_DAY}s?)*(?= |$)"
+)
 NOT_BEFORE = DETERMINERS | frozenset(
     ["to", "be", "is", "are", "no", "not", "been", "will", "should", "of", "in", "with"]
 )
@@ -79,5 +85,8 @@ TOGETHER = re.compile(
     r"\b(?:(?:do )?(?:(?:the )?(?:following|these|this|two|three|four) )?(?:things |steps )?(?:(?:should )?happen )?)?"
     r"(?:in parallel|at the same time|simultaneously|concurrently|side by side)\b(?: [,:])?",
     re.IGNORECASE,
+)
+AFTERWARDS = re.compile(
+    r"[\s,;]*(?:join\b[\s,]*)?(?:(?:and )?then|when|once|after|afterwards|finally)\b", re.IGNORECASE
 )
 BREAK = re.compile(r"(?:[\s,:]|\b(?:and|then|but)(?=\s|$))*$", re.IGNORECASE)

@@ -21,6 +21,8 @@ STEP, LOOP, CONDITION, ELSE, WHILE = "step", "loop", "condition", "else", "while
 START = "start"  # what has happened when the flow begins: no part of the flow, but told
 
 
+_OCCASION, _HEADING = 9, 3  # words of the longest occasion and heading at the begin of a sentence
+_FRAGMENT = 5  # words of the longest fragment without a verb that asks for something new
 _DECIDED = frozenset(["fails", "failed", "rejected", "approved", "declined", "accepted"])
 
 
@@ -90,10 +92,14 @@ def clauses_of(utterance: str, applications: Collection[str] = ()) -> list[Claus
         about = number, last_verb(clauses), applications
         whole = " and ".join(filter(None, (plain, after)))
         read = _Reader(whole.split(), *about).clauses() if whole else []
-        # "close it, then in parallel mail the caller and page the team": what stands before is done before
+        # "close it, then in parallel mail the caller and page the team": what stands before is done before,
+        # and "create a tag and a release in parallel, then mail the team": what stands behind is done after
         apart = bool(plain and after) and plain != before.rstrip()
-        first = len(_Reader(plain.split(), *about).clauses()) if apart else 0
-        clauses += [replace(clause, together=found is not None and n >= first) for n, clause in enumerate(read)]
+        tail = text[found.end() :] if found else ""
+        behind = bool(plain and after) and not apart and lexicon.AFTERWARDS.match(tail) is not None
+        size = len(_Reader(plain.split(), *about).clauses()) if apart or behind else 0
+        first, last = (size, len(read)) if apart else (0, size if behind else len(read))
+        clauses += [replace(clause, together=found is not None and first <= n < last) for n, clause in enumerate(read)]
     return clauses
 
 
@@ -164,7 +170,8 @@ class _Reader:
         if self.found:
             self.found[0] = replace(self.found[0], opens=True)
         for place, (step, following) in enumerate(pairwise(self.found)):
-            if step.kind == following.kind == STEP and len(step.words) == 1 and not step.shares_verb:
+            alone = step.kind == following.kind == STEP and len(step.words) == 1 and not step.shares_verb
+            if alone and "then" not in following.adverbs:
                 self.found[place] = replace(
                     step, words=(*step.words, *following.words[1:])
                 )  # "get and delete the folder"
@@ -197,6 +204,7 @@ class _Reader:
                 ["followed", "by"],
                 ["together", "with"],
                 ["after", "that"],
+                ["before", "that"],
             ):
                 skipped.append(word)
                 self.at += 3 if word == "as" else 2
@@ -227,7 +235,10 @@ class _Reader:
         return len(match.group().split()) if match and match.group() else 0
 
     def _clause(self, adverbs: tuple[str, ...]) -> None:
-        if size := self._matches(lexicon.ELSE_IFS):
+        if size := self._scheduled() or self._occasion():
+            self._add(Clause(START, tuple(self.words[self.at : self.at + size]), adverbs=adverbs))
+            self.at += size
+        elif size := self._matches(lexicon.ELSE_IFS):
             self._condition(size, adverbs, alternative=True)
         elif size := self._matches(lexicon.ELSES):
             self._add(Clause(ELSE, (), marker=" ".join(self.lower[self.at : self.at + size]), adverbs=adverbs))
@@ -240,6 +251,27 @@ class _Reader:
             self._header(LOOP, size, adverbs)
         else:
             self._step(adverbs)
+
+    def _scheduled(self) -> int:
+        """The words of a time at which the flow begins, at the begin or at the end of the first sentence."""
+        size = 0 if self.sentence else self._matches(lexicon.SCHEDULE)
+        return size if not self.found or self.at + size == len(self.words) else 0
+
+    def _occasion(self) -> int:
+        """The words of what a flow is for at the begin of a sentence: "on a failed build:", "upon receipt, ", "new hire:"."""
+        end = next((i for i, word in enumerate(self.lower[:_OCCASION]) if word in (":", ",")), 0)
+        if self.at or not end or end + 1 >= len(self.lower):
+            return 0
+        first, colon = self.lower[0], self.lower[end] == ":"
+        if first == "upon" or (first == "on" and colon):
+            return end
+        named = any(self._names_application(place) for place in range(end))
+        heads = colon and end <= _HEADING and not named and not set(self.lower[:end]) & (lexicon.DETERMINERS - {"new"})
+        return (
+            end
+            if heads and first not in lexicon.CONDITION_WORDS and not lexicon.LOOPS.match(" ".join(self.lower))
+            else 0
+        )
 
     def _fronted_plural(self) -> int:
         """1 where "for urgent tickets, …" begins."""
@@ -297,7 +329,11 @@ class _Reader:
         marker = " ".join(self.lower[self.at : self.at + size])
         start = self.at + size
         end = start + (self.lower[start : start + 1] in (["them"], ["these"], ["those"]))
+        follows = self.lower[end] if end < len(self.words) else ""
         whole = end > start or marker.endswith(" one")  # no noun follows: "for each of them page the engineer"
+        whole = whole and follows not in ("with", "that", "which", "who", "whose", "in", "from", "of")
+        colon = next((i for i in range(start, min(len(self.words), start + _HEADING + 2)) if self.lower[i] == ":"), 0)
+        end = colon or end
         while end < len(self.words):
             word = self.lower[end]
             boundary = word in (",", ":", "then") or word in lexicon.CONDITION_WORDS
@@ -343,6 +379,11 @@ class _Reader:
             self._add(Clause(STEP, words, verb="do", adverbs=adverbs))
             self.at = end
             return
+        follows = self.lower[start + 1 : start + 2]
+        named = self._names_application(start) and follows and follows[0] not in lexicon.DETERMINERS
+        fragment = named or not self._begins_with_verb(start)
+        if not shares and fragment and len(words) <= _FRAGMENT and any(map(self._names_application, range(start, end))):
+            words = ("create", *words)  # "new issue -> asana task -> slack message"
         if not shares:
             self.verb = words[0]
         self._add(Clause(STEP, words, verb=self.verb, shares_verb=shares, adverbs=adverbs))
@@ -363,7 +404,7 @@ class _Reader:
             return word != "when" or place > start + 1
         if self._matches(lexicon.ELSES, place) or self._matches(lexicon.ELSE_IFS, place):
             return True
-        if self._matches(lexicon.LOOPS, place) and place > start + 1:
+        if place > start + 1 and self._matches(lexicon.LOOPS, place):
             return True
         if word in ("while", "until") and place > start + 1:
             return True

@@ -5,8 +5,8 @@ attribute and the constant; nothing is taken from elsewhere but the attribute of
 """
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from opus_pipelines.flows.text.clauses import Clause
 from opus_pipelines.flows.text.operations import lemma_of_verb
@@ -34,6 +34,8 @@ _FILLERS = EMPTY - {"not", "no", "never", "more", "than", "over", "above", "belo
     "set",
     "equal",
     "currently",
+    "yet",
+    "already",
 }
 _ATTRIBUTES = frozenset(
     (
@@ -49,11 +51,21 @@ _GREATER = re.compile(r"\b(?:greater|more|higher|larger|bigger|older|longer) tha
 _LESS = re.compile(r"\b(?:less|fewer|lower|smaller|younger|shorter) than\b|\b(?:below|under)\b|<(?!=)")
 _AT_LEAST = re.compile(r"\bat least\b|>=")
 _AT_MOST = re.compile(r"\bat most\b|<=")
+_SIGNS = {"negative": "<", "positive": ">", "zero": "=="}
 _TRUE = {"true": True, "yes": True, "false": False, "none": None, "null": None, "empty": None}
 _EXISTENCE = re.compile(
-    r"(?:there (?:is|are|exists?|were|was)\b)|(?:\bexists?\b)|(?:\b(?:is|are) (?:found|available|present)\b)"
+    r"(?:there (?:is|are|exists?|were|was)\b)|(?:\bexists?\b)|(?:\b(?:is|are) (?:already )?(?:found|available|present|there)\b)"
 )
 _WORD = re.compile(r"\"[^\"]*\"|'[^']*'|[^\s]+")
+
+
+NUMBER = re.compile(r"(?P<digits>-?\d+(?:,\d{3})*(?:\.\d+)?)(?P<thousands> ?k\b)?", re.IGNORECASE)
+
+
+def number_of(match: re.Match[str]) -> int | float:
+    """Returns the number that `NUMBER` has found: "5,000", "38.5" and "50k"."""
+    value = float(match["digits"].replace(",", "")) * (1000 if match["thousands"] else 1)
+    return int(value) if value == int(value) else value
 
 
 @dataclass(frozen=True)
@@ -82,16 +94,9 @@ class ConditionText:
         return Not(path) if self.negated else path
 
 
-@dataclass(frozen=True)
-class ConditionHabits:
-    """What conditions of the learning set look like: the attribute of a constant, and how emptiness is tested."""
-
-    attributes: Mapping[str, str] = field(default_factory=dict)
-
-
-def read_condition(clause: Clause, habits: ConditionHabits) -> ConditionText:
+def read_condition(clause: Clause) -> ConditionText:
     """Returns what a condition clause says; a clause that has no known form is a test of its subject's truth."""
-    condition = _Reader(_of_each(clause.words), habits).read()
+    condition = _Reader(_of_each(clause.words)).read()
     if clause.marker == "unless":
         condition = _opposite(condition)
     return condition
@@ -160,10 +165,9 @@ def _opposite(condition: ConditionText) -> ConditionText:
 
 
 class _Reader:
-    def __init__(self, words: Sequence[str], habits: ConditionHabits) -> None:
+    def __init__(self, words: Sequence[str]) -> None:
         self.words = [word for word in words if word not in (",", "(", ")")]
         self.lower = [word.lower() for word in self.words]
-        self.habits = habits
 
     def read(self) -> ConditionText:
         text = " ".join(self.lower)
@@ -233,12 +237,12 @@ class _Reader:
         return self._subject([word for word in around if word not in _NEGATIONS], negated=negated)
 
     def _comparison(self, text: str, match: re.Match[str], operator: str) -> ConditionText:
-        number = re.search(r"-?\d+(?:\.\d+)?", text[match.end() :])
+        number = NUMBER.search(text, match.end())
         assert number is not None
-        value: Scalar = float(number.group()) if "." in number.group() else int(number.group())
+        value = number_of(number)
         before = [word for word in text[: match.start()].split() if word not in _BE | _HAVE]
         subject, attribute = self._split(before)
-        counted = text[match.end() + number.end() :].split()
+        counted = text[number.end() :].split()
         has = bool(_HAVE & set(text[: match.start()].split()))
         if has and not attribute and len(counted) == 1 and counted[0].isidentifier():
             attribute = counted[0]  # "the epic has more than five issues"
@@ -275,9 +279,6 @@ class _Reader:
         value = _value(values)
         if value is None:
             return self._subject(subject, operator=operator, value=None)
-        attribute_of_value = self.habits.attributes.get(str(value).lower())
-        if attribute_of_value:
-            return self._subject(subject, attribute=attribute_of_value, operator=operator, value=value)
         if (
             len(values) == 1
             and not _quoted(values[0])
@@ -328,6 +329,10 @@ class _Reader:
             return self._subject(subject, attribute=plain[place].lower(), operator=operator, value=_value(value))
         if len(plain) == 1:
             return self._subject(subject, attribute=_name(plain), negated=negated)
+        if len(plain) >= 2 and negated:
+            return self._subject(subject, attribute=_name(plain), negated=True)
+        if len(plain) >= 2 and plain[0].lower() in _SIGNS:
+            return self._subject(subject, attribute=_name(plain[1:]), operator=_SIGNS[plain[0].lower()], value=0)
         if len(plain) >= 2:
             return self._subject(subject, attribute=_name(plain[1:]), operator=operator, value=_value(plain[:1]))
         return self._subject(subject, negated=negated)

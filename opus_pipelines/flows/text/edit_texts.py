@@ -5,15 +5,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from opus_pipelines.flows.text.clauses import MAX_UTTERANCE, UtteranceError
+from opus_pipelines.flows.text.conditions import described
 from opus_pipelines.flows.text.operations import lemma_of_verb, operations_of_verb
+from opus_pipelines.flows.text.rewriting import plain_talk
 
 REMOVE, REPLACE, CONDITION, NEGATE, ADD = "remove", "replace", "condition", "negate", "add"
 GUARD, ALWAYS = "guard", "always"
-MOVE, SWAP, TOGETHER, RENAME, VALUE, ALSO, ONLY = "move", "swap", "together", "rename", "value", "also", "only"
+MOVE, SWAP, TOGETHER, RENAME, VALUE, ONLY = "move", "swap", "together", "rename", "value", "only"
 _REMOVE = re.compile(
     r"^(?:(?:please|also|and|then|just)\s+)*(?:remove|delete|drop|skip|omit|exclude|eliminate|discard|do not|don't|"
     r"dont|never|no need (?:to|for)|there(?:'s| is) no need (?:to|for)|(?:you|we|i) (?:do not|don't) (?:need|want|have) "
-    r"(?:you )?(?:to|the|a)?(?: anymore)?|(?:we |i |you |they )?no longer(?: (?:want|need|have) to| (?:want|need))?|never mind|forget about|forget|lose|scrap|ditch|kill|get rid of|leave out|take out|cut|cancel|avoid|stop|without)\s+(?P<old>.+)$",
+    r"(?:you )?(?:to|the|a)?(?: anymore)?|(?:we |i |you |they )?no longer(?: (?:want|need|have) to| (?:want|need))?|never mind|forget about|forget|lose|scrap|ditch|kill|get rid of|leave out|take out|cut|strike|cancel|avoid|stop|without)\s+(?P<old>.+)$",
     re.IGNORECASE,
 )
 _PAIRS = [
@@ -107,7 +109,7 @@ _END = re.compile(
     r"\b(?:at|to) the (?:very )?end\b(?: of (?:the|this) (?:flow|workflow|process))?|\bas (?:the|a) (?:last|final) step\b",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(r"(?<=[.;!?])\s+|\n+")
+_SENTENCE = re.compile(r"(?<=[.;!?])\s+|\n+|,? and (?=always\b)")
 _NEXT = re.compile(
     r",?\s+(?:and then|and|but|then)\s+(?=(?:also\s+)?(?:add|insert|remove|delete|replace|create|send|get|retrieve|include|"
     r"update|skip|don't|do not|instead|change|post|make)\b)",
@@ -153,13 +155,15 @@ _MOVES = tuple(
         r"ahead of|inside(?: of)?|into|within|out of|outside(?: of)?)\s+(?P<anchor>.+))$",
         r"^(?P<old>the .+?|.+? step)\s+(?:should|must|has to|needs to)\s+(?:come|happen|go|be|run|be done)\s+"
         r"(?:(?P<end>first|last)|(?P<where>before|after|behind|in front of|inside|into)\s+(?P<anchor>.+))$",
+        r"^(?P<old>the .+?)\s+(?:comes?|goes|belongs)\s+(?:(?P<end>first|last)|(?P<where>before|after|behind|in front of|inside|into)\s+(?P<anchor>.+))$",
         r"^(?:do\s+)?(?P<old>.+?)\s+first,?\s+(?:and\s+)?(?:only\s+)?then\s+(?P<anchor>.+)$",
+        r"^(?:please )?(?:do |run )?(?P<old>the .+?)\s+(?P<end>first|last)$",
         r"^first,?\s+(?P<old>.+?),?\s+(?:and\s+)?(?:only\s+)?then\s+(?P<anchor>.+)$",
     )
 )
 _SWAP = re.compile(
-    r"^(?:please )?(?:swap|switch|exchange|reverse|flip)(?:\s+round|\s+around)?(?:\s+(?P<order>the (?:order|places?|positions?) of))?\s+"
-    r"(?P<old>.+?)(?:\s+(?:and|with)\s+(?P<new>.+?))?(?:\s+(?:round|around))?$",
+    r"^(?:please )?(?:swap|switch|exchange|reverse|flip|change(?= the (?:order|places?|positions?) of))(?:\s+round|\s+around)?(?:\s+(?P<order>the (?:order|places?|positions?) of))?\s+"
+    r"(?P<old>.+?)(?:\s+(?:and|with)\s+(?P<new>.+?))?(?:\s+(?:round|around|please))*$",
     re.IGNORECASE,
 )
 _TOGETHER = re.compile(
@@ -171,20 +175,42 @@ _RENAME = re.compile(
     r"^(?:please )?(?:rename|reword)\s+(?P<old>.+?)\s+(?:to|as|into)\s+(?P<new>.+)$|^call\s+(?P<was>the .+?)\s+(?P<now>[\"'].+[\"'])$",
     re.IGNORECASE,
 )
-_AMOUNT = r"[$€£]?\d[\d.,]*\s?(?:k|%|\w{3})?"
+_AMOUNT = r"[$€£]?\d[\d.,]*\s?(?:k|%|(?!not)\w{3})?"
 _VALUE = re.compile(
     rf"^(?!.*\b(?:if|when|unless|only)\b)(?:please )?(?:(?:raise|lower|increase|decrease|reduce|set|change|bump|cut|drop|put)\s+(?:up\s+|down\s+)?(?:the\s+)?(?P<old>[\w ]+?)\s+(?:up\s+|down\s+)?"
-    rf"(?:from\s+(?P<was>{_AMOUNT})\s+)?to\s+(?P<new>{_AMOUNT})|(?:the\s+)?(?P<name>[\w ]+?)\s+is\s+(?:now\s+)?(?P<now>{_AMOUNT})(?:\s+now)?)$",
-    re.IGNORECASE,
-)
-_ALSO_FOR = re.compile(
-    r"^(?:please )?(?:also for|do (?:it|this|that|the same) (?:also )?for|include)\s+(?:the\s+)?(?P<new>[\w\"'-]+)(?:\s+\w+)?(?:,?\s+(?:as well|too))?$",
+    rf"(?:from\s+(?P<was>{_AMOUNT})\s+)?to\s+(?P<new>{_AMOUNT})|(?:the\s+)?(?P<name>[\w ]+?)\s+(?:is|(?:should|must|has to|needs to) be)\s+(?:now\s+)?(?P<now>{_AMOUNT})(?:\s+now)?|"
+    rf"make\s+(?:it|that|this)\s+(?P<it>{_AMOUNT}))(?:,?\s+(?:and\s+)?(?:not|instead of)\s+{_AMOUNT})?$",
     re.IGNORECASE,
 )
 _ONLY_FOR = re.compile(
     r"^(?:please )?(?:do (?:it|this|that) )?only (?:for|do (?:it|this|that) for|if (?:they|it) (?:are|is))\s+(?:the\s+)?(?P<new>[\w\"'-]+)(?:\s+(?:ones?|\w+s))?$",
     re.IGNORECASE,
 )
+_ONLY_THOSE = re.compile(
+    r"^(?:please )?(?:do (?:it|this|that) )?only (?:for|do (?:it|this|that) for)\s+(?P<new>(?:the\s+)?[\w ]+?\s(?:whose|that|which|who|with)\b.+)$",
+    re.IGNORECASE,
+)
+_SKIP_FOR = re.compile(
+    r"^(?:for|with)\s+(?P<new>[^,]+?),?\s+(?:skip|leave out|omit|do not|don't)\s+(?P<old>.+)$", re.IGNORECASE
+)
+_WRAP = re.compile(
+    r"^(?:please )?(?:wrap|put|place|enclose)\s+(?P<old>.+?)\s+(?:in|into|inside|under|behind)\s+(?:an?|the)\s+(?:check|condition|if)(?:\s+(?:that|if|whether))?:?\s+(?P<new>.+)$",
+    re.IGNORECASE,
+)
+_FOR_ALL = re.compile(
+    r"^(?:please )?(?:do|run)\s+(?:it|this|that)\s+for\s+(?:all|every|each)\b.+?(?:,\s*(?:and )?not (?:just|only)\b.*)$",
+    re.IGNORECASE,
+)
+_AS_BEFORE = re.compile(
+    r"\b(?:as|like) (?:before|now|it is|they are)\b|\b(?:stays?|remains?) (?:the same|unchanged|there|as)\b",
+    re.IGNORECASE,
+)
+_AFTER_BOTH = re.compile(r"\bafter (?:both|these|them|that|those)\W*$", re.IGNORECASE)
+_TWO_TEXTS = re.compile(
+    r"^.*?([\"'])(?P<old>[^\"']+)\1.*?\b(?:called|named|renamed|read|be|say)\b.*?([\"'])(?P<new>[^\"']+)\3\W*$",
+    re.IGNORECASE,
+)
+_ELSE_FIRST = re.compile(r"^(?:else|otherwise)\b[\s,:>-]*(?P<rest>.+)$", re.IGNORECASE)
 _GO_TO = re.compile(
     r"^(?P<old>(?:the |an? )?[\w ]{1,40}?)\s+(?:should|must|has to|needs to|have to|ought to)\s+(?:now\s+)?(?:go|come|be (?:sent|posted|created|"
     r"made|opened|put|stored|saved|done|written))\s+(?:out\s+)?(?:to|in|into|on|onto|via|through|by|with|from|out of|over)\s+(?P<new>[\w .]+?)"
@@ -209,7 +235,7 @@ _ONLY_GO = re.compile(
     re.IGNORECASE,
 )
 _UNLOOP = re.compile(
-    r"^(?:please )?(?:(?:do not|don't|no need to|never|stop)\s+(?:loop|iterate|repeat|go through)\w*|(?:there is )?no (?:need (?:for|of) (?:a|the) )?loop\b|"
+    r"^(?:.*,\s*(?:so\s+)?)?(?:please )?(?:(?:do not|don't|no need to|never|stop)\s+(?:loop|iterate|repeat|go(?:ing)? through)\w*|(?:there is )?no (?:need (?:for|of) (?:a|the) )?loop\b|"
     r"without (?:a|the) loop\b)",
     re.IGNORECASE,
 )
@@ -242,11 +268,13 @@ def edits_in(utterance: str) -> list[EditText]:
     """Returns the wishes of an utterance in their order. Raises UtteranceError where it is empty or too long."""
     if len(utterance) > MAX_UTTERANCE:
         raise UtteranceError(f"the utterance has {len(utterance):,} characters, and {MAX_UTTERANCE:,} are the most")
-    text = " ".join(utterance.replace("’", "'").replace("“", '"').replace("”", '"').split())
+    text = plain_talk(" ".join(utterance.replace("’", "'").replace("“", '"').replace("”", '"').split()))
     if not any(c.isalpha() for c in text):
         raise UtteranceError("the utterance has no words; say what to change")
     wishes: list[EditText] = []
     for sentence in _SENTENCE.split(text):
+        if wishes and wishes[-1].kind == TOGETHER and _AFTER_BOTH.search(sentence):
+            continue
         wishes += _wishes(sentence.strip(" .;!?"))
     return list(_joined(wishes))
 
@@ -257,6 +285,8 @@ def _wishes(sentence: str) -> list[EditText]:
         return []
     if (wish := _structural(sentence)) is not None:
         return [wish]
+    if _AS_BEFORE.search(sentence):
+        return []
     if match := _WE_NEED.match(sentence):
         return [addition(match["new"])]
     if match := _TWO.match(sentence):
@@ -310,6 +340,23 @@ def _structural(sentence: str) -> EditText | None:
         return EditText(REMOVE, sentence, match["old"])
     if _UNLOOP.match(sentence):
         return EditText(REMOVE, old="loop")
+    if match := _TWO_TEXTS.match(sentence):
+        return EditText(RENAME, match["new"], match["old"])
+    if _FOR_ALL.match(sentence):
+        return EditText(REMOVE, old="condition", new=sentence)
+    if match := _WRAP.match(sentence):
+        return EditText(GUARD, f"if {match['new']}", match["old"])
+    if match := _ONLY_THOSE.match(sentence):
+        return EditText(ONLY, match["new"])
+    if match := _SKIP_FOR.match(sentence):
+        words = match["new"].split()
+        known = described(words)
+        restriction = (
+            f"its {known.attribute} is {known.value}" if known else f"it is {' '.join(words[:-1]) or words[0]}"
+        )
+        return EditText(GUARD, f"unless {restriction}", match["old"])
+    if match := _ELSE_FIRST.match(sentence):
+        return EditText(ADD, match["rest"], orelse=True)
     if match := _ONLY_GO.match(sentence):
         return EditText(GUARD, match["new"], match["what"])
     for pattern in _MOVES:
@@ -332,11 +379,9 @@ def _structural(sentence: str) -> EditText | None:
     if match := _RENAME.match(sentence):
         return EditText(RENAME, (match["new"] or match["now"]).strip("\"' "), match["old"] or match["was"])
     if match := _VALUE.match(sentence):
-        return EditText(VALUE, match["new"] or match["now"], match["old"] or match["name"])
+        return EditText(VALUE, match["new"] or match["now"] or match["it"], match["old"] or match["name"] or "")
     if match := _ONLY_FOR.match(sentence):
         return EditText(ONLY, match["new"])
-    if match := _ALSO_FOR.match(sentence):
-        return EditText(ALSO, match["new"])
     for pattern in (_NOT_SO_BUT, _NOT_BUT, _USE_FOR, _GO_TO, _WHO_NOT):
         if match := pattern.match(sentence):
             return EditText(REPLACE, match["new"], match["old"])

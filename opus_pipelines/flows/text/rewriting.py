@@ -14,6 +14,7 @@ from lemminflect import getAllLemmas
 
 from opus_pipelines.flows.text import clause_words as lexicon
 from opus_pipelines.flows.text.operations import lemma_of_verb, operations_of_verb
+from opus_pipelines.language.grammar.modality import is_base
 
 _START = r"(?:^|(?<=[.;!?] ))"  # of a sentence
 _PHRASE = r"(?:[^,.;!?\"]|\.(?=\w))"
@@ -40,23 +41,82 @@ _ALL_DONE = (
     r"(?:when|once|after) (?:it|that|this|everything|all(?: of (?:this|that|it))?)(?:'s| is| are| has been)?(?: all)? "
     r"(?:done|finished|complete|completed|over|through)\b"
 )
-_REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
-    # words of talk that say nothing
+_NUMBER = r"[$€£]?\d[\d,]*(?:\.\d+)?\s?(?:k\b|%)?"
+_BEGINS = rf"({_START}|[,;] (?:and |but |then )*|\b(?:and|then|but|after) )"  # of a clause
+_NEGATED = r"(?:(?:please )?(?:do not|don't|never) \w+|keep|leave(?: out)?|not|spare|skip)"
+
+
+def _plain_verb(match: re.Match[str]) -> str:
+    """What a pronoun or the flow does as an imperative: "then it sends a mail" → then send a mail."""
+    lemma = lemma_of_verb(match[2])
+    return f"{match[1]}{lemma} " if lemma != match[2].lower() and operations_of_verb(lemma) else match[0]
+
+
+def _without_like(match: re.Match[str]) -> str:
+    verb = match[1].lower()
+    return f"{match[1]} " if verb == "do" or (is_base(verb) and operations_of_verb(verb)) else match[0]
+
+
+# Words of talk that say nothing, and what is asked politely or told of the flow itself
+_TALK: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
+    (r"\b(do|does|did|is|are|was|has|have|should|must|could|would)nt\b", r"\1n't"),
+    (r"\b(you|they)re\b", r"\1 are"),
+    (r"(,?) *\b(?:u+h+|u+m+|er+m?|hm+|you know|i mean|if you will)\b,?", r"\1"),
+    (r"^ +", ""),
+    (r"\b(that|it|who|which|there)'?s (?=not\b|no\b|still\b|\w+ed\b)", r"\1 is "),
+    (r"\b(?:has|have)(?: not|n't)(?: got)? (?:an?|any) ", "has no "),
+    (r"\s*\([^()]* (?:is|are|was|were) [^()]*\)", ""),
+    (r"\s[-–—]+\s", ", "),
+    (r"(?:^|(?<=\w ))like (\w+) (?=(?:one|an?|the|it|them)\b)", _without_like),
+    (r"(?<=\bfirst )you (?=\w)", ""),
     (
-        r",? *\b(?:just )?(?:(?:to be|be) (?:on the )?(?:safe|sure|clear|precise|fair|honest)(?: side)?|in case(?=[.,;]|$)|as a precaution|"
-        r"for (?:good measure|safety|completeness)|as (?:usual|always|agreed|discussed)|if (?:at all )?possible|of course|"
-        r"needless to say|by the way|in other words|so to speak|in short)(?=[.,;]|$),?",
+        rf"({_START}|[,;] |\b(?:and|but|then) ),? *(?:(?:(?:okay|ok|so(?! that\b)|basically|actually|oh|alright|yeah|nah|hi|hello|"
+        r"hey)\b[ ,!]+|(?:well|right|look|listen|like|lovely)\b *, *))+",
+        r"\1",
+    ),
+    (
+        r",? *\b(?:just )?(?:(?:to be|be) (?:on the )?(?:safe|sure|clear|precise|fair|honest)(?: side)?|as (?:usual|always|agreed|discussed)|"
+        r"for (?:good measure|safety|completeness)|if (?:at all )?possible|of course|needless to say|by the way|so to speak)(?=[.,;]|$),?",
         ",",
     ),
-    (r"\b(?:um+|uh+|erm?|you know|i mean|if you will)\b,? *", ""),
+    (rf"{_BEGINS}(?:can|could|shall|would|will) (?:i|we|you) (?:please |just |also )*", r"\1"),
     (
-        rf"(?:{_START}|(?<=, ))(?:(?:(?:okay|ok|so|basically|actually|oh|alright|yeah)\b,? +|(?:well|right|look|listen), +))+",
-        "",
+        rf"{_BEGINS}(?:what (?:i|we) (?:need|want|would like) is,? (?:for you to |that you |to )?|please to (?=\w)|"
+        r"it is (?:needed|necessary|required|important) (?:to|that) |(?:i|we) (?:would like|want|wish) that (?:you |we )?)",
+        r"\1",
     ),
-    (rf"{_START}what (?:i|we) (?:need|want|would like) is (?:for you to |that you |to )?", ""),
     (
-        rf"{_START}(?:please to (?=\w)|it is (?:needed|necessary|required|important) (?:to|that) |(?:i|we) want that )",
-        "",
+        rf"{_BEGINS}(?:you|we|i|it|(?:the|this) (?:flow|system|workflow|automation|bot))(?:'d| would)? (?:(?:also|then) )?(?:(?:should|must|will|"
+        r"has to|have to|needs? to|want to|like to)\b(?: to\b| also\b| then\b)*) (?!be\b|not\b|have\b|go\b)(?=\w)",
+        r"\1",
+    ),
+    (
+        rf"{_BEGINS}(?:he|she|it|then it|the (?:flow|system|bot)) (?:then |also )?(\w+s) (?=(?:an?|the|its|his|her|their|it|them)\b)",
+        _plain_verb,
+    ),
+)
+_REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
+    *_TALK,
+    # what is said of a part alone: "above 50k also mail the boss", "anything over 10k gets a task"
+    (
+        rf"({_START}|[,;:] (?:and |but )?|\band )(above|over|under|below|more than|less than|at least) ({_NUMBER}),? (?:also )?(?=\w)",
+        r"\1if its amount is \2 \3, ",
+    ),
+    (
+        rf"({_START}|[,;] (?:and |otherwise,? )?)(?:any|every|each|all(?: of)?(?: the)?) ({_PHRASE}{{3,60}}?) (?:should|must|has to|have to|needs? to|"
+        rf"will|shall|is to|are to) be (\w+(?:ed|en|nt))(?: by ({_PERSON}(?=[,;.]|$)))?",
+        lambda match: (
+            f"{match[1]}for each {match[2]}, "
+            + (f"have {match[4]} {lemma_of_verb(match[3])} it" if match[4] else f"{lemma_of_verb(match[3])} it")
+        ),
+    ),
+    (rf"(?<=, )should ((?:the|its?|their|this|that|any|there)\b{_PHRASE}{{0,40}}?) be ", r"if \1 is "),
+    (r"\b(?:as (?:to|for|regards)|regarding) (?=(?:each|every|all)\b)", "for "),
+    (rf"\bon the ones (?=marked |flagged |that |which |with |whose ){_PHRASE}*?", "for the ones "),
+    (r"\bfailing that\b", "otherwise"),
+    (
+        r"(?:when|once|after) (?:(?:you|we) are )?(?:through|done|finished)(?: with)?(?: the whole (?:list|lot)| (?:all of )?them(?: all)?| everything)\b,?|\bafter all of them\b,?",
+        "finally",
     ),
     (r"\bfor (?:all|any|every) (?:the |of the )?other \w+,? *", "otherwise "),
     (r"\b(?:every|each) time\b", "whenever"),
@@ -98,7 +158,7 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\bif exists? ((?:the|an?) [^,]{2,60}),", r"if \1 exists,"),
     # who does it
     (
-        rf"({_START}|, (?:and |then |otherwise )?| and )({_PERSON}) (?:should|must|has to|have to|needs to|need to|will) (?!be\b|only\b|not\b|go\b)(?=\w)",
+        rf"({_START}|, (?:and |then |otherwise )?| and )(?:also )?({_PERSON}) (?:should|must|has to|have to|needs to|need to|will) (?!be\b|only\b|not\b|go\b)(?=\w)",
         r"\1have \2 ",
     ),
     # what is taken, and what is left
@@ -107,13 +167,13 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
         "retrieve ",
     ),
     (
-        rf"(?:,? but (?:keep|leave|not|spare|skip)|,? except(?: for)?|,? apart from|,? other than) {_ONES} "
+        rf"(?:,? but {_NEGATED}|,? except(?: for)?|,? apart from|,? other than) {_ONES} "
         r"(?:(?:that|which) (?:are|is) |marked (?:as )?|flagged (?:as )?|tagged (?:as )?)?(?!who|whose|with)",
         " that are not ",
     ),
     (r",? but (?:keep|leave|spare|skip) the (\w+)(?: ones?)?(?=$|[.,;])", r" that are not \1"),
     (
-        rf"\b(?:for |with )?{_ONES}(?: that are| which are)? (above|over|below|under|more than|less than|at least) (\$?\d[\d,.]*),? ",
+        rf"\b(?:for |with )?{_ONES}(?: that are| which are)? (above|over|below|under|more than|less than|at least) ({_NUMBER}),? ",
         r"if its amount is \1 \2, ",
     ),
     (
@@ -153,6 +213,8 @@ _REWRITES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     ),
     (rf"\b(?:the {_REST}|every(?:thing|one|body) else) (?:gets?|receives?) (?=an? )", "otherwise create "),
     (rf"\bfor (?:all )?(?:of )?the {_REST}\b,?", "otherwise"),
+    (r"(?<=, )(?:gets?|receives?) (?=an? )", "create "),
+    (r"\bfor (?:everyone|everybody|anyone|anybody) (?=in the [A-Z]|who\b|whose\b|that\b|with\b)", "for each user "),
 )
 _QUOTED = re.compile(r"\"[^\"]*\"")
 _LIST = re.compile(r"\s*(?:[-*•]|\(?1[.)])\s")
@@ -160,14 +222,19 @@ _ITEM = re.compile(r"(?:^|[\s,;.]+)(?:[-*•]|\(?\d{1,2}[.)])\s+")
 _COMPILED = tuple((re.compile(pattern, re.IGNORECASE), new) for pattern, new in _REWRITES)
 
 
-def rephrased(utterance: str) -> str:
-    """Returns the utterance with the wordings above replaced; quoted texts stay as they are."""
+def plain_talk(utterance: str) -> str:
+    """Returns the utterance without words of talk that say nothing; quoted texts stay as they are."""
+    return rephrased(utterance, len(_TALK))
+
+
+def rephrased(utterance: str, most: int | None = None) -> str:
+    """Returns the utterance with the wordings above replaced, the first `most` of them; quoted texts stay as they are."""
     quoted = _QUOTED.findall(utterance)
     number = count()
     utterance = _QUOTED.sub(lambda _: f'"{next(number)}"', utterance)
     if _LIST.match(utterance):
         utterance = _ITEM.sub(". ", utterance).lstrip(". ")
-    for pattern, new in _COMPILED:
+    for pattern, new in _COMPILED[:most]:
         utterance = pattern.sub(new, utterance)
     return _QUOTED.sub(lambda match: quoted[int(match[0][1:-1])], utterance)
 
@@ -209,7 +276,7 @@ def rewritten(sentences: Sequence[list[str]], applications: Collection[str] = ()
         if match and sentences_found and any(word.lower() in lexicon.CONDITION_WORDS for word in sentences_found[-1]):
             sentences_found[-1] += [",", *text[match.end() :].split()]  # "check if it is so. If so, …"
             continue
-        plain = _imperative_frame(_checked(plain))
+        plain = _imperative_frame(_checked(_told_with(plain, applications)))
         plain = _indirect(_passives(_in_order(_by_doing(plain), sentences_found)))
         if number and plain and plain[0].lower() in _ORDINAL and not _counts(sentences):
             sentences_found.insert(0, plain[1:])
@@ -235,6 +302,17 @@ def joined_names(words: list[str], applications: Collection[str]) -> list[str]:
             for end in range(min(len(words), place + 3), place + 1, -1):
                 if "".join(words[start:end]).lower() in applications:
                     return joined_names([*words[:start], "_".join(words[start:end]), *words[end:]], applications)
+    return words
+
+
+def _told_with(words: list[str], applications: Collection[str]) -> list[str]:
+    """Reads an application as a verb: "slack the author" → send a message to the author in slack."""
+    for place, word in enumerate(words[:-1]):
+        opens = not place or words[place - 1].lower() in _BREAKS | lexicon.ADVERBS
+        if opens and word.lower() in applications and words[place + 1].lower() in lexicon.DETERMINERS | {"me", "us"}:
+            end = next((i for i in range(place + 1, len(words)) if words[i].lower() in _BREAKS), len(words))
+            told = ["send", "a", "message", "to", *words[place + 1 : end], "in", word]
+            return [*words[:place], *told, *_told_with(words[end:], applications)]
     return words
 
 
@@ -344,7 +422,7 @@ def _done(words: Sequence[str]) -> list[str] | None:
         return []
     if not rest or not is_participle(rest[0]):
         return None
-    if words[0].lower() in _NO_OBJECT:
+    if words[0].lower() in _NO_OBJECT or (place == 1 and len(rest) == 1 and words[0].lower() in ("he", "she")):
         return []
     return [lemma_of_verb(rest[0]), *words[:place], *rest[1:]]
 

@@ -133,7 +133,7 @@ def test_what_no_operation_touches_keeps_its_id(writer: FlowWriter) -> None:
     ("utterance", "error"),
     [
         ("Remove the invoice from Coupa", EditError),
-        ("Remove the slack message and remove the slack message", FlowError),
+        ("Remove the condition", FlowError),
         ("", UtteranceError),
         ("x" * 100_000, UtteranceError),
     ],
@@ -159,6 +159,10 @@ TASK = f'leads = {LEADS}()\nfor lead in leads:\n  if lead.amount > 5:\n    asked
         ),
         ("no slack message please", ORDER, f"issue = {JIRA}()\nmail = {MAIL}()"),
         ("raise the limit to 8", TASK, TASK.replace("5", "8")),
+        ("the limit should be 7.5, not 5", TASK, TASK.replace("5", "7.5")),
+        ("The task 'ask the owner' shall be called 'ask Ann'", TASK, TASK.replace("ask the owner", "ask Ann")),
+        ("the mail comes before the slack message", ORDER, f"issue = {JIRA}()\nmail = {MAIL}()\nmessage = {SLACK}()"),
+        ("remove everything after the jira issue", ORDER, f"issue = {JIRA}()"),
         ("the boss should be asked, not the owner", TASK, TASK.replace("owner", "boss")),
         ("Remove the condition, always ask", TASK, TASK.replace("  if lead.amount > 5:\n  ", "")),
     ],
@@ -179,7 +183,8 @@ def test_steps_that_are_there_are_done_at_the_same_time(writer: FlowWriter) -> N
     [
         ("Don't loop, take only the first lead", "'lead'"),
         ("Do not retrieve the leads", "'leads'"),
-        ("keep the second one as it is", "its steps are"),
+        ("keep the second one as it is", "no change"),
+        ("Strike the step whereby the boss is told", "its steps are"),
         ("set the limit to 9", "no one value"),
     ],
 )
@@ -197,6 +202,29 @@ def test_nothing_is_deleted_or_sent_by_a_guess(writer: FlowWriter, utterance: st
     assert made.questions
 
 
+@pytest.mark.parametrize(
+    "utterance",
+    ["No board shall be deleted in Trello. Create a jira issue", "Create a jira issue. The boards must not be deleted"],
+)
+def test_what_is_denied_is_no_step(writer: FlowWriter, utterance: str) -> None:
+    assert activities(writer.new(utterance).flow) == [JIRA]
+
+
+def test_a_remark_is_no_step_and_is_asked(writer: FlowWriter) -> None:
+    made = writer.new("Every Monday, create a jira issue. The laptop is taken care of already.")
+    assert activities(made.flow) == [JIRA]
+    assert [account.became for account in made.accounts] == ["start", "step", "not to be done"]
+    assert len(made.questions) == 1
+
+
+def test_a_step_is_removed_where_the_words_name_one(writer: FlowWriter) -> None:
+    prior = f"lead = {LEADS}()\nfor each in lead:\n  message = {SLACK}()"
+    with pytest.raises(EditError, match="all that the loop"):
+        edited(writer, "Remove the slack message", parse_ir(prior))
+    assert edited(writer, "Remove the blue slack message", parse_ir(ORDER)).questions
+    assert not edited(writer, "Remove the slack message", parse_ir(ORDER)).questions
+
+
 def test_a_restriction_that_no_step_says_deletes_nothing_and_is_asked(writer: FlowWriter) -> None:
     asked = "When a deal is won, delete stale Trello boards but keep the starred ones. Never email the customer."
     made = writer.new(asked)
@@ -212,7 +240,7 @@ def test_what_is_kept_is_a_condition_of_what_is_changed(writer: FlowWriter) -> N
     made = writer.new("Get the Marketo leads. Create a jira issue for the ones that are not archived")
     text = write_ir(made.flow)
     assert 'if lead.status != "archived":' in text
-    assert [account.became for account in made.accounts] == ["step", "step", "condition"]
+    assert [account.became for account in made.accounts] == ["step", "step", "loop"]
 
 
 @pytest.mark.parametrize(

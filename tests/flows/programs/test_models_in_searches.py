@@ -4,27 +4,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from opus_pipelines.cli.main import opus
-from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.settings import MLflow
-from opus_pipelines.flows.programs.drafts import Item, program_of
+from opus_pipelines.flows.programs.drafts import program_of
 from opus_pipelines.flows.programs.executors import LanguageExecutor
-from opus_pipelines.flows.programs.experiment import LanguageModels, Plan, experiment, log_curves
+from opus_pipelines.flows.programs.experiment import Plan, experiment, log_curves
 from opus_pipelines.flows.programs.interpreter import run
-from opus_pipelines.flows.programs.language_generator import improve_in_context
 from opus_pipelines.flows.programs.planning_set import MANUAL, toolbox
 from opus_pipelines.flows.programs.records import task_of
-from opus_pipelines.flows.programs.rewards import Harness, plan_of
-from opus_pipelines.flows.programs.search import Searched
+from opus_pipelines.flows.programs.rewards import plan_of
 from opus_pipelines.flows.programs.tools import Toolbox
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.language_models.text_answers import Question, TextAnswer
 from opus_pipelines.lwm.training.tracking import Tracking
-from opus_pipelines.reporting.views import connect
-from opus_pipelines.workflow.blocks.formats.core_program import parse_core, write_core
-from tests.lwm.language_models.tiny_model import write_tiny_model
+from opus_pipelines.workflow.blocks.formats.core_program import parse_core
 
 WORDS = "Plan ::: process ::: Name the models. ::: next :: End\nEnd ::: terminal ::: Give the plan. :::\n"
 
@@ -61,41 +54,6 @@ def test_an_answer_without_models_leaves_the_last_list_of_a_tool() -> None:
 
     done = run(parse_core(text), task_of("x"), ToolExecutor(toolbox()))
     assert plan_of(done) == ("translation",)
-
-
-def test_a_search_pairs_a_generator_with_an_interpreter() -> None:
-    better = program_of((Item("blurry", "image_deblurring"), *MANUAL))
-
-    def generator(begin: object, harness: Harness, seed: int) -> Searched:
-        return improve_in_context(Says(write_core(better)), program_of(MANUAL), harness, 2, seed).searched()
-
-    models = LanguageModels(
-        {"writer": generator}, {"reader": lambda: LanguageExecutor(Says("image denoising"), Toolbox())}, "says 1"
-    )
-    plan = Plan(("writer",), ("exact", "reader"), (0,), 4, most_tasks=6, models=models)
-    done = experiment(program_of(MANUAL), plan)
-    assert [(row["interpreter"], row["method"]) for row in done.searches] == [("exact", "writer"), ("reader", "writer")]
-    assert done.searches[0]["best_select"] > done.searches[0]["begin_select"]
-    assert done.searches[0]["after"] == write_core(better)
-    assert done.searches[1]["has_signal"] is False  # the reader says the same whatever the program is
-    assert [point["call"] for point in done.curves] == [1, 2, 3, 1, 2, 3]
-    with pytest.raises(InputError, match="no method 'other'"):
-        Plan(("other",), models=models)
-
-
-@pytest.mark.model
-def test_the_command_searches_with_a_model_that_writes_programs(tmp_path: Path) -> None:
-    settings = tmp_path / "opus.toml"
-    folder = write_tiny_model(tmp_path / "model")
-    settings.write_text(f'[causal_lm]\npath = "{folder}"\nmax_prompt_tokens = 128\n')
-    lake = tmp_path / "lake"
-    command = ["--lake", str(lake), "--settings", str(settings), "program", "improve", "--generator", "causal_lm"]
-    done = CliRunner().invoke(opus, [*command, "--calls", "4", "--seeds", "1", "--most-tasks", "4"])
-    assert done.exit_code == 0, done.output
-    rows = connect(Lake(lake)).execute("SELECT method, calls, valid_share FROM programs_searches").fetchall()
-    assert rows == [
-        ("causal_lm", 1, 0.0)
-    ]  # what a model of random weights writes is no program, so that no other is scored
 
 
 @pytest.mark.long

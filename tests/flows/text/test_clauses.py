@@ -51,6 +51,13 @@ def read(utterance: str) -> list[tuple[str, str]]:
             [(STEP, "Send a mail"), (CONDITION, "the ticket is urgent"), (STEP, "create a task")],
         ),
         ("In Slack, send a message", [(STEP, "send a message In Slack")]),
+        ("um, so basically create a card", [(STEP, "create a card")]),
+        ("Every Monday at 9 create a card", [("start", "Every Monday at 9"), (STEP, "create a card")]),
+        ("New hire: create a card", [("start", "New hire"), (STEP, "create a card")]),
+        (
+            "Above 50k also create a card",
+            [(CONDITION, "its amount is Above 50k"), (STEP, "create a card")],
+        ),
         ("Please create a board", [(STEP, "create a board")]),
         (
             "Find all old cards and for each one archive the card",

@@ -3,13 +3,13 @@
 import pytest
 
 from opus_pipelines.flows.text.clauses import CONDITION, Clause
-from opus_pipelines.flows.text.conditions import ConditionHabits, described, read_condition
+from opus_pipelines.flows.text.conditions import described, read_condition
 from opus_pipelines.workflow.blocks.formats.python_ir import write_ir
 from opus_pipelines.workflow.blocks.model import Branch, Call, Flow, If
 
 
 def shown(text: str) -> str:
-    condition = read_condition(Clause(CONDITION, tuple(text.split())), ConditionHabits()).expression("x")
+    condition = read_condition(Clause(CONDITION, tuple(text.split()))).expression("x")
     return write_ir(Flow((If((Branch(condition, (Call("act", "a"),)),)),))).splitlines()[0]
 
 
