@@ -21,7 +21,7 @@ from itertools import groupby, pairwise
 
 from opus_pipelines.intakes.elements import PROCEDURAL, Element
 from opus_pipelines.intakes.requirements.rules import Sentence, sentences_of, split_sentences
-from opus_pipelines.language.grammar.figures import TIME, with_tokens
+from opus_pipelines.language.grammar.figures import MONTHS, TIME, with_tokens
 from opus_pipelines.language.reading.languages import (
     ENGLISH,
     NO_TEXT,
@@ -280,7 +280,7 @@ class RequestText:
         where it has none, or the condition has no such measure.
         """
         match = _MEASURED.search(condition) or _MEASURED_BEHIND.search(condition)
-        if match is None:
+        if match is None or (match["unit"] or "").casefold() in MONTHS:
             return None
         said, limit = match.groupdict(), float(match["n"])
         how = next(name for name in ("more", "less", "least", "most") if said.get(name))
@@ -447,6 +447,7 @@ class NamedTasks:
         """Take the title of each task, how often history did it, and the language of the sentences."""
         self._times, self.code, self.grammar = times or {}, code, _grammar(code)
         self._titles = dict(sorted(titles.items(), key=lambda item: (-len(item[1]), item[0])))
+        self._folded = frozenset(title.casefold() for title in titles.values())
         own = language_of(" ".join(titles.values()), code)
         codes = {task: match[0] for task, title in titles.items() if (match := _CODE.match(title))}
         self._names = {task: word_forms(title.removeprefix(codes.get(task, "")), own) for task, title in titles.items()}
@@ -486,7 +487,7 @@ class NamedTasks:
 
     def is_title(self, text: str) -> bool:
         """Tells whether a text is the title of a task."""
-        return text.strip().casefold() in (title.casefold() for title in self._titles.values())
+        return text.strip().casefold() in self._folded
 
     def by_verb(self, text: str, context: str = "") -> list[str]:
         """Returns the tasks whose first word a text has and whose other words the text or its context has."""

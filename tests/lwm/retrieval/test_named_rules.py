@@ -524,6 +524,11 @@ FRAUD = "If anything smells of error (wrong patient, borrowed card), the package
             "The robot, release 5.4, is slow.",
             {("must_not_contain", "d")},
         ),
+        (  # a date is no measure
+            "If the package comes from 2 January on, it is deleted (Delete package).",
+            "A knee, 13 January.",
+            {("must_not_contain", "d")},
+        ),
         ("No package is finished without being opened.", "A knee.", {("before", "of")}),
         (
             "Nothing is billed without a bill package check. The package is billed (Bill package) by two different "
