@@ -39,7 +39,7 @@ def lines(kept: Mapping[str, Any]) -> Iterator[str]:
         told = [_told(name, rows[name]) for name in worth[:LARGEST] if rows[name]["worth"] > 0]
         same = [_part(name) for name in worth if not rows[name]["changed"]]
         if rows:
-            yield f"{about}: " + ", ".join(told)
+            yield f"{about}: " + (", ".join(told) or "no part by itself is worth more than 0")
             yield "  without these the same workflows: " + (", ".join(same) or "none")
 
 
