@@ -3,7 +3,8 @@
 import pytest
 
 from opus_pipelines.intakes.elements import Element
-from opus_pipelines.lwm.retrieval.named_rules import NamedTasks, RequestText, named_rules, requested_steps_of
+from opus_pipelines.lwm.retrieval.conditions import RequestText
+from opus_pipelines.lwm.retrieval.named_rules import NamedTasks, named_rules, requested_steps_of
 
 TITLES = {
     "o": "Open package",
