@@ -453,6 +453,13 @@ _ADDRESS = re.compile(
     r"|\b(?:rank(?:s|ed|ing)?|feasible|infeasible|constraints?|must_contain|must_not_contain|max_\w+|min_success"
     r"|gain_usd)\b"
 )
+
+
+def addresses_program(text: str) -> bool:
+    """Return whether a sentence addresses the program instead of saying how the work is done."""
+    return bool(_ADDRESS.search(text.casefold()))
+
+
 _TARGETS = re.compile(r"\b(target|limit|maximum|max|minimum|sla|service level|due|deadline)\b", re.I)
 _JOINTS = (("at most|at least", ""), ("%|per ?cent", "at least"), (r"\b(?:min|hour|day|week|h)", "within"))
 _BEGINNING = re.compile(  # from then on the work runs; history's steps begin with it
@@ -555,7 +562,7 @@ def rule_of(sentence: Sentence, question: str = "", column: int | None = None) -
     texts = list(_cells(sentence)) if is_row else [sentence.text]
     clauses = [clause for text in texts for clause in _parts(text)]
     normative = any(map(_is_normative, clauses))
-    if any(_ADDRESS.search(clause) for clause in clauses):
+    if any(map(addresses_program, clauses)):
         addressed = normative or any(map(limit_of, clauses))
         return (
             Rule(sentence, (RuleDemand("none", no_effect_reason="it addresses the program, not the work"),))
@@ -680,7 +687,7 @@ def _parts(text: str) -> Iterator[str]:
             f"{match['whose']} handling {'takes' if match['time'] else 'costs per case'} at most "
             f"{_bounded(match['value'])}"
         )
-    if _ADDRESS.search(bare.casefold()):
+    if addresses_program(bare):
         yield bare.casefold()
         return
     for part in re.split(r";|:\s|\s[–—-]\s", bare):

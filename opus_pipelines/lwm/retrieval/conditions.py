@@ -31,6 +31,7 @@ LEAST_STATED = 0.55  # share of a condition's words, by rarity, from which a sen
 SURELY_STATED = 0.6  # the same without the rarest
 LEAST_EXAMPLE = 0.5  # the same of an example of something amiss, in a sentence that tells of something amiss
 STATED_IN_ALL, LEAST_SPREAD = 0.65, 3  # the same of the request as a whole, and the least words of such a condition
+LEAST_TELLING = 2  # content words of a condition that is told as a moment
 DENIED = 0.4  # share from which a sentence with a negation denies it
 NEARLY = 0.95  # share of the highest rarity from which a word counts as one of the rarest
 _COMPARE = {"less": operator.lt, "most": operator.le, "more": operator.gt, "least": operator.ge}
@@ -86,7 +87,7 @@ _WHOLE = re.compile(
 _CURRENCY = r"(?:[A-Z]{3}\b|[€£$]|(?i:euros?|dollars?|pounds?)\b)"
 PARENTHESES = re.compile(r"\(([^)]*)\)")
 _LIGHT = frozenset(  # stems that say little
-    "only case ani everi each while pend sign did do one under about cannot could".split()  # noqa: SIM905
+    "only case ani everi each while pend sign did do one under about cannot could nobodi noth none".split()  # noqa: SIM905
 )
 _WRAPPED = re.compile(r"(?<=\S)\n(?=[a-z])")  # a sentence that goes on in the next line
 _PREDICATE = re.compile(  # what a condition says of its subject, in English
@@ -350,6 +351,11 @@ def _states_in_all(
     words = [word for forms, negative, _ in sentences if negative == denied for word in forms]
     shared = sum(weight for word, weight in wanted.items() if has_form(word, words))
     return True if len(wanted) >= LEAST_SPREAD and shared >= STATED_IN_ALL * sum(wanted.values()) else None
+
+
+def is_telling(condition: str, code: str) -> bool:
+    """Returns whether a condition has enough words for a request to state it: "when nobody looks" has one."""
+    return len(_content(condition, code)) >= LEAST_TELLING
 
 
 def _content(text: str, code: str, is_translated: bool = True) -> tuple[frozenset[str], ...]:

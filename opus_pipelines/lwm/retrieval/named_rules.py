@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
 from opus_pipelines.intakes.elements import PROCEDURAL, Element
-from opus_pipelines.intakes.requirements.rules import Sentence, sentences_of, split_sentences
+from opus_pipelines.intakes.requirements.rules import Sentence, addresses_program, sentences_of, split_sentences
 from opus_pipelines.language.reading.languages import (
     ENGLISH,
     forms_within,
@@ -25,7 +25,13 @@ from opus_pipelines.language.reading.languages import (
     word_forms,
 )
 from opus_pipelines.lwm.precedence import Pair
-from opus_pipelines.lwm.retrieval.conditions import PARENTHESES, ConditionGrammar, RequestText, grammar_of
+from opus_pipelines.lwm.retrieval.conditions import (
+    PARENTHESES,
+    ConditionGrammar,
+    RequestText,
+    grammar_of,
+    is_telling,
+)
 
 FAR_MORE_USUAL = 5  # times as often as the next one that a task was done, from which a short form means it
 LEAST_LISTED = 3  # steps that a request or a list of a procedure names, from which it has them in their order
@@ -232,7 +238,7 @@ def named_rules(
     for element in elements:
         if element.role not in PROCEDURAL or not element.text:
             continue
-        sentences = [s for s in sentences_of(element) if s.shape != "heading"]
+        sentences = [s for s in sentences_of(element) if s.shape != "heading" and not addresses_program(s.text)]
         tasks = NamedTasks(titles, times, language_of(element.text) or ENGLISH)
         rarity = _rarity(sentences, tasks)
         document, before = f"{element.role}/{element.name}", None
@@ -499,7 +505,8 @@ def _rules_of(
         return
     if tasks.grammar.lack.match(read.condition):  # "Without approval, nothing is paid" says an order
         yield from _orders(read, make, tasks)
-    holds = request.holds(read.condition, rarity, tasks.code)
+    is_told = not read.is_event or is_telling(read.condition, tasks.code)
+    holds = request.holds(read.condition, rarity, tasks.code) if is_told else None
     if read.is_contrary and holds is not None:
         holds = not holds
     if holds:
