@@ -44,9 +44,10 @@ _WANTED_WITHIN = re.compile(
 )
 _WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 _MONTH = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
-_DAY = re.compile(rf"(?P<day>\d{{1,2}})(?:st|nd|rd|th)? (?:of )?(?P<month>(?:{_MONTH})[a-z]*)", re.I)
+_NTH = r"(?:st|nd|rd|th)?"
+_DAY = re.compile(rf"(?P<day>\d{{1,2}}){_NTH} (?:of )?(?P<month>(?:{_MONTH})[a-z]*)", re.I)
 _BY = re.compile(
-    rf"\b(?:by|until|before|not later than) (?:the |this )?(?:\d{{1,2}}(?:st|nd|rd|th)? (?:of )?(?:{_MONTH})[a-z]*|"
+    rf"\b(?:by|until|before|not later than) (?:the |this )?(?:\d{{1,2}}{_NTH} (?:of )?(?:{_MONTH})[a-z]*|"
     rf"end of (?:the|this) (?:day|week|month)|(?:coming |next )?{_WEEKDAY}|tomorrow|today|tonight|noon|midnight|"
     r"\d{1,2}[:.]\d{2})",
     re.I,
@@ -63,7 +64,7 @@ _MOST_HOURS = tuple(
 )
 _DATE = re.compile(
     rf"\b(?P<y>20\d\d)-(?P<m>\d\d)-(?P<d>\d\d)|"
-    rf"\b(?P<d2>\d{{1,2}})(?:st|nd|rd|th)? (?P<month>{_MONTH})[a-z]* (?P<y2>20\d\d)",
+    rf"\b(?P<d2>\d{{1,2}}){_NTH} (?P<month>{_MONTH})[a-z]* (?P<y2>20\d\d)",
     re.I,
 )
 _ITEM = re.compile(r"^\s*(?:\d{1,2}[.)]|[-*•])\s+\S")
@@ -136,8 +137,7 @@ def _lacking(sentence: Sentence, following: Sentence | None, request: str, langu
     behind = f"{sentence.text[named.end() :]} {following.text if following else ''}" if named else ""
     if named is None or not language.has("stops", behind):
         return []
-    items = [_without_leading(item.strip()) for item in _items(named["what"], language)]
-    if unstated := [item for item in items if item and not _is_stated(item, request, language.code)]:
+    if unstated := _unstated(_data_in(named["what"], language), request, language):
         return unstated
     if _names_something(request):
         return []
@@ -153,26 +153,41 @@ def _missing_of(match: re.Match[str], request: str, language: Language) -> list[
         return []
     if _ASKS_WHICH.match(match["what"]):
         return [match["what"].strip()] if _tells_none(match["what"], request, language) else []
-    wanted = [item for part in _items(match["what"], language) if (item := _without_leading(part.strip()))]
-    missing = [item for item in wanted if not _is_stated(item, request, language.code)]
+    wanted = _data_in(match["what"], language)
+    missing = _unstated(wanted, request, language)
     is_either = any(word in (said.get("how") or "").lower() for word in ("neither", "weder"))
     return missing if not is_either or len(missing) == len(wanted) else []
+
+
+def _data_in(phrase: str, language: Language) -> list[str]:
+    """Returns the data that a phrase lists, without articles."""
+    return [item for part in _items(phrase, language) if (item := _without_leading(part.strip()))]
+
+
+def _unstated(data: Iterable[str], request: str, language: Language) -> list[str]:
+    return [datum for datum in data if not _is_stated(datum, request, language.code)]
 
 
 def _names_something(request: str) -> bool:
     """Tells whether a request has a name, or does not only say that it does not work."""
     language = tables_of(language_of(request))
-    lines = [line for line in request.splitlines() if not language.header.match(line)]
+    lines = _without_header(request, language)
     return not language.has("vague", "\n".join(lines)) or _has_name(lines, language)
 
 
 def _tells_none(wanted: str, request: str, language: Language) -> bool:
     """Tells whether a request has no name, and none of the things that a question "where (room or floor)" lists."""
     of_request = tables_of(language_of(request))
-    lines = [line for line in request.splitlines() if not of_request.header.match(line)]
     present = word_forms(request, of_request.code)
     listed = [word for item in _items(wanted, language) for word in word_forms(item, language.code)]
-    return not _has_name(lines, of_request) and not any(has_form(word, present) for word in listed)
+    return not _has_name(_without_header(request, of_request), of_request) and not any(
+        has_form(word, present) for word in listed
+    )
+
+
+def _without_header(request: str, language: Language) -> list[str]:
+    """Returns the lines of a request without those at the head of a mail."""
+    return [line for line in request.splitlines() if not language.header.match(line)]
 
 
 def _has_name(lines: Iterable[str], language: Language) -> bool:
@@ -327,16 +342,21 @@ def _latest_hours(text: str, written: date | None) -> float | None:
     named = next((most for cue, most in _MOST_HOURS if cue.search(match[0])), None)
     day = _DAY.search(match[0])
     if named is None and day is not None and written is not None:
-        month = next(n for n, name in enumerate(MONTHS, start=1) if name.startswith(day["month"][:3].casefold()))
+        month = _month(day["month"])
         due = date(written.year + (month < written.month), month, min(int(day["day"]), 28 if month == 2 else 30))
         named = 24.0 * ((due - written).days + 1) if due >= written else None
     return named
 
 
+def _month(name: str) -> int:
+    """Returns the number of a month by its name or the first letters of it."""
+    return next(n for n, month in enumerate(MONTHS, start=1) if month.startswith(name[:3].casefold()))
+
+
 def _first_date(text: str) -> date | None:
     """Returns the first date with a year of a text, None where it has none: when a request was written."""
     for match in _DATE.finditer(text):
-        month = match["m"] or next(n for n, name in enumerate(MONTHS, 1) if name.startswith(match["month"].casefold()))
+        month = match["m"] or _month(match["month"])
         with contextlib.suppress(ValueError):
             return date(int(match["y"] or match["y2"]), int(month), int(match["d"] or match["d2"]))
     return None

@@ -1,8 +1,8 @@
 """The history backend of the LWM: the sequences of similar cases.
 
 It needs no training. A similar case votes for its sequence with its weight, and sequences that succeeded outweigh those
-that failed. Likely walks along the edges of each SWKG changed no workflow of the sample and are left out: what no case
-did as a whole comes from the paths of the Workflow Graph, from the intake's procedure, and from joined processes.
+that failed. Random walks along the edges of an SWKG are not written: they changed no workflow of the sample. A sequence
+that no case did comes from the paths of the Workflow Graph, from the intake's procedure, or from joined processes.
 
 Where an intake demands several processes, the plan that joins them (`lwm.stitching`) is added, LWM (9): no case ever
 did them together, so there is no sequence to look up.

@@ -1,4 +1,4 @@
-"""The systems of an evaluation: the pipeline itself, and the controls beside it."""
+"""The systems that an evaluation compares: the pipeline, and the baselines beside it."""
 
 import random
 from collections import Counter

@@ -72,8 +72,6 @@ _ANY_OF = re.compile(  # "If a pay slip, a deed or the quotation is wanting, ...
     rf"{_VERB}[^,.;]*)(?=,)"
 )
 _ENGLISH_SUBJECTS = (
-    _FOR,
-    _ANY_OF,
     _ABOVE,
     _WHOSE,
     _ABOUT,
@@ -132,9 +130,11 @@ class ConditionGrammar:
         limited = re.compile(
             rf"^(?P<when>[^,.;:|]{{3,60}}?(?:{bounds})\s[^,.;|\d]{{,12}}\d[\d.,]*\d(?:\s?{_CURRENCY})?)(?=\s)", re.I
         )
-        subjects = _ENGLISH_SUBJECTS if code == ENGLISH else (limited,)
-        self.conditions = (*subjects[:2], *fronted, limited, *subjects[2:], self.trailing)
         self.limited = limited
+        if code == ENGLISH:
+            self.conditions = (_FOR, _ANY_OF, *fronted, limited, *_ENGLISH_SUBJECTS, self.trailing)
+        else:
+            self.conditions = (limited, *fronted, self.trailing)
         self.needs_bound = re.compile(cue("fronted_bound"), re.I)
         self.permission = re.compile(
             rf"{cue('permits')}\s(?P<when>(?!be\b)[^,.;(]*?)(?=\s(?:within|until|at|in)\b|[,.;(]|$)", re.I
@@ -209,6 +209,11 @@ class RequestText:
             return False
         return True if any(is_whole for _, is_whole in said) else None
 
+    @cached_property
+    def tells_time(self) -> bool:
+        """Whether the request states a time, such as "two weeks"."""
+        return bool(_TIMED.search(with_tokens(self.text)))
+
     @property
     def _clauses(self) -> list[str]:
         return [clause for text in _texts(self.text) for clause in grammar_of(self.code).clauses.split(text)]
@@ -256,7 +261,7 @@ class RequestText:
             return is_met
         if tables_of(code).has("incomplete", condition) and self.is_complete is None:
             return None  # that a drawing is missing is stated by no request that only has a drawing
-        if _TIMED.search(with_tokens(condition)) and not _TIMED.search(with_tokens(self.text)):
+        if _TIMED.search(with_tokens(condition)) and not self.tells_time:
             return None  # "a year after the delivery" holds for no request that tells no time
         inside = PARENTHESES.findall(condition)
         parts = [

@@ -152,7 +152,6 @@ class Proximity:
 
         self.features = features
         self._latest = max((b for b in began if b is not None), default=None)
-        self._stands_in = np.random.default_rng(_SEED).permutation(len(began))[:STAND_INS]
         matrix = np.array(features.of_cases(cases, began))
         weights = np.ones(len(done)) if p_ended is None else np.maximum(p_ended, LEAST_WEIGHT)
         training = _before_most_run(began, weights)
@@ -167,7 +166,7 @@ class Proximity:
         ).fit(
             matrix[training], targets.squeeze(1) if targets.shape[1] == 1 else targets, sample_weight=weights[training]
         )
-        self._drawn = matrix[self._stands_in]
+        self._drawn = matrix[np.random.default_rng(_SEED).permutation(len(matrix))[:STAND_INS]]
         self._leaves = self._forest.apply(matrix)
         self._of_leaf = [Counter(self._leaves[:, tree].tolist()) for tree in range(TREES)]
         self._kept: dict[bytes, np.ndarray] = {}
